@@ -1,0 +1,31 @@
+"""Fuse several sources of evidence about the same objects into one classifier.
+
+Public names are imported on first use, so that `import fuselearn` costs nothing and the command line starts at once.
+"""
+
+from importlib import import_module
+
+from fuselearn._version import __version__
+
+_HOMES = {
+    "IndependentBoostClassifier": "fuselearn.boosting",
+    "ShareBoostClassifier": "fuselearn.boosting",
+    "add_label_noise": "fuselearn.evaluation",
+    "stack_unpaired": "fuselearn.views",
+    "stack_views": "fuselearn.views",
+}
+_ROOMS = ("backends", "bandits", "boosting", "datasets", "evaluation", "learners", "views")
+
+__all__ = ["__version__", *_HOMES, *_ROOMS]
+
+
+def __getattr__(name):
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return import_module(f"fuselearn.{name}")
+    raise AttributeError(f"module 'fuselearn' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted(__all__)

@@ -1,0 +1,133 @@
+"""Rows in this process, worked on by threads."""
+
+import numpy as np
+
+from fuselearn.backends.protocol import Tally, Trial
+from fuselearn.numeric.threads import BLOCK_ROWS
+from fuselearn.numeric.weights import ABSENT, draw_rows, multiply_by_outcome, outcomes, sum_by_outcome
+
+
+class LocalRows:
+    """Rows in memory; see `fuselearn.backends.protocol.Rows`.
+
+    Parameters
+    ----------
+    arms : sequence of Arm
+    weights : ndarray of shape (n_rows,)
+        Starting weights, positive, of any sum.
+    n_classes : int
+    threads : Threads
+    seed : int
+        All draws follow from it, the round and the arm.
+    plans : dict
+        Plans of the views that were made before; new ones are added to it.
+    shared : bool
+        One weight per row for all arms (S0's BSSD), or one per arm (S0's BISD).
+    resample : bool
+        Fit each hypothesis on rows drawn by the weights (S0 step 3a).
+    out_of_bag : bool
+        Judge each hypothesis on the rows that were not drawn; the others count as absent.
+    """
+
+    def __init__(
+        self, arms, weights, n_classes, *, threads, seed, plans, shared=True, resample=False, out_of_bag=False
+    ):
+        self._arms = arms
+        self._n_classes = n_classes
+        self._threads = threads
+        self._seed = seed
+        self._resample = resample
+        self._out_of_bag = out_of_bag
+        weights = weights / weights.sum()
+        self._distributions = [weights] * len(arms) if shared else [weights.copy() for _ in arms]
+        self._outcomes = [None] * len(arms)
+        self._plans = plans
+        self._prepared = {}
+
+    def weights(self, arm):
+        """The arm's current weights; of shape (n_rows,)."""
+        return self._distributions[arm]
+
+    def try_arms(self, arms, round_number):
+        # Learners of ours thread over rows inside a fit; the others are run side by side instead.
+        with_rows = [arm for arm in arms if self._arms[arm].learner.needs_rows]
+        for arm in arms:
+            self._prepare(arm)
+        trials = dict(zip(with_rows, self._threads.map(lambda arm: self._try(arm, round_number), with_rows)))
+        return [trials[arm] if arm in trials else self._try(arm, round_number) for arm in arms]
+
+    def judge(self, arm, hypothesis, round_number):
+        drawn = self._draw(arm, round_number) if self._out_of_bag else None
+        return self._judge(arm, hypothesis, drawn)
+
+    def reweight(self, arm, right, wrong, absent):
+        multiply_by_outcome(self._outcomes[arm], self._distributions[arm], right, wrong, absent, BLOCK_ROWS)
+
+    def _prepare(self, arm):
+        learner, view = self._arms[arm].learner, self._arms[arm].view
+        key = (self._arms[arm].view_number, learner.preparation)
+        if key not in self._plans:
+            self._plans[key] = learner.plan(view, np.random.SeedSequence(self._seed))
+        if key not in self._prepared:
+            self._prepared[key] = self._plans[key].prepare(view, self._threads)
+        return self._plans[key], self._prepared[key]
+
+    def _generator_seed(self, arm, round_number):
+        return np.random.SeedSequence(self._seed, spawn_key=(round_number, arm))
+
+    def _draw(self, arm, round_number):
+        generator = np.random.default_rng(self._generator_seed(arm, round_number))
+        return draw_rows(self._distributions[arm], generator)
+
+    def _try(self, arm, round_number):
+        drawn = self._draw(arm, round_number) if self._resample else None
+        hypothesis = self._fit(arm, round_number, drawn)
+        return Trial(hypothesis, self._judge(arm, hypothesis, drawn if self._out_of_bag else None))
+
+    def _fit(self, arm, round_number, drawn):
+        """Fit the arm, or return None where no row with weight has its view."""
+        learner, view, codes = self._arms[arm].learner, self._arms[arm].view, self._arms[arm].codes
+        plan, prepared = self._prepare(arm)
+        # Drawing a row twice is giving it twice the weight.
+        counts = None if drawn is None else np.bincount(drawn, minlength=len(codes))
+        weights = self._distributions[arm] if drawn is None else counts / len(codes)
+        if view.rows is not None:
+            codes, weights = codes[view.rows], weights[view.rows]
+            counts = None if counts is None else counts[view.rows]
+        if not weights.sum() > 0:
+            return None
+        if learner.needs_rows:
+            drawn = None if counts is None else np.repeat(np.arange(len(counts)), counts)
+            seed = self._generator_seed(arm, round_number).spawn(1)[0]
+            return learner.fit_rows(plan, prepared, codes, weights, self._n_classes, seed=seed, drawn=drawn)
+        return drive(
+            learner.sums(plan, self._n_classes),
+            lambda statistic: statistic(prepared, codes, weights, self._threads),
+        )
+
+    def _judge(self, arm, hypothesis, excluded):
+        codes, rows = self._arms[arm].codes, self._arms[arm].view.rows
+        if hypothesis is None:
+            self._outcomes[arm] = np.full(len(codes), ABSENT, dtype=np.int8)
+            return Tally(0.0, 0.0, 1.0)
+        _, prepared = self._prepare(arm)
+        predicted = hypothesis.predict_prepared(prepared, self._threads)
+        if rows is None:
+            outcome = outcomes(predicted, codes)
+        else:
+            outcome = np.full(len(codes), ABSENT, dtype=np.int8)
+            outcome[rows] = outcomes(predicted, codes[rows])
+        if excluded is not None:
+            outcome[excluded] = ABSENT
+        self._outcomes[arm] = outcome
+        return Tally(*sum_by_outcome(outcome, self._distributions[arm], BLOCK_ROWS))
+
+
+def drive(sums, total_of):
+    """Run a learner's generator: answer each statistic it asks for, and return the hypothesis it ends with."""
+    statistic = next(sums)
+    while True:
+        try:
+            statistic = sums.send(total_of(statistic))
+        except StopIteration as end:
+            return end.value

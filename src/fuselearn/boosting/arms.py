@@ -1,0 +1,41 @@
+"""Every view with every learner it was given: the arms of a run."""
+
+import numpy as np
+
+from fuselearn.backends import Arm
+from fuselearn.learners import as_learner
+from fuselearn.views import per_view
+
+
+def learners_of_views(estimator, names):
+    """List of learners for each view: one for all, a list for all, or a dict of either per view.
+
+    Examples
+    --------
+    >>> learners_of_views(["stump", "tree"], ["rna", "image"])
+    [[Stump(), Tree()], [Stump(), Tree()]]
+    """
+    choices = per_view("estimator", estimator, names, complete=True)
+    learners = []
+    for name, choice in zip(names, choices):
+        several = list(choice) if isinstance(choice, list | tuple) else [choice]
+        if not several:
+            raise ValueError(f"estimator has an empty list for the view {name!r}; name at least one learner.")
+        learners.append([as_learner(one) for one in several])
+    return learners
+
+
+def make_arms(views, learners, codes):
+    """Arms in the order of the views, and within a view in that of its learners.
+
+    Parameters
+    ----------
+    views : sequence of View
+    learners : list of list of learner
+    codes : int32 ndarray of shape (n_rows, n_views)
+    """
+    return [
+        Arm(view, number, learner, np.ascontiguousarray(codes[:, number]))
+        for number, view in enumerate(views)
+        for learner in learners[number]
+    ]

@@ -1,0 +1,94 @@
+"""What the papers prove about shared boosting, as numbers.
+
+The bounds on the training error are tight enough to be checked on any run. Those on the generalisation error hold up
+to constants that the papers do not give; their terms show how they grow, not how large they are.
+"""
+
+from math import exp, inf, log, log2, prod, sqrt
+
+import numpy as np
+
+from fuselearn.bandits.exp3p import regret_bound
+
+SEARCH_LIMIT = 2**100
+"""Beyond this many rounds a convergence time is as good as infinite."""
+
+
+def training_error(normalisers):
+    """S0 Lemma 2 without its second term: the training error is at most Π Z_t.
+
+    For an arm without absent rows Z_t = 2·√(ε_t(1 - ε_t)).
+    """
+    return prod(normalisers)
+
+
+def tightening(signed_votes, right):
+    """S0 Lemma 2's second term: the mean over all rows of exp(-y·F(x)), counting the rows that are right.
+
+    Parameters
+    ----------
+    signed_votes : ndarray of shape (n_rows,)
+        y·F(x) of the training rows.
+    right : bool ndarray of shape (n_rows,)
+    """
+    return float(np.exp(-signed_votes[right]).sum() / len(signed_votes))
+
+
+def margin_share(alphas, normalisers, theta):
+    """S0 Theorem 4: at most Π Z_t·exp(θ·|α_t|) of the rows have a margin of at most θ.
+
+    With no absent row a factor is 2·√(ε^(1-θ)·(1-ε)^(1+θ)), as printed, with min(ε, 1 - ε) for a drawn arm whose α is
+    negative.
+    """
+    return prod(z * exp(theta * abs(alpha)) for alpha, z in zip(alphas, normalisers))
+
+
+def complexity_of_theorem_3(vc_dimension, n_rows, theta, delta):
+    """What S0 Theorem 3 adds to the share of small margins, up to its O() constant."""
+    d = min(vc_dimension, n_rows)
+    return sqrt(d * log(n_rows / d) ** 2 / theta**2 + log(1 / delta)) / sqrt(n_rows)
+
+
+def terms_of_sharper_bound(vc_dimension, n_rows, theta, delta):
+    """What the bound after S0 Theorem 3 (Koltchinskii, Panchenko and Lozano) adds to the share of small margins.
+
+    Returns
+    -------
+    dict
+        ``"complexity"`` stands before a constant C that is not given; ``"iterated_log"`` and ``"confidence"`` are
+        complete.
+    """
+    return {
+        "complexity": sqrt(vc_dimension / n_rows) / theta,
+        "iterated_log": sqrt(log(log2(2 / theta)) / n_rows),
+        "confidence": (sqrt(log(2 / delta) / 2) + 2) / sqrt(n_rows),
+    }
+
+
+def convergence_time(rho, n_rows, n_arms, delta):
+    """Rounds after which rShareBoost has no training error, with probability 1 - δ, if some view keeps an edge ρ.
+
+    S1's Theorem 2 cannot be used as printed: its last step needs 1 - ρ/2 < 0. What does follow from S1's (7), (8),
+    (12) and Theorem 1 is an error of 0 as soon as T·(1 - √(1 - ρ²)) - Z(T) > ln n, with Z(T) the regret bound. The left
+    side is convex in T and starts below, so the first such T is found by bisection.
+
+    Examples
+    --------
+    >>> convergence_time(0.9, n_rows=1000, n_arms=3, delta=0.05)
+    1360
+    """
+
+    def converged(rounds):
+        gain = rounds * (1 - sqrt(1 - rho**2))
+        return gain - regret_bound(n_arms, rounds, delta) > log(n_rows)
+
+    high = 1
+    while not converged(high):
+        high *= 2
+        if high > SEARCH_LIMIT:
+            return inf
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if converged(middle) else (middle, high)
+    return high

@@ -1,0 +1,81 @@
+"""The user's training data, checked and taken apart."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from fuselearn.boosting import validation
+from fuselearn.views import ViewBlocks, resolve_views
+
+
+@dataclass(frozen=True)
+class TrainingRows:
+    """The rows that count, with what is said of them.
+
+    Attributes
+    ----------
+    blocks : ViewBlocks
+    columns : list of intp ndarray
+    classes : ndarray of shape (n_classes,)
+    codes : int32 ndarray of shape (n_rows, n_views)
+        Class of each row by each view's own labels.
+    weights : ndarray of shape (n_rows,)
+    numbers : intp ndarray of shape (n_rows,)
+        Where the rows stand in what the user gave; rows of weight 0 are left out.
+    n_given : int
+    one_label_column : bool
+        Whether all views have the same labels.
+    """
+
+    blocks: ViewBlocks
+    columns: list
+    classes: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+    numbers: np.ndarray
+    n_given: int
+    one_label_column: bool
+
+    @property
+    def names(self):
+        return [view.name for view in self.blocks]
+
+    def class_prior(self):
+        """Weight of each class, over all views present."""
+        weights = self.weights[:, None] * self.blocks.present
+        prior = np.bincount(self.codes.ravel(), weights.ravel(), minlength=len(self.classes))
+        return prior / prior.sum()
+
+
+def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
+    """Check `fit`'s arguments and resolve the views of `model`.
+
+    Parameters
+    ----------
+    model : estimator
+        Its `views` are resolved; with `reset`, its `n_features_in_` and `feature_names_in_` are set.
+    """
+    table, y = validate_data(model, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+    names, columns = resolve_views(model.views, X, table.shape[1])
+    classes, codes = validation.encode_labels(y)
+    weights = validation.check_sample_weight(sample_weight, table)
+    numbers = np.flatnonzero(weights > 0)
+    n_given = len(table)
+    if view_labels is not None:
+        view_labels = validation.check_view_labels(view_labels, n_given, names)
+    if len(numbers) < n_given:
+        table, codes, weights = table[numbers], codes[numbers], weights[numbers]
+        view_labels = None if view_labels is None else view_labels[numbers]
+    blocks = ViewBlocks.of(table, names, columns)
+    validation.check_presence(blocks.present, names, numbers)
+    if view_labels is None:
+        if len(np.unique(codes)) < 2:
+            raise ValueError("The rows with a positive sample_weight are all of one class; y needs two.")
+        # A view on one column, not a copy per view: arms that agree on the labels share them.
+        codes = np.broadcast_to(codes[:, None], blocks.present.shape)
+    else:
+        codes = validation.encode_view_labels(view_labels, classes, names, blocks.present)
+    return TrainingRows(
+        blocks, columns, classes, codes, weights, numbers, n_given, one_label_column=view_labels is None
+    )

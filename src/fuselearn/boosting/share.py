@@ -1,0 +1,260 @@
+"""ShareBoost, rShareBoost and BSSD."""
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from fuselearn.bandits import Exp3P, as_policy
+from fuselearn.bandits.exp3p import regret_bound
+from fuselearn.boosting import bounds as theory
+from fuselearn.boosting.base import BaseBoost
+from fuselearn.boosting.loop import SharedRound
+
+POLICY_STREAM = 2**31
+"""Marks the seed of the policy's draws, apart from those of the rounds and arms."""
+
+
+class ShareBoostClassifier(BaseBoost):
+    """Boosting over views that share one distribution of weights.
+
+    In each round every view fits a weak hypothesis under the same weights; the one that errs least joins the ensemble
+    and moves the weights of all. So what is noise to one view only is soon not difficult any more: the next view that
+    wins brings its weight down again. This is ShareBoost [1]_, with ``resample=True`` BSSD [2]_, and with
+    ``view_policy="exp3p"`` rShareBoost, where a bandit chooses the one view that is looked at in a round.
+
+    Parameters
+    ----------
+    estimator : None, str, learner, classifier, list or dict, default=None
+        Weak learner. None is :class:`fuselearn.learners.GaussianNB`; a string is one of ``"gaussian_nb"``,
+        ``"stump"``, ``"tree"``, ``"linear"``; any scikit-learn classifier is used with `sample_weight`, or on rows
+        drawn by the weights where it takes none. A list gives every view each of these; a dict gives each view its
+        own. Every pair of view and learner is an *arm*.
+    views : dict, list or None, default=None
+        Views of the columns of `X`: a dict of name to selector, or a list of selectors. A selector is what
+        :class:`~sklearn.compose.ColumnTransformer` takes. None is one view of all columns. Views may overlap.
+    n_estimators : int, default=150
+        Most rounds. The run ends before when no arm beats chance or a hypothesis makes no error.
+    view_policy : {"best", "exp3p", "uniform", "round_robin"} or policy, default="best"
+        Which arms a round tries, see :mod:`fuselearn.bandits`. All of them under ``"best"``, one otherwise.
+    resample : bool, default=False
+        Fit each hypothesis on as many rows as there are, drawn by the weights, instead of under the weights.
+    error : {"training", "out_of_bag"}, default="training"
+        Which rows judge a hypothesis: all, or with ``resample=True`` those it was not fitted on, so that strong
+        learners can be boosted without believing their training error.
+    learning_rate : float, default=1.0
+        Factor on every vote.
+    preprocess : transformer, dict or None, default=None
+        Fitted once per view, on the rows that have it, before the first round. A dict gives views their own.
+    warm_start : bool, default=False
+        Go on with the rounds of the last fit.
+    n_jobs : int, default=None
+        Threads. The model is the same, bit for bit, for any number.
+    random_state : int, RandomState or None, default=None
+        Seed of draws: of rows (`resample`, classifiers without `sample_weight`), of arms, and of what random
+        classifiers do.
+    verbose : int, default=0
+        1 reports ten times during a fit, 2 after every round.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    n_iter_ : int
+        Number of rounds.
+    view_names_ : list of str
+    view_columns_ : list of ndarray
+        Columns of each view.
+    estimators_ : list of hypothesis
+        The winner of each round; its `predict` takes the columns of its view and returns class codes. None where a
+        drawn arm had no row to be fitted on.
+    estimator_weights_ : ndarray of shape (n_iter_,)
+        Votes α, with `learning_rate`.
+    estimator_errors_ : ndarray of shape (n_iter_,)
+        Weighted error ε of each winner.
+    arms_ : list of (view name, learner)
+    winning_arms_, winning_views_ : int ndarray of shape (n_iter_,)
+    arm_errors_ : ndarray of shape (n_iter_, n_arms)
+        NaN where an arm was not tried.
+    arm_probabilities_ : ndarray of shape (n_iter_, n_arms) or None
+        With which the policy drew; None for policies that do not draw.
+    view_importances_ : ndarray of shape (n_views,)
+        Share of Σ|α| that each view has.
+    class_prior_ : ndarray of shape (n_classes,)
+    preprocessors_ : list of fitted transformer or None
+    trace_ : Trace
+        Everything the run recorded.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+    n_samples_fit_ : int
+        Number of rows with weight.
+
+    See Also
+    --------
+    IndependentBoostClassifier : Each view keeps weights of its own.
+
+    Notes
+    -----
+    A view that is absent in a row (all its columns NaN) abstains there, at fit and at predict; a row without any view
+    that votes gets the class prior. With more than two classes votes follow SAMME, which for two is AdaBoost.
+
+    References
+    ----------
+    .. [1] Peng, Barbu, Seetharaman, Fan, Wu, Palaniappan. ShareBoost: Boosting for Multi-view Learning with
+       Performance Guarantees. ECML PKDD 2011.
+    .. [2] Barbu, Peng, Seetharaman. Boosting Information Fusion. FUSION 2010.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from fuselearn import ShareBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ShareBoostClassifier(views={"sepal": [0, 1], "petal": [2, 3]}).fit(X, y)
+    >>> model.predict(X[:2])
+    array([0, 0])
+    >>> model.view_importances_.round(2)
+    array([0.37, 0.63])
+    """
+
+    _shared = True
+
+    def __init__(
+        self,
+        estimator=None,
+        *,
+        views=None,
+        n_estimators=150,
+        view_policy="best",
+        resample=False,
+        error="training",
+        learning_rate=1.0,
+        preprocess=None,
+        warm_start=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.estimator = estimator
+        self.views = views
+        self.n_estimators = n_estimators
+        self.view_policy = view_policy
+        self.resample = resample
+        self.error = error
+        self.learning_rate = learning_rate
+        self.preprocess = preprocess
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def bounds(self, X=None, y=None, *, theta=0.0, rho=None, delta=0.05):
+        """What the papers' theorems say of this model.
+
+        Defined for two classes, one label column, ``error="training"`` and ``learning_rate=1``.
+
+        Parameters
+        ----------
+        X, y : arrays, default=None
+            The training rows, which a model does not keep. With them come the terms that need margins; they are
+            defined for a fit without `sample_weight`.
+        theta : float in [0, 1], default=0.0
+            Margin θ of S0's Theorem 4. The generalisation terms need θ > 0.
+        rho : float in (0, 1], default=None
+            Edge that some view always has, for the convergence time of rShareBoost.
+        delta : float in (0, 1), default=0.05
+            Chance with which a bound may fail.
+
+        Returns
+        -------
+        dict
+            ``"training_error"``: Π Z_t, above the share of training rows that are wrong (S0 Lemma 2, first term).
+            ``"tightening"``: Lemma 2's second term, and ``"training_error_tightened"``: the first less the second.
+            ``"margin_share"``: Theorem 4's bound on the share of rows with a margin of at most θ, and
+            ``"margin_share_observed"``: that share itself.
+            ``"theorem_3"``, ``"sharper"``: terms of S0's bounds on the generalisation error, see Notes.
+            ``"regret"``: S1's Theorem 1, for ``Exp3P(gamma="theory", alpha="theory")``.
+            ``"convergence_time"``: rounds until the training error is 0, when `rho` is given.
+            A value that is not defined is None.
+
+        Notes
+        -----
+        The generalisation bounds hold up to constants that are not published, with d the largest VC dimension of an
+        arm's hypotheses (None for trees and foreign classifiers). S1's regret bound is loose: 444 for three views and
+        150 rounds, where no more than 150 can be lost. S1's Theorem 2 does not hold as printed; the convergence time
+        is what does follow from its ingredients.
+        """
+        check_is_fitted(self)
+        self._check_bounds(X, y, theta, rho, delta)
+        alphas, normalisers = self.trace_.alphas, self.trace_.normalisers
+        policy = as_policy(self.view_policy)
+        follows_theory = isinstance(policy, Exp3P) and policy.follows_theory
+        horizon = self.trace_.horizon if getattr(policy, "horizon", None) is None else policy.horizon
+        n_arms = len(self.arms_)
+        product = theory.training_error(normalisers)
+        result = {
+            "training_error": product,
+            "tightening": None,
+            "training_error_tightened": None,
+            "margin_share": theory.margin_share(alphas, normalisers, theta),
+            "margin_share_observed": None,
+            "theorem_3": None,
+            "sharper": None,
+            "regret": regret_bound(n_arms, horizon, policy.delta) if follows_theory else None,
+            "convergence_time": None
+            if rho is None
+            else theory.convergence_time(rho, self.n_samples_fit_, n_arms, delta),
+        }
+        if X is not None:
+            margins = self.margins(X, y)
+            right = self.predict(X) == np.asarray(y)
+            result["tightening"] = theory.tightening(margins * np.abs(alphas).sum(), right)
+            result["training_error_tightened"] = product - result["tightening"]
+            result["margin_share_observed"] = float(np.mean(margins <= theta))
+        vc_dimension = self._vc_dimension()
+        if theta > 0 and vc_dimension is not None:
+            arguments = (vc_dimension, self.n_samples_fit_, theta, delta)
+            result["theorem_3"] = {"complexity": theory.complexity_of_theorem_3(*arguments)}
+            result["sharper"] = theory.terms_of_sharper_bound(*arguments)
+        return result
+
+    def _check_settings(self):
+        as_policy(self.view_policy)
+
+    def _one_round(self, trace):
+        policy = as_policy(self.view_policy)
+        seed = np.random.SeedSequence(trace.seed, spawn_key=(POLICY_STREAM,))
+        return SharedRound(
+            len(self.classes_),
+            self.learning_rate,
+            policy.start(trace.n_arms, trace.horizon, seed),
+            policy.competes,
+            out_of_bag=self.error == "out_of_bag",
+        )
+
+    def _vc_dimension(self):
+        width_of = dict(zip(self.view_names_, self._view_widths))
+        dimensions = [learner.vc_dimension(width_of[name]) for name, learner in self.arms_]
+        return None if None in dimensions else max(dimensions)
+
+    def _check_bounds(self, X, y, theta, rho, delta):
+        reasons = {
+            "two classes": len(self.classes_) == 2,
+            "one label column (no view_labels)": self._one_label_column,
+            "error='training'": self.error == "training",
+            "learning_rate=1": self.learning_rate == 1,
+        }
+        unmet = [reason for reason, met in reasons.items() if not met]
+        if unmet:
+            raise ValueError(f"bounds is defined for {', '.join(reasons)} only; this model has not: {unmet}.")
+        if (X is None) != (y is None):
+            raise ValueError("bounds takes X and y together, the rows that the model was fitted on.")
+        if X is not None and not self._uniform_weights:
+            raise ValueError("bounds takes X and y for a model that was fitted without sample_weight only.")
+        if X is not None and len(np.asarray(y)) != self.n_samples_fit_:
+            raise ValueError(
+                f"bounds takes the rows that the model was fitted on, {self.n_samples_fit_} of them; got "
+                f"{len(np.asarray(y))}."
+            )
+        if not 0 <= theta <= 1:
+            raise ValueError(f"theta must be in [0, 1]; got {theta!r}.")
+        if rho is not None and not 0 < rho <= 1:
+            raise ValueError(f"rho must be in (0, 1]; got {rho!r}.")
+        if not 0 < delta < 1:
+            raise ValueError(f"delta must be between 0 and 1; got {delta!r}.")

@@ -1,0 +1,14 @@
+"""Weak learners: how to fit one view under weights.
+
+A learner is a set of settings. It makes a *plan* of a view once, the plan prepares the rows once, and then
+each round turns weights into a *hypothesis* (see `fuselearn.learners.protocol`).
+"""
+
+from fuselearn.learners.adapter import SklearnLearner
+from fuselearn.learners.choice import as_learner
+from fuselearn.learners.gaussian_nb import GaussianNB
+from fuselearn.learners.least_squares import LeastSquares
+from fuselearn.learners.stump import Stump
+from fuselearn.learners.tree import Tree
+
+__all__ = ["GaussianNB", "LeastSquares", "SklearnLearner", "Stump", "Tree", "as_learner"]

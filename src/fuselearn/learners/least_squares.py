@@ -1,0 +1,115 @@
+"""Linear classifier by weighted least squares (S0 §3.1)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh
+
+from fuselearn.learners.protocol import Hypothesis, Learner
+from fuselearn.learners.standardisation import Standardisation
+from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
+
+
+class LeastSquares(Learner):
+    """Linear classifier fitted by weighted least squares to targets +1 and -1, as in S0's illustration.
+
+    With more than two classes, one target column per class against the rest; the largest value wins. A NaN inside a
+    present view counts as its column's mean.
+
+    Parameters
+    ----------
+    ridge : float, default=0.0
+        Penalty on the squared coefficients of the standardised columns, in units of the total weight. With 0 the
+        solution is the one of least norm where several fit equally well.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from fuselearn import ShareBoostClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ShareBoostClassifier("linear", views={"sepal": [0, 1], "petal": [2, 3]}, n_estimators=10)
+    >>> model.fit(X[50:], y[50:]).score(X[50:], y[50:]) > 0.9
+    True
+    """
+
+    preparation = ("standardised",)
+
+    def __init__(self, ridge=0.0):
+        self.ridge = ridge
+
+    def plan(self, view, seed):
+        if not self.ridge >= 0:
+            raise ValueError(f"ridge must be at least 0; got {self.ridge!r}.")
+        return Standardisation.of(view)
+
+    def sums(self, plan, n_classes):
+        products = yield CrossProducts(n_classes)
+        return self._from_products(plan, products)
+
+    def vc_dimension(self, n_columns):
+        return n_columns + 1
+
+    def _from_products(self, plan, products):
+        n_unknowns = 1 + len(plan.means)
+        total_weight = products[0, 0]
+        gram = products[:, :n_unknowns] / total_weight
+        gram[np.arange(1, n_unknowns), np.arange(1, n_unknowns)] += self.ridge
+        right_side = products[:, n_unknowns:] / total_weight
+        values, vectors = eigh(gram)
+        # Directions that the rows do not span are left out: the solution of least norm.
+        kept = values > values[-1] * n_unknowns * np.finfo(float).eps
+        vectors = vectors[:, kept]
+        coefficients = vectors @ ((vectors.T @ right_side) / values[kept, None])
+        return LinearHypothesis(plan, coefficients[1:], coefficients[0])
+
+
+def _filled(prepared, rows):
+    values = prepared.values[rows]
+    return np.nan_to_num(values, nan=0.0) if prepared.gaps else values
+
+
+@dataclass(frozen=True)
+class CrossProducts:
+    """Statistic: Zᵀ·W·[Z, T] with Z the rows behind a 1, and T the targets."""
+
+    n_classes: int
+
+    def __call__(self, prepared, codes, weights, threads=SERIAL):
+        one_against_rest = np.arange(1, 2) if self.n_classes == 2 else np.arange(self.n_classes)
+
+        def block_products(number):
+            rows = slice(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
+            values = _filled(prepared, rows)
+            table = np.column_stack([np.ones(len(values)), values])
+            targets = np.where(codes[rows, None] == one_against_rest, 1.0, -1.0)
+            return (table * weights[rows, None]).T @ np.column_stack([table, targets])
+
+        return sum(threads.map(block_products, range(n_blocks(len(codes)))))
+
+
+@dataclass(frozen=True, eq=False)
+class LinearHypothesis(Hypothesis):
+    """The class whose linear score of the standardised columns is largest; for two classes, its sign.
+
+    Attributes
+    ----------
+    plan : Standardisation
+    coefficients : ndarray of shape (n_columns, n_classes), or (n_columns, 1) for two classes
+    intercepts : ndarray of shape (n_classes,), or (1,) likewise
+    """
+
+    plan: Standardisation
+    coefficients: np.ndarray
+    intercepts: np.ndarray
+
+    def predict_prepared(self, prepared, threads=SERIAL):
+        codes = np.empty(len(prepared), dtype=np.int32)
+
+        def work(first, last):
+            for number in range(first, last):
+                rows = slice(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
+                scores = _filled(prepared, rows) @ self.coefficients + self.intercepts
+                codes[rows] = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)
+
+        threads.share(n_blocks(len(prepared)), work)
+        return codes

@@ -1,0 +1,94 @@
+"""What a learner, its plan of a view, and its hypotheses have in common.
+
+Fitting is written as a generator that asks for sums over the rows and is sent the totals:
+
+    def sums(self, plan, n_classes):
+        moments = yield ClassMoments(n_classes)
+        return ...  # a hypothesis
+
+So a learner never holds rows. Who drives it decides where they are: in this process, cut into blocks for
+threads, or spread over a cluster whose workers each send their part of the sum. A learner that cannot be fitted
+from sums (any scikit-learn classifier) is given the rows instead, and says so by `needs_rows`.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from fuselearn.numeric.threads import SERIAL
+from fuselearn.views import View
+
+
+class Learner(ABC, BaseEstimator):
+    """Settings for fitting one view under weights. Fitting never changes them."""
+
+    needs_rows = False
+
+    @abstractmethod
+    def plan(self, view, seed):
+        """Look at a view once, and return what is needed to prepare any rows of it."""
+
+    @property
+    @abstractmethod
+    def preparation(self):
+        """Hashable; learners with equal preparations share the prepared rows of a view."""
+
+    def sums(self, plan, n_classes):
+        """Generator: yields statistics of the rows, is sent their totals, returns a hypothesis."""
+        raise TypeError(f"{type(self).__name__} is fitted from rows, not from sums.")
+
+    def fit_rows(self, plan, prepared, codes, weights, n_classes, *, seed, drawn):
+        """Fit on the rows themselves. `drawn` holds their numbers where the round resamples, else None."""
+        raise TypeError(f"{type(self).__name__} is fitted from sums, not from rows.")
+
+    def vc_dimension(self, n_columns):
+        """VC dimension of the hypotheses on `n_columns` columns, two classes; None where it is not known."""
+        return
+
+
+class Plan(ABC):
+    """What is known of a view since it was first looked at."""
+
+    @abstractmethod
+    def prepare(self, view, threads=SERIAL):
+        """The rows of a view as the learner's statistics read them."""
+
+    def read(self, view):
+        """The rows of a view as a hypothesis reads them when it predicts."""
+        return self.prepare(view)
+
+
+class Hypothesis(ABC):
+    """A fitted weak learner. It predicts class codes, 0 to n_classes - 1, from the columns of its view.
+
+    Attributes
+    ----------
+    plan : Plan
+        Shared by all hypotheses of an arm.
+    """
+
+    @abstractmethod
+    def predict_prepared(self, prepared, threads=SERIAL):
+        """Class code of each of the rows that `plan.prepare` returned."""
+
+    def predict_read(self, rows):
+        """Class code of each of the rows that `plan.read` returned."""
+        return self.predict_prepared(rows)
+
+    def predict(self, X):
+        """Class code of each row of `X`, which holds the columns of the view."""
+        X = np.asarray(X)
+        return self.predict_read(self.plan.read(View("", X, np.arange(X.shape[1]), None)))
+
+
+@dataclass(frozen=True, eq=False)
+class ConstantHypothesis(Hypothesis):
+    """One class for all: what is left to say when all weight is on one class, or there is nothing to fit on."""
+
+    plan: Plan
+    code: int
+
+    def predict_prepared(self, prepared, threads=SERIAL):
+        return np.full(len(prepared), self.code, dtype=np.int32)

@@ -1,0 +1,59 @@
+"""What a round does to the weights of the rows: sum them by outcome, multiply them, draw from them."""
+
+import numpy as np
+
+from fuselearn.numeric.compiled import compiled
+
+RIGHT, WRONG, ABSENT = 1, -1, 0
+"""Outcomes of a hypothesis on a row. An absent view abstains."""
+
+
+@compiled()
+def outcomes(predicted, codes):
+    """RIGHT where the predicted class is the given one, WRONG elsewhere."""
+    result = np.empty(len(codes), dtype=np.int8)
+    for i in range(len(codes)):
+        result[i] = 1 if predicted[i] == codes[i] else -1
+    return result
+
+
+@compiled()
+def sum_by_outcome(outcome, weights, block_rows):
+    """Weight of the rows that are right, wrong and absent: S1's W₊, W₋ and the abstaining W₀."""
+    total = np.zeros(3)
+    for start in range(0, len(outcome), block_rows):
+        partial = np.zeros(3)
+        for i in range(start, min(len(outcome), start + block_rows)):
+            # 0 absent, 1 right, 2 wrong: an outcome of -1 wraps to the end
+            partial[outcome[i] % 3] += weights[i]
+        total += partial
+    return total[1], total[2], total[0]
+
+
+@compiled()
+def multiply_by_outcome(outcome, weights, right, wrong, absent, block_rows):
+    """w ← w · factor of its outcome, then normalised to sum 1 (S0 step 3f). Works in place."""
+    total = 0.0
+    for start in range(0, len(outcome), block_rows):
+        partial = 0.0
+        for i in range(start, min(len(outcome), start + block_rows)):
+            factor = right if outcome[i] > 0 else (wrong if outcome[i] < 0 else absent)
+            weights[i] *= factor
+            partial += weights[i]
+        total += partial
+    for i in range(len(outcome)):
+        weights[i] /= total
+
+
+@compiled()
+def add_votes(votes, codes, rows, vote):
+    """votes[rows[i], codes[i]] += vote. Works in place."""
+    for i in range(len(codes)):
+        votes[rows[i], codes[i]] += vote
+
+
+def draw_rows(weights, generator):
+    """As many row numbers as there are rows, drawn with replacement with probability w (S0 step 3a)."""
+    cumulative = np.cumsum(weights)
+    draws = generator.random(len(weights)) * cumulative[-1]
+    return np.minimum(np.searchsorted(cumulative, draws, side="right"), len(weights) - 1)

@@ -1,0 +1,44 @@
+"""One transformer per view, fitted once before the first round (S0, S1 and S3 apply PCA per view)."""
+
+from dataclasses import replace
+
+import numpy as np
+from sklearn.base import clone
+
+
+def fit_transformer(view, transformer, labels):
+    """Fit a clone of a transformer on the rows in which a view is present.
+
+    Parameters
+    ----------
+    view : View
+    transformer : transformer or None
+    labels : ndarray
+        Labels of those rows, for transformers that use them.
+
+    Returns
+    -------
+    fitted transformer, or None
+    """
+    if transformer is None:
+        return None
+    for method in ("fit", "transform"):
+        if not hasattr(transformer, method):
+            raise TypeError(
+                f"preprocess for the view {view.name!r} is {transformer!r}, which has no {method} method; "
+                "pass a transformer such as PCA(), a dict per view, or None."
+            )
+    return clone(transformer).fit(view.array(), labels)
+
+
+def transformed(view, transformer):
+    """The view with its columns transformed; as it is where the transformer is None."""
+    if transformer is None or len(view) == 0:
+        return view
+    values = transformer.transform(view.array())
+    values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+    table = values
+    if view.rows is not None:
+        table = np.full((len(view.table), values.shape[1]), np.nan)
+        table[view.rows] = values
+    return replace(view, table=table, columns=np.arange(values.shape[1]))

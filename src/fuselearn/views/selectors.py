@@ -1,0 +1,184 @@
+"""Selectors to columns, by the rules of scikit-learn's ColumnTransformer.
+
+Every error names the view and what `X` has, since with twenty views "index out of range" helps nobody.
+"""
+
+from collections.abc import Mapping
+from numbers import Integral
+
+import narwhals as nw
+import numpy as np
+
+
+def resolve_views(views, X, n_features):
+    """Turn the `views` argument of an estimator into names and column numbers.
+
+    Parameters
+    ----------
+    views : None, dict of name to selector, or list of selectors or (name, selector) pairs
+        None is one view of all columns. A selector is an int, a column name, a list or array of either, a
+        slice (of ints, or of names with both ends included), a boolean mask, or a callable that is given `X`
+        and returns one of these.
+    X : array or data frame as the user gave it
+        Column names and callables need it.
+    n_features : int
+        Number of columns of `X`.
+
+    Returns
+    -------
+    names : list of str
+    columns : list of intp ndarray
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> resolve_views({"sepal": [0, 1], "petal": slice(2, None)}, np.zeros((5, 4)), 4)
+    (['sepal', 'petal'], [array([0, 1]), array([2, 3])])
+    """
+    frame_columns = _frame_columns(X)
+    names, columns = [], []
+    for name, selector in _named_selectors(views):
+        if name in names:
+            raise ValueError(f"views has two views named {name!r}; give each view a name of its own.")
+        names.append(name)
+        columns.append(_resolve(name, selector, X, n_features, frame_columns))
+    return names, columns
+
+
+def per_view(argument, value, names, *, default=None, complete=False):
+    """Spread the value of an argument over the views: one for all, or a dict of view name to value.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the error message.
+    value : object
+        What the user gave.
+    names : list of str
+        Names of the views.
+    default : object
+        What a view gets that the dict leaves out.
+    complete : bool
+        Whether the dict must name every view.
+    """
+    if not isinstance(value, Mapping):
+        return [value] * len(names)
+    unknown = [key for key in value if key not in names]
+    if unknown:
+        raise ValueError(f"{argument} names the view {unknown[0]!r}, but the views are {names}.")
+    absent = [name for name in names if name not in value]
+    if complete and absent:
+        raise ValueError(
+            f"{argument} has nothing for the view {absent[0]!r}; a dict needs an entry for each of the views {names}."
+        )
+    return [value.get(name, default) for name in names]
+
+
+def _named_selectors(views):
+    if views is None:
+        return [("view0", slice(None))]
+    if isinstance(views, Mapping):
+        for name in views:
+            if not isinstance(name, str):
+                raise TypeError(f"views has the name {name!r}; names of views are strings.")
+        pairs = list(views.items())
+    elif isinstance(views, list | tuple):
+        pairs = [view if _is_pair(view) else (f"view{i}", view) for i, view in enumerate(views)]
+    else:
+        raise TypeError(
+            "views must be None, a dict of name to columns, or a list of columns, "
+            f"e.g. {{'rna': [0, 1], 'image': slice(2, 9)}}; got {views!r}."
+        )
+    if not pairs:
+        raise ValueError("views is empty; pass None for one view of all columns.")
+    return pairs
+
+
+def _is_pair(view):
+    """Whether a list entry is (name, selector). Two strings are the names of two columns instead."""
+    return isinstance(view, tuple) and len(view) == 2 and isinstance(view[0], str) and not isinstance(view[1], str)
+
+
+def _frame_columns(X):
+    """Column names of a data frame, None for an array."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        return list(frame.columns)
+    return None
+
+
+def _resolve(name, selector, X, n_features, frame_columns):
+    if callable(selector):
+        selector = selector(X)
+    if isinstance(selector, slice):
+        columns = _from_slice(name, selector, n_features, frame_columns)
+    else:
+        columns = _from_list(name, selector, n_features, frame_columns)
+    if len(columns) == 0:
+        raise ValueError(
+            f"View {name!r} is empty: its selector {selector!r} picks no column of X, which has "
+            f"n_features={n_features}."
+        )
+    repeated = np.flatnonzero(np.bincount(columns, minlength=1) > 1)
+    if len(repeated):
+        raise ValueError(f"View {name!r} lists column {repeated[0]} more than once.")
+    return columns
+
+
+def _from_slice(name, selector, n_features, frame_columns):
+    if isinstance(selector.start, str) or isinstance(selector.stop, str):
+        start = None if selector.start is None else _position(name, selector.start, n_features, frame_columns)
+        # As in pandas and ColumnTransformer, a slice of names includes its last one.
+        stop = None if selector.stop is None else _position(name, selector.stop, n_features, frame_columns) + 1
+        selector = slice(start, stop, selector.step)
+    for bound in (selector.start, selector.stop, selector.step):
+        if bound is not None and not isinstance(bound, Integral):
+            raise TypeError(f"View {name!r} is {selector!r}; a slice takes integers or column names.")
+    return np.arange(n_features)[selector]
+
+
+def _from_list(name, selector, n_features, frame_columns):
+    if isinstance(selector, str | Integral) and not isinstance(selector, bool):
+        selector = [selector]
+    try:
+        keys = list(selector)
+    except TypeError:
+        raise TypeError(
+            f"View {name!r} is {selector!r}; columns are chosen by integers, names, a slice, a boolean mask "
+            "or a callable."
+        ) from None
+    if keys and all(isinstance(key, bool | np.bool_) for key in keys):
+        if len(keys) != n_features:
+            raise ValueError(f"View {name!r} is a boolean mask of length {len(keys)}, but X has {n_features} columns.")
+        return np.flatnonzero(keys)
+    return np.array([_position(name, key, n_features, frame_columns) for key in keys], dtype=np.intp)
+
+
+def _position(name, key, n_features, frame_columns):
+    if isinstance(key, str):
+        if frame_columns is None:
+            raise ValueError(
+                f"View {name!r} names the column {key!r}, but X is not a data frame; pass a data frame or "
+                "give column numbers."
+            )
+        matches = [position for position, column in enumerate(frame_columns) if column == key]
+        if len(matches) > 1:
+            raise ValueError(f"View {name!r} names the column {key!r}, which X has {len(matches)} times.")
+        if not matches:
+            raise ValueError(
+                f"View {name!r} names the column {key!r}, which X does not have; its columns are "
+                f"{_shortened(frame_columns)}."
+            )
+        return matches[0]
+    if isinstance(key, bool | np.bool_) or not isinstance(key, Integral):
+        raise TypeError(f"View {name!r} holds {key!r}; columns are chosen by integers, names or a boolean mask.")
+    if not -n_features <= key < n_features:
+        raise ValueError(
+            f"View {name!r} asks for column {key}, but X has n_features={n_features} (columns 0 to {n_features - 1})."
+        )
+    return int(key) % n_features
+
+
+def _shortened(values, most=12):
+    shown = ", ".join(repr(value) for value in values[:most])
+    return f"[{shown}{', …' if len(values) > most else ''}]"
