@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+TIE = 1e-12  # values closer than this are equal, and the lowest code wins
+
 
 def fit(X, y, w, n_classes):
     """Fit an intercept and one coefficient per feature to +1/-1 targets, and return ``h(X) -> codes``.
@@ -24,8 +26,8 @@ def fit(X, y, w, n_classes):
     def predict(X):
         values = design(np.asarray(X, dtype=float), means) @ coefficients
         if n_classes == 2:
-            return np.array([1 if value > 0 else 0 for value in values[:, 0]], dtype=int)
-        return np.array([int(np.argmax(row)) for row in values], dtype=int)  # ties: the lowest code
+            return np.array([1 if value > TIE else 0 for value in values[:, 0]], dtype=int)
+        return np.array([next(k for k, v in enumerate(row) if v >= max(row) - TIE) for row in values], dtype=int)
 
     return predict
 

@@ -42,8 +42,9 @@ class TrainingRows:
         return [view.name for view in self.blocks]
 
     def class_prior(self):
-        """Weight of each class, over all views present."""
-        weights = self.weights[:, None] * self.blocks.present
+        """Weight of each class; a row on which its views disagree counts in parts."""
+        present = self.blocks.present
+        weights = (self.weights / present.sum(axis=1))[:, None] * present
         prior = np.bincount(self.codes.ravel(), weights.ravel(), minlength=len(self.classes))
         return prior / prior.sum()
 

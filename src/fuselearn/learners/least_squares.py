@@ -9,6 +9,13 @@ from fuselearn.learners.protocol import Hypothesis, Learner
 from fuselearn.learners.standardisation import Standardisation
 from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
 
+TIE = 1e-12
+"""Scores nearer than this are equal, and the lowest class wins: on coarse data exact ties are common, and which way
+they round depends on the machine."""
+
+LEAST_EIGENVALUE = 1e-12
+"""Directions in which the standardised rows vary less than this, as part of the largest, are rounding noise."""
+
 
 class LeastSquares(Learner):
     """Linear classifier fitted by weighted least squares to targets +1 and -1, as in S0's illustration.
@@ -19,8 +26,8 @@ class LeastSquares(Learner):
     Parameters
     ----------
     ridge : float, default=0.0
-        Penalty on the squared coefficients of the standardised columns, in units of the total weight. With 0 the
-        solution is the one of least norm where several fit equally well.
+        Penalty on the squared coefficients of the columns, standardised under the weights. With 0 the solution is the
+        one of least norm where several fit equally well.
 
     Examples
     --------
@@ -50,17 +57,24 @@ class LeastSquares(Learner):
         return n_columns + 1
 
     def _from_products(self, plan, products):
+        # Standardise again, under the weights of the round: what the solution of least norm is must not depend on
+        # whether a row counts twice or stands there twice.
         n_unknowns = 1 + len(plan.means)
-        total_weight = products[0, 0]
-        gram = products[:, :n_unknowns] / total_weight
-        gram[np.arange(1, n_unknowns), np.arange(1, n_unknowns)] += self.ridge
-        right_side = products[:, n_unknowns:] / total_weight
-        values, vectors = eigh(gram)
-        # Directions that the rows do not span are left out: the solution of least norm.
-        kept = values > values[-1] * n_unknowns * np.finfo(float).eps
+        products = products / products[0, 0]
+        means, target_means = products[0, 1:n_unknowns], products[0, n_unknowns:]
+        covariance = products[1:, 1:n_unknowns] - np.outer(means, means)
+        with_targets = products[1:, n_unknowns:] - np.outer(means, target_means)
+        spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        varies = spread > np.sqrt(LEAST_EIGENVALUE) * (1 + np.abs(means))
+        scales = np.where(varies, spread, np.inf)  # a column that does not vary gets no coefficient
+        correlation = covariance / np.outer(scales, scales)
+        correlation[np.diag_indices_from(correlation)] += self.ridge
+        values, vectors = eigh(correlation)
+        kept = values > LEAST_EIGENVALUE * max(values[-1], 1.0)
         vectors = vectors[:, kept]
-        coefficients = vectors @ ((vectors.T @ right_side) / values[kept, None])
-        return LinearHypothesis(plan, coefficients[1:], coefficients[0])
+        solution = vectors @ ((vectors.T @ (with_targets / scales[:, None])) / values[kept, None])
+        coefficients = solution / scales[:, None]
+        return LinearHypothesis(plan, coefficients, target_means - means @ coefficients)
 
 
 def _filled(prepared, rows):
@@ -109,7 +123,10 @@ class LinearHypothesis(Hypothesis):
             for number in range(first, last):
                 rows = slice(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
                 scores = _filled(prepared, rows) @ self.coefficients + self.intercepts
-                codes[rows] = scores[:, 0] > 0 if scores.shape[1] == 1 else scores.argmax(axis=1)
+                if scores.shape[1] == 1:
+                    codes[rows] = scores[:, 0] > TIE
+                else:
+                    codes[rows] = (scores >= scores.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
 
         threads.share(n_blocks(len(prepared)), work)
         return codes

@@ -67,14 +67,18 @@ def _best_cuts(histograms, n_edges, criterion, tie, gains, candidates, left_weig
     below = np.zeros((n_bins, n_classes))
     above = np.zeros((n_bins, n_classes))
     nothing = np.zeros(n_classes)
+    repeats = np.zeros(n_bins, dtype=np.bool_)
     candidate_gains, candidate_left = np.empty(2 * n_bins), np.empty(2 * n_bins)
     for j in range(n_columns):
         bins = histograms[j]
         missing = bins[n_bins - 1]
         some_missing = missing.sum() > 0.0
         for b in range(n_bins - 1):
+            # A cut behind an empty bin is the cut before it once more, which would win the tie.
+            repeats[b] = b > 0
             for k in range(n_classes):
                 below[b + 1, k] = below[b, k] + bins[b, k]
+                repeats[b] = repeats[b] and bins[b, k] == 0.0
         for b in range(n_bins - 2, -1, -1):
             for k in range(n_classes):
                 above[b, k] = above[b + 1, k] + bins[b, k]
@@ -90,6 +94,8 @@ def _best_cuts(histograms, n_edges, criterion, tie, gains, candidates, left_weig
                 if not some_missing:
                     continue
                 left, right = below[n_bins - 1], nothing
+            elif repeats[cut - 1]:
+                continue
             left_weight, left_impurity = weigh(left, missing, missing_left)
             right_weight, right_impurity = weigh(right, missing, not missing_left)
             if left_weight > 0.0 and right_weight > 0.0:

@@ -1,0 +1,26 @@
+"""The commands, put together."""
+
+from typing import Annotated
+
+import typer
+
+from fuselearn import __version__
+from fuselearn.cli.demo import demo
+
+app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+app.command()(demo)
+
+
+def _show_version(wanted: bool):
+    if wanted:
+        typer.echo(f"fuselearn {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def fuselearn(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+):
+    """Fuse several noisy, partly missing views of the same objects into one classifier."""

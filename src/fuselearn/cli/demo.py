@@ -1,0 +1,213 @@
+"""``fuselearn demo``: what sharing the weights is worth when each view has wrong labels of its own."""
+
+import json
+import math
+import time
+import warnings
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import typer
+
+from fuselearn.cli.refusal import refuse
+
+TRAIN_SIZE = 0.6  # as in the noise studies of S0 and S1
+
+
+@dataclass(frozen=True)
+class Row:
+    """How one method did with one kind of labels."""
+
+    labels: str
+    method: str
+    accuracy: float
+    standard_error: float
+    fit_seconds: float
+    rounds: int
+    view_shares: dict[str, float]
+
+
+def demo(
+    rounds: Annotated[int, typer.Option(help="Rounds of boosting.")] = 100,
+    noise: Annotated[float, typer.Option(help="Part of the labels that are wrong, in each view.")] = 0.3,
+    seed: Annotated[int, typer.Option(help="Seed of the split, of the wrong labels and of the bandit.")] = 0,
+    jobs: Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.", show_default="1")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+):
+    """Compare three ways of boosting over four views of handwritten digits, with clean and with wrong labels."""
+    if rounds < 1:
+        refuse(f"--rounds must be at least 1; got {rounds}.")
+    if not 0 <= noise <= 1:
+        refuse(f"--noise must be between 0 and 1; got {noise:g}.")
+    if not 0 <= seed < 2**32:
+        refuse(f"--seed must be between 0 and {2**32 - 1}; got {seed}.")
+    if jobs == 0:
+        refuse("--jobs must be a number of threads, or -1 for all cores; got 0.")
+    rows = _with_progress(lambda on_step: compare_methods(rounds, noise, seed, jobs, on_step))
+    if as_json:
+        settings = {"rounds": rounds, "noise": noise, "seed": seed}
+        typer.echo(
+            json.dumps({**settings, "rows": [asdict(row) for row in rows], "summary": summarise(rows)}, indent=2)
+        )
+    else:
+        _print_table(rows, summarise(rows), rounds)
+
+
+def compare_methods(rounds, noise, seed, jobs=None, on_step=lambda number, total, description: None):
+    """Fit ShareBoost, rShareBoost and iBoost to the digits, with clean labels and with wrong ones.
+
+    Parameters
+    ----------
+    rounds : int
+    noise : float in [0, 1]
+        Part of each view's labels that are wrong. With 0 there are rows for clean labels only.
+    seed : int
+    jobs : int, default=None
+    on_step : callable, default does nothing
+        Is told ``(number, total, description)`` before each step.
+
+    Returns
+    -------
+    list of Row
+    """
+    total = 1 + 3 * (2 if noise > 0 else 1)
+    on_step(0, total, "compiling, first run only")
+    from sklearn.base import clone
+    from sklearn.model_selection import train_test_split
+
+    from fuselearn import IndependentBoostClassifier, ShareBoostClassifier, add_label_noise
+    from fuselearn.datasets import load_digit_views
+
+    X, views, y = load_digit_views(return_tuple=True)
+    X, X_test, y, y_test = train_test_split(X, y, train_size=TRAIN_SIZE, stratify=y, random_state=seed)
+    common = {"views": views, "n_estimators": rounds, "n_jobs": jobs, "random_state": seed}
+    methods = {
+        "ShareBoost": ShareBoostClassifier(**common),
+        "rShareBoost": ShareBoostClassifier(view_policy="exp3p", **common),
+        "iBoost": IndependentBoostClassifier(**common),
+    }
+    kinds = {"clean": None}
+    if noise > 0:
+        kinds[f"{100 * noise:g}% wrong"], _ = add_label_noise(y, len(views), rate=noise, random_state=seed)
+    # Each method, with each kind of labels, has loops of its own to compile; its seconds must not include that.
+    for model in methods.values():
+        for view_labels in kinds.values():
+            _fit(clone(model).set_params(n_estimators=2), X, y, view_labels).predict(X_test)
+
+    rows = []
+    for labels, view_labels in kinds.items():
+        for method, model in methods.items():
+            on_step(1 + len(rows), total, f"fitting {method}, labels {labels}")
+            start = time.perf_counter()
+            _fit(model, X, y, view_labels)
+            seconds = time.perf_counter() - start
+            accuracy = float(model.score(X_test, y_test))
+            rows.append(
+                Row(
+                    labels=labels,
+                    method=method,
+                    accuracy=accuracy,
+                    standard_error=math.sqrt(accuracy * (1 - accuracy) / len(y_test)),
+                    fit_seconds=seconds,
+                    rounds=model.n_iter_,
+                    view_shares=dict(zip(model.view_names_, model.view_importances_.tolist())),
+                )
+            )
+    on_step(total, total, "done")
+    return rows
+
+
+def summarise(rows):
+    """What the rows say, in two sentences.
+
+    Parameters
+    ----------
+    rows : list of Row
+
+    Returns
+    -------
+    list of str
+    """
+    by_labels = {}
+    for row in rows:
+        by_labels.setdefault(row.labels, []).append(row)
+    leads = "; ".join(f"labels {labels}: {_lead(several)}" for labels, several in by_labels.items())
+    sentences = [f"{leads[0].upper()}{leads[1:]} (two standard errors of this one split)."]
+    if len(by_labels) == 2:
+        clean, wrong = by_labels.values()
+        changes = [f"{after.accuracy - before.accuracy:+.3f} ({after.method})" for before, after in zip(clean, wrong)]
+        sentences.append(f"Wrong labels change the accuracy by {', '.join(changes)}.")
+    return sentences
+
+
+def _lead(rows):
+    """Which method is ahead, and which are so close to it that another split could turn the order."""
+    best = max(rows, key=lambda row: row.accuracy)
+    close = [
+        row.method
+        for row in rows
+        if row is not best and best.accuracy - row.accuracy <= 2 * math.hypot(best.standard_error, row.standard_error)
+    ]
+    verdict = f"with {' and '.join(close)} too close to call" if close else "beyond chance"
+    return f"{best.method} is ahead at {best.accuracy:.3f}, {verdict}"
+
+
+def _fit(model, X, y, view_labels):
+    with warnings.catch_warnings():
+        # An interrupted fit keeps the rounds it has, but who interrupts a demo wants it to end.
+        warnings.filterwarnings("error", message="Interrupted")
+        # The table tells how many rounds there were, also when there was none.
+        warnings.filterwarnings("ignore", message="No view beats chance")
+        try:
+            return model.fit(X, y, view_labels=view_labels)
+        except UserWarning as interrupted:
+            raise typer.Abort from interrupted
+
+
+def _with_progress(work):
+    """Call ``work(on_step)`` with a progress bar on stderr, if that is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    columns = TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("", total=None)
+        return work(
+            lambda number, total, description: progress.update(
+                task, completed=number, total=total, description=description
+            )
+        )
+
+
+def _print_table(rows, sentences, rounds):
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    caption = "Views: share of all votes."
+    if any(row.rounds < rounds for row in rows):
+        caption += "\nA run ends early when no view beats chance, or one makes no error."
+    table = Table(title="Handwritten digits, four views", caption=caption, box=box.SIMPLE_HEAD, padding=0)
+    # Nine columns fit into 80 characters; where there are fewer, folding loses no digit.
+    table.add_column("labels", overflow="fold")
+    table.add_column("method", overflow="fold")
+    for heading in ["accuracy", "rounds", "fit s", *rows[0].view_shares]:
+        table.add_column(heading, justify="right", overflow="fold")
+    previous = None
+    for row in rows:
+        if previous not in (None, row.labels):
+            table.add_section()
+        table.add_row(
+            "" if row.labels == previous else row.labels,
+            row.method,
+            f"{row.accuracy:.3f}",
+            f"{row.rounds}",
+            f"{row.fit_seconds:.2f}",
+            *(f"{share:.0%}" for share in row.view_shares.values()),
+        )
+        previous = row.labels
+    console = Console(highlight=False)
+    console.print(table)
+    for sentence in sentences:
+        console.print(sentence)

@@ -1,0 +1,22 @@
+"""Fit a learner on its own, as a round does."""
+
+import numpy as np
+
+from fuselearn.backends.local import drive
+from fuselearn.numeric.threads import SERIAL
+from fuselearn.views import View
+
+
+def fit_learner(learner, X, codes, weights, n_classes, threads=SERIAL, seed=0):
+    """Hypothesis of a learner on all rows of one view."""
+    X = np.asarray(X)
+    view = View("view", X, np.arange(X.shape[1]), None)
+    plan = learner.plan(view, np.random.SeedSequence(seed))
+    prepared = plan.prepare(view, threads)
+    codes = np.asarray(codes, dtype=np.int32)
+    weights = np.asarray(weights, dtype=float)
+    if learner.needs_rows:
+        return learner.fit_rows(
+            plan, prepared, codes, weights, n_classes, seed=np.random.SeedSequence(seed), drawn=None
+        )
+    return drive(learner.sums(plan, n_classes), lambda statistic: statistic(prepared, codes, weights, threads))

@@ -1,0 +1,116 @@
+"""The examples run, and show what they say they show."""
+
+import importlib.util
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.linear_model import RidgeClassifier
+
+matplotlib.use("Agg")
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.fixture(scope="module")
+def iris():
+    spec = importlib.util.spec_from_file_location("iris_noisy_labels", EXAMPLES / "iris_noisy_labels.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_flowers_have_the_wrong_labels_of_the_paper(iris):
+    flowers = iris.draw_flowers(seed=0, number=3)
+    assert flowers.X.shape == (20, 4)
+    assert flowers.X_others.shape == (80, 4)
+    np.testing.assert_array_equal(flowers.y, [0] * 10 + [1] * 10)
+    wrong = flowers.view_labels != flowers.y[:, None]
+    np.testing.assert_array_equal(np.flatnonzero(wrong[:, 0]) + 1, [3, 4, 9, 12, 14, 19])
+    np.testing.assert_array_equal(np.flatnonzero(wrong[:, 1]) + 1, [5, 8, 9, 12, 16, 18])
+
+
+def test_draws_are_repeatable_and_differ(iris):
+    first, again, other = (iris.draw_flowers(0, number).X for number in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_ada_boost_of_the_example_is_that_of_scikit_learn(iris, number):
+    flowers = iris.draw_flowers(0, number)
+    ours, _ = iris.fit_ada_boost(flowers)
+    labels = flowers.view_labels[:, 1]
+    # A ridge of next to nothing: scikit-learn has no least-squares classifier of that name.
+    theirs = AdaBoostClassifier(RidgeClassifier(alpha=1e-12), n_estimators=iris.N_ROUNDS).fit(flowers.X, labels)
+    # The vote of a hypothesis that makes no error, always the last, is a convention: scikit-learn gives it 1.
+    n_rounds = np.count_nonzero(ours.estimator_errors_ > 1e-12)
+    assert n_rounds > 0
+    # scikit-learn's votes are ln((1 - ε)/ε), those of the papers half of that.
+    np.testing.assert_allclose(ours.estimator_weights_[:n_rounds], theirs.estimator_weights_[:n_rounds] / 2, rtol=1e-6)
+    staged = zip(ours.staged_predict(flowers.X_others), theirs.staged_predict(flowers.X_others), strict=True)
+    for mine, other in list(staged)[:n_rounds]:
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_weights_are_distributions(iris):
+    flowers = iris.draw_flowers(0, 0)
+    for fit in (iris.fit_share_boost, iris.fit_ada_boost):
+        model, weights = fit(flowers)
+        assert weights.shape == (model.n_iter_ + 1, 20)
+        np.testing.assert_allclose(weights.sum(axis=1), 1)
+        np.testing.assert_allclose(weights[0], 1 / 20)
+
+
+def test_study_holds_a_row_for_each_draw(iris):
+    result = iris.study(n_draws=6)
+    for values in (result.drawn, result.others, result.noisy_weight, result.noisy_weight_common):
+        assert values.shape == (6, 2)
+        assert ((values >= 0) & (values <= 1)).all()
+    assert (result.rounds <= iris.N_ROUNDS).all()
+
+
+def test_a_run_without_any_round_guesses(iris, monkeypatch):
+    """No line beats chance on flowers that are all alike."""
+    flowers = iris.draw_flowers(0, 0)
+    alike = iris.Flowers(np.ones_like(flowers.X), flowers.y, flowers.view_labels, flowers.X_others, flowers.y_others)
+    monkeypatch.setattr(iris, "draw_flowers", lambda seed, number: alike)
+    result = iris.study(n_draws=2)
+    np.testing.assert_array_equal(result.rounds, 0)
+    np.testing.assert_allclose(result.noisy_weight, 6 / 20)
+    np.testing.assert_allclose(result.drawn, 0.5)
+
+
+def test_words_follow_from_the_numbers(iris):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(scale=0.001, size=(50, 2))
+    ahead = noise + np.array([0.8, 0.7])
+    even = noise + 0.75
+    told = iris.describe(iris.Study(ahead, even, even, ahead, np.full((50, 2), 50)))
+    assert "ShareBoost is ahead by 0.1" in told
+    assert "so neither method is ahead" in told
+    assert "AdaBoost is lower by 0.1" in told
+    assert "0 of the 100 runs end before" in told
+
+
+def test_script_prints_the_study_and_saves_the_figure(iris, tmp_path, capsys):
+    output = tmp_path / "images" / "iris.png"
+    iris.main(["--draws", "3", "--output", str(output)])
+    assert "3 draws of 20 Iris flowers" in capsys.readouterr().out
+    assert output.stat().st_size < 300_000
+    assert matplotlib.image.imread(output).ndim == 3
+
+
+def test_figure_says_where_a_run_has_ended(iris):
+    number = next(number for number in range(50) if iris.fit_ada_boost(iris.draw_flowers(0, number))[0].n_iter_ < 2)
+    figure = iris.plot_rounds(iris.draw_flowers(0, number))
+    assert "the run has ended" in [text.get_text() for axes in figure.axes for text in axes.texts]
+
+
+def test_too_few_draws_are_a_usage_error(iris, capsys):
+    with pytest.raises(SystemExit) as error:
+        iris.main(["--draws", "1"])
+    assert error.value.code == 2
+    assert "at least 2" in capsys.readouterr().err
