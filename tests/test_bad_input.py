@@ -8,6 +8,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
 
 from fuselearn import IndependentBoostClassifier, ShareBoostClassifier, add_label_noise
+from fuselearn.exceptions import NoEdgeWarning
 
 rng = np.random.default_rng(0)
 y = np.arange(30) % 2
@@ -128,7 +129,7 @@ def test_margins_want_known_labels_for_all_rows():
 
 def test_no_edge_at_all_is_a_warning_and_the_prior():
     same = np.zeros((30, 2))
-    with pytest.warns(UserWarning, match="No view beats chance in the first round"):
+    with pytest.warns(NoEdgeWarning, match="No view beats chance in the first round"):
         model = ShareBoostClassifier().fit(same, y)
     assert model.n_iter_ == 0
     np.testing.assert_allclose(model.predict_proba(same), 0.5)

@@ -21,6 +21,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fuselearn import IndependentBoostClassifier, ShareBoostClassifier, add_label_noise, stack_unpaired
 from fuselearn.bandits import Exp3P
+from fuselearn.boosting import base
+from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.learners import GaussianNB, Stump, Tree
 
 KINDS = [ShareBoostClassifier, IndependentBoostClassifier]
@@ -214,8 +216,6 @@ def test_warm_start_is_one_long_run(kind, settings):
 
 
 def test_an_interrupt_keeps_what_there_is(monkeypatch):
-    from fuselearn.boosting import base
-
     def interrupted(rows, one_round, trace, n_rounds, report):
         original(rows, one_round, trace, 4, report)
         raise KeyboardInterrupt
@@ -223,7 +223,7 @@ def test_an_interrupt_keeps_what_there_is(monkeypatch):
     original = base.boost
     monkeypatch.setattr(base, "boost", interrupted)
     model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=10, warm_start=True)
-    with pytest.warns(UserWarning, match="Interrupted: the model has the 4 of 10 rounds"):
+    with pytest.warns(InterruptedFitWarning, match="Interrupted: the model has the 4 of 10 rounds"):
         model.fit(X, y)
     assert model.n_iter_ == 4
     assert model.score(X, y) > 0.8

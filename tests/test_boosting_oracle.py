@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fuselearn import IndependentBoostClassifier, ShareBoostClassifier
 from fuselearn.bandits import Exp3P
+from fuselearn.exceptions import NoEdgeWarning
 from fuselearn.learners import Stump
 from fuselearn.numeric.weights import draw_rows
 from tests.naive import boosting as naive
@@ -107,7 +108,7 @@ def assert_equal_runs(model, expected, problem):
 def fitted(model, problem):
     with warnings.catch_warnings():
         # Some random problems leave no arm an edge; the model then predicts the prior, as the warning says.
-        warnings.filterwarnings("ignore", "No view beats chance")
+        warnings.simplefilter("ignore", NoEdgeWarning)
         return model.fit(problem.X, problem.y, **problem.fit_arguments())
 
 

@@ -14,7 +14,7 @@ _HOMES = {
     "stack_unpaired": "fuselearn.views",
     "stack_views": "fuselearn.views",
 }
-_ROOMS = ("backends", "bandits", "boosting", "datasets", "evaluation", "learners", "views")
+_ROOMS = ("backends", "bandits", "boosting", "datasets", "evaluation", "exceptions", "learners", "views")
 
 __all__ = ["__version__", *_HOMES, *_ROOMS]
 

@@ -1,7 +1,5 @@
 """Every view with every learner it was given: the arms of a run."""
 
-import numpy as np
-
 from fuselearn.backends import Arm
 from fuselearn.learners import as_learner
 from fuselearn.views import per_view
@@ -32,10 +30,9 @@ def make_arms(views, learners, codes):
     ----------
     views : sequence of View
     learners : list of list of learner
-    codes : int32 ndarray of shape (n_rows, n_views)
+    codes : list of int32 ndarray of shape (n_rows,)
+        Each view's own labels.
     """
     return [
-        Arm(view, number, learner, np.ascontiguousarray(codes[:, number]))
-        for number, view in enumerate(views)
-        for learner in learners[number]
+        Arm(view, number, learner, codes[number]) for number, view in enumerate(views) for learner in learners[number]
     ]

@@ -17,6 +17,7 @@ from fuselearn.boosting.prediction import VotePrediction
 from fuselearn.boosting.reading import read_training_rows
 from fuselearn.boosting.trace import Trace
 from fuselearn.boosting.validation import check_settings
+from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
 from fuselearn.numeric.threads import Threads
 from fuselearn.views import fit_transformer, per_view, transformed
 
@@ -59,7 +60,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         else:
             self.preprocessors_ = [
                 fit_transformer(view, transformer, data.classes[codes if view.rows is None else codes[view.rows]])
-                for view, transformer, codes in zip(data.blocks, preprocess, data.codes.T)
+                for view, transformer, codes in zip(data.blocks, preprocess, data.codes)
             ]
             n_arms = sum(map(len, learners))
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -154,6 +155,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                     raise
                 warnings.warn(
                     f"Interrupted: the model has the {len(trace)} of {self.n_estimators} rounds that were done.",
+                    InterruptedFitWarning,
                     stacklevel=3,
                 )
 
@@ -171,6 +173,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             warnings.warn(
                 "No view beats chance in the first round, so the model predicts the prior. Are y and X of the same "
                 "rows?",
+                NoEdgeWarning,
                 stacklevel=3,
             )
         view_of_arm = np.repeat(np.arange(len(learners)), [len(several) for several in learners])

@@ -18,8 +18,8 @@ class TrainingRows:
     blocks : ViewBlocks
     columns : list of intp ndarray
     classes : ndarray of shape (n_classes,)
-    codes : int32 ndarray of shape (n_rows, n_views)
-        Class of each row by each view's own labels.
+    codes : list of int32 ndarray of shape (n_rows,)
+        Class of each row by each view's own labels; the same array for all views that share them.
     weights : ndarray of shape (n_rows,)
     numbers : intp ndarray of shape (n_rows,)
         Where the rows stand in what the user gave; rows of weight 0 are left out.
@@ -31,7 +31,7 @@ class TrainingRows:
     blocks: ViewBlocks
     columns: list
     classes: np.ndarray
-    codes: np.ndarray
+    codes: list
     weights: np.ndarray
     numbers: np.ndarray
     n_given: int
@@ -44,8 +44,11 @@ class TrainingRows:
     def class_prior(self):
         """Weight of each class; a row on which its views disagree counts in parts."""
         present = self.blocks.present
-        weights = (self.weights / present.sum(axis=1))[:, None] * present
-        prior = np.bincount(self.codes.ravel(), weights.ravel(), minlength=len(self.classes))
+        shares = self.weights / present.sum(axis=1)
+        prior = sum(
+            np.bincount(codes[here], shares[here], minlength=len(self.classes))
+            for codes, here in zip(self.codes, present.T)
+        )
         return prior / prior.sum()
 
 
@@ -73,8 +76,7 @@ def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
     if view_labels is None:
         if len(np.unique(codes)) < 2:
             raise ValueError("The rows with a positive sample_weight are all of one class; y needs two.")
-        # A view on one column, not a copy per view: arms that agree on the labels share them.
-        codes = np.broadcast_to(codes[:, None], blocks.present.shape)
+        codes = [codes] * len(names)
     else:
         codes = validation.encode_view_labels(view_labels, classes, names, blocks.present)
     return TrainingRows(

@@ -49,10 +49,11 @@ def check_view_labels(view_labels, n_rows, view_names):
 
 def encode_view_labels(labels, classes, view_names, present):
     """Class codes of each view's own labels. A label is not looked at where its view is absent."""
-    codes = np.zeros(labels.shape, dtype=np.int32)
-    for number, name in enumerate(view_names):
-        rows = np.flatnonzero(present[:, number])
-        codes[rows, number] = encode_known(labels[rows, number], classes, f"view_labels of the view {name!r}")
+    codes = []
+    for name, column, here in zip(view_names, labels.T, present.T):
+        view_codes = np.zeros(len(column), dtype=np.int32)
+        view_codes[here] = encode_known(column[here], classes, f"view_labels of the view {name!r}")
+        codes.append(view_codes)
     return codes
 
 

@@ -153,14 +153,16 @@ def _lead(rows):
 
 
 def _fit(model, X, y, view_labels):
+    from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
+
     with warnings.catch_warnings():
         # An interrupted fit keeps the rounds it has, but who interrupts a demo wants it to end.
-        warnings.filterwarnings("error", message="Interrupted")
+        warnings.simplefilter("error", InterruptedFitWarning)
         # The table tells how many rounds there were, also when there was none.
-        warnings.filterwarnings("ignore", message="No view beats chance")
+        warnings.simplefilter("ignore", NoEdgeWarning)
         try:
             return model.fit(X, y, view_labels=view_labels)
-        except UserWarning as interrupted:
+        except InterruptedFitWarning as interrupted:
             raise typer.Abort from interrupted
 
 

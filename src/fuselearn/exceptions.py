@@ -1,0 +1,9 @@
+"""Warnings with names of their own, so that a program can tell them apart."""
+
+
+class InterruptedFitWarning(UserWarning):
+    """A fit was interrupted; the model has the rounds that were done by then."""
+
+
+class NoEdgeWarning(UserWarning):
+    """No view beats chance in the first round; the model predicts the class prior."""
