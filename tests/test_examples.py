@@ -14,12 +14,16 @@ matplotlib.use("Agg")
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-@pytest.fixture(scope="module")
-def iris():
-    spec = importlib.util.spec_from_file_location("iris_noisy_labels", EXAMPLES / "iris_noisy_labels.py")
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load("iris_noisy_labels")
 
 
 def test_flowers_have_the_wrong_labels_of_the_paper(iris):
@@ -114,3 +118,16 @@ def test_too_few_draws_are_a_usage_error(iris, capsys):
         iris.main(["--draws", "1"])
     assert error.value.code == 2
     assert "at least 2" in capsys.readouterr().err
+
+
+def test_accuracy_against_rounds(tmp_path, capsys):
+    output = tmp_path / "rounds.png"
+    results = load("digits_rounds").main(["--rounds", "12", "--splits", "2", "--output", str(output)])
+    assert output.stat().st_size > 10_000
+    assert "ShareBoost   after round 1" in capsys.readouterr().out
+    assert {name: runs.shape for name, runs in results[0.3].items()} == {
+        name: (2, 12) for name in ("ShareBoost", "rShareBoost", "iBoost", "SVM sum")
+    }
+    clean = results[0.0]["ShareBoost"].mean(axis=0)
+    assert clean[-1] > clean[0] + 0.03
+    assert results[0.3]["ShareBoost"].mean() > results[0.3]["iBoost"].mean()

@@ -45,7 +45,7 @@ class Exp3P(Policy):
     ...     [arm] = state.pull()
     ...     state.update(arm, reward=1.0 if arm == 2 else 0.1)
     >>> state.probabilities.round(2)
-    array([0.1, 0.1, 0.8])
+    array([0.13, 0.13, 0.75])
     """
 
     gamma: float | str = 0.3

@@ -75,7 +75,7 @@ def convergence_time(rho, n_rows, n_arms, delta):
     Examples
     --------
     >>> convergence_time(0.9, n_rows=1000, n_arms=3, delta=0.05)
-    1360
+    3946
     """
 
     def converged(rounds):

@@ -64,7 +64,7 @@ class IndependentBoostClassifier(BaseBoost):
     >>> from sklearn.datasets import load_iris
     >>> from fuselearn import IndependentBoostClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> model = IndependentBoostClassifier(views={"sepal": [0, 1], "petal": [2, 3]}).fit(X, y)
+    >>> model = IndependentBoostClassifier("stump", views={"sepal": [0, 1], "petal": [2, 3]}).fit(X, y)
     >>> bool(model.score(X, y) > 0.95)
     True
     """

@@ -110,7 +110,7 @@ class ShareBoostClassifier(BaseBoost):
     >>> model.predict(X[:2])
     array([0, 0])
     >>> model.view_importances_.round(2)
-    array([0.37, 0.63])
+    array([0.49, 0.51])
     """
 
     _shared = True

@@ -1,0 +1,62 @@
+"""Run all benchmarks and print their figures as Markdown.
+
+Usage: ``python -m benchmarks [--quick] [--write] [--mumbo-python PATH]``
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from benchmarks.command_line import Options, parser
+from benchmarks.machine import description
+from benchmarks.tables import section
+
+SCRIPTS = ("per_round", "bandit", "scaling", "memory", "threads", "peers")
+README = Path(__file__).with_name("README.md")
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+
+
+def run(script, options):
+    """Run a script in a process of its own, so that none inherits the memory or the caches of another.
+
+    Returns
+    -------
+    markdown : str
+    succeeded : bool
+    """
+    command = [sys.executable, "-m", f"benchmarks.{script}", *options.as_arguments()]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=README.parents[1])
+    if done.returncode:
+        return section(script, f"**Failed** with exit status {done.returncode}."), False
+    return done.stdout.strip(), True
+
+
+def replace_figures(text, figures):
+    """`text` with all that stands between the two markers replaced."""
+    if text.count(BEGIN) != 1 or text.count(END) != 1:
+        raise ValueError(f"{README.name} must hold {BEGIN!r} and {END!r} once each.")
+    before, rest = text.split(BEGIN)
+    _, after = rest.split(END)
+    return f"{before}{BEGIN}\n\n{figures}\n\n{END}{after}"
+
+
+def main():
+    """Run everything; the exit status is 1 if a script failed."""
+    command_line = parser(__doc__.splitlines()[0])
+    command_line.add_argument("--write", action="store_true", help=f"replace the figures in benchmarks/{README.name}")
+    arguments = command_line.parse_args()
+    options = Options(arguments.quick, arguments.mumbo_python)
+    sections, all_succeeded = [description()], True
+    print(sections[0], flush=True)
+    for script in SCRIPTS:
+        markdown, succeeded = run(script, options)
+        sections.append(markdown)
+        all_succeeded &= succeeded
+        print(f"\n{markdown}", flush=True)
+    if arguments.write:
+        README.write_text(replace_figures(README.read_text(encoding="utf-8"), "\n\n".join(sections)), encoding="utf-8")
+    return 0 if all_succeeded else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,39 @@
+"""What the figures were measured on."""
+
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+PACKAGES = ("fuselearn", "numpy", "scikit-learn", "numba", "lightgbm")
+
+
+def description():
+    """Processor, memory, Python and the versions that matter, as one Markdown paragraph."""
+    return (
+        f"{cpu_model()}, {n_cores()} cores, {platform.system()}, Python {platform.python_version()}; "
+        + ", ".join(f"{package} {_version(package)}" for package in PACKAGES)
+        + "."
+    )
+
+
+def n_cores():
+    """Number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def cpu_model():
+    """Name of the processor, as the system tells it."""
+    listing = Path("/proc/cpuinfo")
+    if listing.exists():
+        for line in listing.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def _version(package):
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

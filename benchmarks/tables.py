@@ -1,0 +1,51 @@
+"""Figures as Markdown."""
+
+
+def markdown_table(header, rows):
+    """A Markdown table; the first column is text, the others are numbers and stand right.
+
+    Parameters
+    ----------
+    header : sequence of str
+    rows : iterable of sequence of str
+    """
+    alignment = ["---"] + ["---:"] * (len(header) - 1)
+    return "\n".join("| " + " | ".join(cells) + " |" for cells in (header, alignment, *rows))
+
+
+def section(title, *parts):
+    """A section of the report: its title and its paragraphs and tables."""
+    return "\n\n".join((f"### {title}", *parts))
+
+
+def at_least(measured, target):
+    """A ratio that must not be below its target, in words."""
+    return _verdict("≥", measured, target, met=measured >= target)
+
+
+def at_most(measured, target):
+    """A ratio that must not be above its target, in words."""
+    return _verdict("≤", measured, target, met=measured <= target)
+
+
+def _verdict(sign, measured, target, *, met):
+    return f"target {sign} {target:g}, measured {number(measured)}: {'met' if met else '**missed**'}"
+
+
+def number(value):
+    """Three significant digits, without an exponent."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def milliseconds(seconds):
+    """Seconds as milliseconds."""
+    return number(1e3 * seconds)
+
+
+def quick_note(options):
+    """A warning under the tables of a quick run, as a list of paragraphs."""
+    if not options.quick:
+        return []
+    return ["*Quick run on small data: it shows that the script works; the targets are meant for the full sizes.*"]
