@@ -1,8 +1,8 @@
 """Accuracy against the number of rounds, with clean and with wrong labels (S1, figures 2 and 3).
 
 Four views of the handwritten digits that ship with scikit-learn; the labels that a method is trained on are right, or
-30 % of them are wrong, independently in each view. Averaged over random 60/40 splits, as in S1. Beside them stands what a
-strong learner per view gives: the sum of the decision values of one SVM for each view, trained on that view's labels.
+30 % of them are wrong, independently in each view. Averaged over random 60/40 splits, as in S1. Beside them stands what
+a strong learner per view gives: the sum of the decision values of one SVM for each view, trained on that view's labels.
 
 S1: Peng, Barbu, Seetharaman, Fan, Wu, Palaniappan. ShareBoost: Boosting for Multi-view Learning with Performance
 Guarantees. ECML PKDD 2011.

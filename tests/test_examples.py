@@ -125,9 +125,8 @@ def test_accuracy_against_rounds(tmp_path, capsys):
     results = load("digits_rounds").main(["--rounds", "12", "--splits", "2", "--output", str(output)])
     assert output.stat().st_size > 10_000
     assert "ShareBoost   after round 1" in capsys.readouterr().out
-    assert {name: runs.shape for name, runs in results[0.3].items()} == {
-        name: (2, 12) for name in ("ShareBoost", "rShareBoost", "iBoost", "SVM sum")
-    }
+    assert list(results[0.3]) == ["ShareBoost", "rShareBoost", "iBoost", "SVM sum"]
+    assert all(runs.shape == (2, 12) for runs in results[0.3].values())
     clean = results[0.0]["ShareBoost"].mean(axis=0)
     assert clean[-1] > clean[0] + 0.03
     assert results[0.3]["ShareBoost"].mean() > results[0.3]["iBoost"].mean()

@@ -24,10 +24,10 @@ def sum_by_outcome(outcome, weights, block_rows):
     for start in range(0, len(outcome), block_rows):
         partial = np.zeros(3)
         for i in range(start, min(len(outcome), start + block_rows)):
-            # 0 absent, 1 right, 2 wrong: an outcome of -1 wraps to the end
-            partial[outcome[i] % 3] += weights[i]
+            partial[outcome[i] + 1] += weights[i]
         total += partial
-    return total[1], total[2], total[0]
+    wrong, absent, right = total
+    return right, wrong, absent
 
 
 @compiled()
