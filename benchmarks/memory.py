@@ -57,7 +57,7 @@ def extra_memory(work):
 
 def measure(learner, n_rows):
     """Fit in this process and print, as JSON, the bytes of X and the bytes that fit took beyond what was in use."""
-    model = ShareBoostClassifier(learner, n_estimators=N_ROUNDS)
+    model = ShareBoostClassifier(learner, n_estimators=N_ROUNDS, random_state=0)
     X, y, views = clustered_views(5_000, N_VIEWS, N_COLUMNS)
     model.set_params(views=views).fit(X, y)  # compiles the loops, which takes memory too
     X, y, views = clustered_views(n_rows, N_VIEWS, N_COLUMNS)

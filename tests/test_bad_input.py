@@ -6,6 +6,7 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from fuselearn import IndependentBoostClassifier, ShareBoostClassifier, add_label_noise
 from fuselearn.exceptions import NoEdgeWarning
@@ -98,12 +99,35 @@ def test_data(kind, arguments, message):
         kind(views=VIEWS, n_estimators=3).fit(**{"X": X, "y": y, **arguments})
 
 
-def test_nothing_is_lost_by_a_bad_call():
-    model = ShareBoostClassifier(views=VIEWS, n_estimators=5).fit(X, y)
-    before = model.predict(X)
+class FailsInRoundThree(DecisionTreeClassifier):
+    """A classifier that breaks in the middle of a run."""
+
+    fits = 0
+
+    def fit(self, *arguments, **options):
+        type(self).fits += 1
+        if type(self).fits == 3:
+            raise RuntimeError("out of order")
+        return super().fit(*arguments, **options)
+
+
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_nothing_is_lost_by_a_fit_that_fails(warm_start):
+    model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=5, warm_start=warm_start).fit(X, y)
+    before = model.decision_function(X)
+    state = {name: value for name, value in vars(model).items() if name.endswith("_")}
     with pytest.raises(ValueError, match="view_labels must have shape"):
-        model.fit(X, y, view_labels=np.zeros((3, 3)))
-    np.testing.assert_array_equal(model.predict(X), before)
+        model.set_params(n_estimators=8).fit(X, y, view_labels=np.zeros((3, 3)))
+    if not warm_start:
+        with pytest.raises(ValueError, match="View 'b' asks for column 2"):
+            model.fit(pd.DataFrame(X[:, :2], columns=["p", "q"]), y)
+    FailsInRoundThree.fits = 0
+    model.set_params(estimator=FailsInRoundThree(max_depth=1), views=[slice(0, 4)] if not warm_start else VIEWS)
+    with pytest.raises(RuntimeError, match="out of order"):
+        model.fit(X, y)
+    assert {name: value for name, value in vars(model).items() if name.endswith("_")} == state
+    assert len(model.trace_) == model.n_iter_ == 5
+    np.testing.assert_array_equal(model.decision_function(X), before)
 
 
 def test_missing_values_a_classifier_does_not_take():

@@ -51,8 +51,8 @@ class LocalRows:
     def try_arms(self, arms, round_number):
         # Learners of ours thread over rows inside a fit; the others are run side by side instead.
         with_rows = [arm for arm in arms if self._arms[arm].learner.needs_rows]
-        for arm in arms:
-            self._prepare(arm)
+        for arm in with_rows:
+            self._prepare(arm, self._plan(arm))
         trials = dict(zip(with_rows, self._threads.map(lambda arm: self._try(arm, round_number), with_rows)))
         return [trials[arm] if arm in trials else self._try(arm, round_number) for arm in arms]
 
@@ -63,14 +63,20 @@ class LocalRows:
     def reweight(self, arm, right, wrong, absent):
         multiply_by_outcome(self._outcomes[arm], self._distributions[arm], right, wrong, absent, BLOCK_ROWS)
 
-    def _prepare(self, arm):
-        learner, view = self._arms[arm].learner, self._arms[arm].view
-        key = (self._arms[arm].view_number, learner.preparation)
+    def _plan(self, arm):
+        """What the arm's learner knows of its view; learners of a kind share it."""
+        learner, view, number = self._arms[arm].learner, self._arms[arm].view, self._arms[arm].view_number
+        key = (number, learner.preparation)
         if key not in self._plans:
             self._plans[key] = learner.plan(view, np.random.SeedSequence(self._seed))
+        return self._plans[key]
+
+    def _prepare(self, arm, plan):
+        """The rows of the arm's view as a plan prepares them, made on first use."""
+        key = (self._arms[arm].view_number, id(plan))
         if key not in self._prepared:
-            self._prepared[key] = self._plans[key].prepare(view, self._threads)
-        return self._plans[key], self._prepared[key]
+            self._prepared[key] = plan.prepare(self._arms[arm].view, self._threads)
+        return self._prepared[key]
 
     def _generator_seed(self, arm, round_number):
         return np.random.SeedSequence(self._seed, spawn_key=(round_number, arm))
@@ -87,7 +93,8 @@ class LocalRows:
     def _fit(self, arm, round_number, drawn):
         """Fit the arm, or return None where no row with weight has its view."""
         learner, view, codes = self._arms[arm].learner, self._arms[arm].view, self._arms[arm].codes
-        plan, prepared = self._prepare(arm)
+        plan = self._plan(arm)
+        prepared = self._prepare(arm, plan)
         # Drawing a row twice is giving it twice the weight.
         counts = None if drawn is None else np.bincount(drawn, minlength=len(codes))
         weights = self._distributions[arm] if drawn is None else counts / len(codes)
@@ -110,7 +117,8 @@ class LocalRows:
         if hypothesis is None:
             self._outcomes[arm] = np.full(len(codes), ABSENT, dtype=np.int8)
             return Tally(0.0, 0.0, 1.0)
-        _, prepared = self._prepare(arm)
+        # By the hypothesis' own plan: in a run that is taken up again, the arm may have another learner by now.
+        prepared = self._prepare(arm, hypothesis.plan)
         predicted = hypothesis.predict_prepared(prepared, self._threads)
         if rows is None:
             outcome = outcomes(predicted, codes)

@@ -98,7 +98,5 @@ class IndependentBoostClassifier(BaseBoost):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _one_round(self, trace):
-        return IndependentRound(
-            trace.n_arms, len(self.classes_), self.learning_rate, out_of_bag=self.error == "out_of_bag"
-        )
+    def _one_round(self, trace, n_classes):
+        return IndependentRound(trace.n_arms, n_classes, self.learning_rate, out_of_bag=self.error == "out_of_bag")

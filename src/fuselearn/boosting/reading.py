@@ -8,6 +8,8 @@ from sklearn.utils.validation import validate_data
 from fuselearn.boosting import validation
 from fuselearn.views import ViewBlocks, resolve_views
 
+FEATURE_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
+
 
 @dataclass(frozen=True)
 class TrainingRows:
@@ -26,6 +28,8 @@ class TrainingRows:
     n_given : int
     one_label_column : bool
         Whether all views have the same labels.
+    features : dict
+        ``n_features_in_`` and, for a data frame, ``feature_names_in_``.
     """
 
     blocks: ViewBlocks
@@ -36,10 +40,15 @@ class TrainingRows:
     numbers: np.ndarray
     n_given: int
     one_label_column: bool
+    features: dict
 
     @property
     def names(self):
         return [view.name for view in self.blocks]
+
+    def labels_of(self, view_number):
+        """Labels of the rows in which a view is present."""
+        return self.classes[self.codes[view_number][self.blocks.present[:, view_number]]]
 
     def class_prior(self):
         """Weight of each class; a row on which its views disagree counts in parts."""
@@ -58,9 +67,14 @@ def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
     Parameters
     ----------
     model : estimator
-        Its `views` are resolved; with `reset`, its `n_features_in_` and `feature_names_in_` are set.
+        Its `views` are resolved. It is not changed.
+    reset : bool
+        Whether the columns of `X` may differ from those that the model was fitted on.
     """
-    table, y = validate_data(model, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+    # scikit-learn notes the columns on whom it checks for; a stand-in keeps a failed fit from changing the model.
+    bearer = type(model)() if reset else model
+    table, y = validate_data(bearer, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+    features = {name: getattr(bearer, name) for name in FEATURE_ATTRIBUTES if hasattr(bearer, name)}
     names, columns = resolve_views(model.views, X, table.shape[1])
     classes, codes = validation.encode_labels(y)
     weights = validation.check_sample_weight(sample_weight, table)
@@ -80,5 +94,13 @@ def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
     else:
         codes = validation.encode_view_labels(view_labels, classes, names, blocks.present)
     return TrainingRows(
-        blocks, columns, classes, codes, weights, numbers, n_given, one_label_column=view_labels is None
+        blocks,
+        columns,
+        classes,
+        codes,
+        weights,
+        numbers,
+        n_given,
+        one_label_column=view_labels is None,
+        features=features,
     )

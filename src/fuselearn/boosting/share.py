@@ -217,11 +217,11 @@ class ShareBoostClassifier(BaseBoost):
     def _check_settings(self):
         as_policy(self.view_policy)
 
-    def _one_round(self, trace):
+    def _one_round(self, trace, n_classes):
         policy = as_policy(self.view_policy)
         seed = np.random.SeedSequence(trace.seed, spawn_key=(POLICY_STREAM,))
         return SharedRound(
-            len(self.classes_),
+            n_classes,
             self.learning_rate,
             policy.start(trace.n_arms, trace.horizon, seed),
             policy.competes,

@@ -3,7 +3,7 @@
 The weights of the rows follow from the data and this record, so a run can be taken up again where it ended.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -72,6 +72,10 @@ class Trace:
 
     def __len__(self):
         return len(self.rounds)
+
+    def copy(self):
+        """A trace that can grow without this one."""
+        return replace(self, rounds=list(self.rounds), plans=dict(self.plans))
 
     def add(self, round_):
         self.rounds.append(round_)
