@@ -10,6 +10,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fuselearn import IndependentBoostClassifier, ShareBoostClassifier, add_label_noise
 from fuselearn.exceptions import NoEdgeWarning
+from fuselearn.learners import GaussianNB, Tree
 
 rng = np.random.default_rng(0)
 y = np.arange(30) % 2
@@ -133,6 +134,13 @@ def test_nothing_is_lost_by_a_fit_that_fails(warm_start):
 def test_missing_values_a_classifier_does_not_take():
     with pytest.raises(ValueError, match=r"The view 'a' has NaN inside rows .* SVC does not take. Impute"):
         ShareBoostClassifier(SVC(), views=VIEWS).fit(with_value(np.nan), y)
+
+
+def test_every_arm_is_checked_before_the_first_round():
+    """Also one that shares its preparation with another, or that a policy may never draw."""
+    for estimator in (["linear", GaussianNB(var_smoothing=-1)], {"a": None, "b": Tree(max_depth=0)}):
+        with pytest.raises(ValueError, match=r"var_smoothing must be|max_depth must be"):
+            ShareBoostClassifier(estimator, views=VIEWS, view_policy="round_robin", n_estimators=1).fit(X, y)
 
 
 def test_columns_of_predict_must_be_those_of_fit():

@@ -24,7 +24,7 @@ def learners_of_views(estimator, names):
 
 
 def make_arms(views, learners, codes):
-    """Arms in the order of the views, and within a view in that of its learners.
+    """Arms in the order of the views, and within a view in that of its learners; each has been checked.
 
     Parameters
     ----------
@@ -33,6 +33,9 @@ def make_arms(views, learners, codes):
     codes : list of int32 ndarray of shape (n_rows,)
         Each view's own labels.
     """
-    return [
-        Arm(view, number, learner, codes[number]) for number, view in enumerate(views) for learner in learners[number]
-    ]
+    arms = []
+    for number, view in enumerate(views):
+        for learner in learners[number]:
+            learner.check(view)
+            arms.append(Arm(view, number, learner, codes[number]))
+    return arms

@@ -31,17 +31,17 @@ class SklearnLearner(Learner):
     def __init__(self, estimator):
         self.estimator = estimator
 
-    @property
-    def preparation(self):
-        return ("raw", _takes_nan(self.estimator))
+    preparation = ("as given",)
 
-    def plan(self, view, seed):
+    def check(self, view):
         if not _takes_nan(self.estimator) and np.isnan(view.array()).any():
             raise ValueError(
                 f"The view {view.name!r} has NaN inside rows in which it is present, which "
                 f"{type(self.estimator).__name__} does not take. Impute them with preprocess, e.g. "
                 "preprocess=SimpleImputer(), or use a learner of fuselearn.learners."
             )
+
+    def plan(self, view, seed):
         return AsGiven()
 
     def fit_rows(self, plan, prepared, codes, weights, n_classes, *, seed, drawn):

@@ -46,9 +46,11 @@ class GaussianNB(Learner):
     def __init__(self, var_smoothing=1e-9):
         self.var_smoothing = var_smoothing
 
-    def plan(self, view, seed):
+    def check(self, view):
         if not self.var_smoothing >= 0:
             raise ValueError(f"var_smoothing must be at least 0; got {self.var_smoothing!r}.")
+
+    def plan(self, view, seed):
         return Standardisation.of(view)
 
     def sums(self, plan, n_classes):

@@ -44,9 +44,11 @@ class LeastSquares(Learner):
     def __init__(self, ridge=0.0):
         self.ridge = ridge
 
-    def plan(self, view, seed):
+    def check(self, view):
         if not self.ridge >= 0:
             raise ValueError(f"ridge must be at least 0; got {self.ridge!r}.")
+
+    def plan(self, view, seed):
         return Standardisation.of(view)
 
     def sums(self, plan, n_classes):

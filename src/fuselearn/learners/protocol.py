@@ -26,6 +26,9 @@ class Learner(ABC, BaseEstimator):
 
     needs_rows = False
 
+    def check(self, view):
+        """Refuse settings that mean nothing, and a view that cannot be fitted, before any round is run."""
+
     @abstractmethod
     def plan(self, view, seed):
         """Look at a view once, and return what is needed to prepare any rows of it."""

@@ -35,8 +35,10 @@ class Stump(Learner):
     def preparation(self):
         return ("binned", self.max_bins)
 
-    def plan(self, view, seed):
+    def check(self, view):
         check_growth(self.max_bins, self.criterion)
+
+    def plan(self, view, seed):
         return Binning.of(view, self.max_bins, seed)
 
     def sums(self, plan, n_classes):

@@ -49,12 +49,14 @@ class Tree(Learner):
     def preparation(self):
         return ("binned", self.max_bins)
 
-    def plan(self, view, seed):
+    def check(self, view):
         check_growth(self.max_bins, self.criterion)
         if self.max_depth is not None and not (isinstance(self.max_depth, Integral) and self.max_depth >= 1):
             raise ValueError(f"max_depth must be None or an integer of at least 1; got {self.max_depth!r}.")
         if not 0 <= self.impurity_tolerance < 1:
             raise ValueError(f"impurity_tolerance must be in [0, 1); got {self.impurity_tolerance!r}.")
+
+    def plan(self, view, seed):
         return Binning.of(view, self.max_bins, seed)
 
     def sums(self, plan, n_classes):
