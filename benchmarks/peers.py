@@ -172,7 +172,7 @@ def digits_part(options):
     methods = {**our_methods(views, n_rounds), **adaboost(n_rounds), **lightgbm_methods(n_rounds)}
     return [
         f"Digits (mfeat): 5 and above against the rest, {len(views)} views, {N_TRAIN:,} training and "
-        f"{len(y) - N_TRAIN:,} test rows, {n_rounds} rounds, {n_splits} splits: median time, mean accuracy.",
+        f"{len(y) - N_TRAIN:,} test rows, {n_rounds} rounds. Splits: {n_splits}; median time, mean accuracy.",
         table(outcomes(tasks, methods, n_rounds, options.mumbo_python)),
     ]
 

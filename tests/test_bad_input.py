@@ -47,7 +47,12 @@ VIEWS = {"a": [0, 1], "b": [2, 3]}
         ({"estimator": {"a": None, "c": None}}, ValueError, "estimator names the view 'c', but the views are"),
         ({"estimator": {"a": None}}, ValueError, "estimator has nothing for the view 'b'"),
         ({"preprocess": {"c": PCA()}}, ValueError, "preprocess names the view 'c'"),
-        ({"preprocess": SVC()}, TypeError, "preprocess for the view 'a' is SVC.*, which has no transform method"),
+        ({"preprocess": SVC()}, TypeError, "preprocess for the view 'a' is SVC.*, an object with no transform method"),
+        ({"preprocess": PCA}, TypeError, "preprocess for the view 'a' is .*PCA.*, a class, not an instance"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must be None, a number of threads, or -1 for all cores; got 0"),
+        ({"n_jobs": "2"}, ValueError, "n_jobs must be None, a number of threads, .*; got '2'"),
+        ({"verbose": "loud"}, ValueError, "verbose must be an integer of at least 0; got 'loud'"),
+        ({"estimator": GaussianNB("x")}, ValueError, "var_smoothing must be a number of at least 0; got 'x'"),
     ],
 )
 def test_settings(kind, settings, error, message):
@@ -87,10 +92,15 @@ def with_value(value, rows=slice(0, 1), columns=slice(0, 1)):
         ({"sample_weight": np.r_[np.nan, np.ones(29)]}, "sample_weight holds NaN or infinity"),
         ({"sample_weight": np.ones(29)}, "inconsistent numbers of samples"),
         ({"sample_weight": np.ones((30, 2))}, "sample_weight must be 1-D"),
+        ({"sample_weight": ["a"] * 30}, "sample_weight must hold numbers; got"),
+        ({"X": X * 1e200}, "The view 'a' holds values so large that their squares are not finite"),
         ({"sample_weight": (y == 0).astype(float)}, "positive sample_weight are all of one class"),
         ({"view_labels": y}, r"view_labels must have shape \(n_samples, n_views\) = \(30, 2\).* got shape \(30,\)"),
         ({"view_labels": np.c_[y, y, y]}, r"view_labels must have shape .* got shape \(30, 3\)"),
-        ({"view_labels": np.c_[y, y + 1]}, "view_labels of the view 'b' holds labels that are not classes of y: 2"),
+        (
+            {"view_labels": np.c_[y, y + 1]},
+            "view_labels of the view 'b' holds labels that are not among the classes: 2",
+        ),
         ({"view_labels": np.full((30, 2), "x")}, "view_labels of the view 'a' holds labels .*'x'; the classes are"),
         ({"view_labels": np.full((30, 2), np.nan)}, "view_labels of the view 'a' holds labels .*nan"),
     ],
@@ -136,6 +146,12 @@ def test_missing_values_a_classifier_does_not_take():
         ShareBoostClassifier(SVC(), views=VIEWS).fit(with_value(np.nan), y)
 
 
+def test_missing_values_at_predict_name_the_view():
+    model = ShareBoostClassifier(SVC(), views=VIEWS, n_estimators=2).fit(X, y)
+    with pytest.raises(ValueError, match="The view 'a' has NaN inside rows"):
+        model.predict(with_value(np.nan))
+
+
 def test_every_arm_is_checked_before_the_first_round():
     """Also one that shares its preparation with another, or that a policy may never draw."""
     for estimator in (["linear", GaussianNB(var_smoothing=-1)], {"a": None, "b": Tree(max_depth=0)}):
@@ -155,7 +171,7 @@ def test_margins_want_known_labels_for_all_rows():
     model = ShareBoostClassifier(n_estimators=3).fit(X, y)
     with pytest.raises(ValueError, match="y must hold a label for each of the 30 rows"):
         model.margins(X, y[:-1])
-    with pytest.raises(ValueError, match="y holds labels that are not classes of y: 5"):
+    with pytest.raises(ValueError, match="y holds labels that are not among the classes: 5"):
         model.margins(X, np.full(30, 5))
 
 
@@ -173,7 +189,10 @@ def test_no_edge_at_all_is_a_warning_and_the_prior():
     [
         ({"rate": 1.5}, r"rate must be in \[0, 1\]; got 1.5"),
         ({"n_views": 0}, "n_views must be an integer of at least 1; got 0"),
-        ({"views": [2]}, "views must be 'all' or numbers from 0 to 1; got 2"),
+        ({"rate": "x"}, r"rate must be in \[0, 1\]; got 'x'"),
+        ({"views": [2]}, r"views must be 'all' or a list of numbers from 0 to 1; got \[2\]"),
+        ({"views": 0}, "views must be 'all' or a list of numbers from 0 to 1; got 0"),
+        ({"views": [True]}, "views must be 'all' or a list of numbers"),
         ({"y": [1, 1, 1]}, "y must hold at least two classes"),
     ],
 )

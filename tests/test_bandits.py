@@ -109,11 +109,12 @@ def test_names_of_policies():
     [
         (Exp3P(gamma=0.0), "gamma must be in"),
         (Exp3P(gamma="theorem"), "gamma must be in"),
-        (Exp3P(alpha=-1), "alpha must be above 0"),
+        (Exp3P(alpha=-1), "alpha must be a finite number above 0"),
+        (Exp3P(alpha=float("inf")), "alpha must be a finite number above 0"),
         (Exp3P(delta=1.0), "delta must be between 0 and 1"),
         (Exp3P(horizon=0), "horizon must be None or at least 1"),
     ],
 )
 def test_bad_settings(policy, message):
     with pytest.raises(ValueError, match=message):
-        policy.start(2, 10, np.random.SeedSequence(0))
+        policy.check()

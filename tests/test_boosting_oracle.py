@@ -168,7 +168,7 @@ def test_resampling(problem, learner, out_of_bag, shared):
 
     def draws(number, arm, weights):
         seed = np.random.SeedSequence(model.trace_.seed, spawn_key=(number, arm))
-        return draw_rows(weights, np.random.default_rng(seed))
+        return draw_rows(weights, problem.n, np.random.default_rng(seed))
 
     arguments, options = problem.oracle_arguments(learner, 5)
     loop = naive.share_boost if shared else naive.independent_boost

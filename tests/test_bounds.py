@@ -1,5 +1,7 @@
 """The theorems, tested where they are defined."""
 
+from math import comb
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -111,8 +113,9 @@ def test_regret_needs_the_theorys_parameters():
 
 def test_generalisation_terms():
     X, y, views = random_problem(0)
-    n, theta, delta, d = len(y), 0.2, 0.05, 7  # naive Bayes on three columns: half-spaces in six dimensions
-    bounds = ShareBoostClassifier(views=views, n_estimators=3).fit(X, y).bounds(theta=theta, delta=delta)
+    n, theta, delta = len(y), 0.2, 0.05
+    bounds = ShareBoostClassifier("stump", views=views, n_estimators=3).fit(X, y).bounds(theta=theta, delta=delta)
+    d = theory.vc_dimension_of_union([Stump().vc_dimension(2), Stump().vc_dimension(3)])
     complexity = np.sqrt(d * np.log(n / d) ** 2 / theta**2 + np.log(1 / delta)) / np.sqrt(n)
     assert bounds["theorem_3"]["complexity"] == pytest.approx(complexity)
     assert bounds["sharper"]["complexity"] == pytest.approx(np.sqrt(d / n) / theta)
@@ -120,6 +123,24 @@ def test_generalisation_terms():
     assert bounds["sharper"]["confidence"] == pytest.approx((np.sqrt(np.log(2 / delta) / 2) + 2) / np.sqrt(n))
     for learner in (Tree(), LogisticRegression()):
         assert ShareBoostClassifier(learner, n_estimators=2).fit(X, y).bounds(theta=theta)["theorem_3"] is None
+
+
+def test_theorem_3_never_says_that_a_richer_class_generalises_better():
+    terms = [theory.terms_of_theorem_3(d, 1000, 0.1, 0.05) for d in range(1, 1100)]
+    said = [term["complexity"] for term in terms if term is not None]
+    assert len(said) == 135  # up to n/e²
+    assert said == sorted(said)
+
+
+@given(st.lists(st.integers(1, 6), min_size=1, max_size=4))
+def test_vc_dimension_of_a_union(dimensions):
+    """By counting: the union shatters no m rows once its ways to label them are fewer than 2^m."""
+
+    def ways(m):
+        return sum(comb(m, i) for d in dimensions for i in range(d + 1))
+
+    largest = max(m for m in range(1, 80) if ways(m) >= 2**m)
+    assert theory.vc_dimension_of_union(dimensions) == largest
 
 
 def test_vc_dimensions():
@@ -140,7 +161,7 @@ def test_vc_dimensions():
         ({}, {}, {"theta": 2}, r"theta must be in \[0, 1\]; got 2"),
         ({}, {}, {"rho": 0}, r"rho must be in \(0, 1\]; got 0"),
         ({}, {}, {"delta": 1}, "delta must be between 0 and 1; got 1"),
-        ({}, {"sample_weight": True}, {"X": True, "y": True}, "fitted without sample_weight only"),
+        ({}, {"sample_weight": True}, {}, r"this model has not: .*no sample_weight"),
         ({}, {}, {"X": "other", "y": "other"}, "rows that the model was fitted on, .* of them; got 5"),
     ],
 )

@@ -147,7 +147,7 @@ def test_interrupting_a_fit_ends_the_demo(monkeypatch):
     from fuselearn.boosting import base
 
     def interrupt(rows, one_round, trace, n_rounds, report):
-        trace.add(one_round(rows, 0))
+        trace.rounds.append(one_round(rows, 0))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(base, "boost", interrupt)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from sklearn import naive_bayes
+from sklearn import config_context, naive_bayes
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -15,8 +15,11 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fuselearn.learners import GaussianNB, LeastSquares, SklearnLearner, Stump, Tree, as_learner
+from fuselearn.learners.binning import Binning
 from fuselearn.learners.growing import TreeHypothesis
+from fuselearn.numeric.binning import column_edges
 from fuselearn.numeric.threads import Threads
+from fuselearn.views import View
 from tests.fitting import fit_learner
 from tests.naive import gaussian_nb as naive_nb
 from tests.naive import least_squares as naive_ls
@@ -144,8 +147,6 @@ def test_bins_and_values_say_the_same(learner):
     X[np.isnan(X).all(axis=1)] = 0.0
     y = (np.nan_to_num(X).sum(axis=1) + rng.normal(size=5000) > 0).astype(int)
     hypothesis = fit_learner(learner, X, y, np.full(5000, 1 / 5000), 2)
-    from fuselearn.views import View
-
     prepared = hypothesis.plan.prepare(View("view", X, np.arange(3), None))
     assert isinstance(hypothesis, TreeHypothesis)
     assert prepared.bins.dtype == np.uint8
@@ -239,6 +240,116 @@ def test_a_classifier_with_one_class_left_is_constant():
     assert_array_equal(hypothesis.predict(X), np.ones(6))
 
 
+def test_a_classifier_may_want_its_classes_without_a_gap():
+    class Strict(DecisionTreeClassifier):
+        def fit(self, X, y, sample_weight=None):
+            assert_array_equal(np.unique(y), np.arange(len(np.unique(y))))
+            return super().fit(X, y, sample_weight)
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.choice([0, 2, 3], 60)
+    hypothesis = fit_learner(SklearnLearner(Strict()), X, y, np.full(60, 1 / 60), 4)
+    assert_array_equal(hypothesis.predict(X), y)
+
+
+@pytest.mark.parametrize("answer", [10**7, -1, 0.5, "yes", np.nan])
+def test_a_classifier_that_answers_nonsense_is_named(answer):
+    class Odd(DecisionTreeClassifier):
+        def predict(self, X):
+            return np.full(len(X), answer)
+
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    with pytest.raises(ValueError, match=r"Odd\.predict must return one of the classes it was fitted on, 0 to 1"):
+        fit_learner(SklearnLearner(Odd()), X, y, np.full(20, 0.05), 2).predict(X)
+
+
+def test_a_pipeline_under_metadata_routing_sees_rows_drawn_by_the_weights():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    with config_context(enable_metadata_routing=True):
+        hypothesis = fit_learner(
+            SklearnLearner(make_pipeline(StandardScaler(), LogisticRegression())), X, y, np.full(40, 0.025), 2
+        )
+    assert hypothesis.predict(X).shape == (40,)
+
+
+@pytest.mark.parametrize("learner", [GaussianNB(), Stump(), LeastSquares(), SklearnLearner(SVC())])
+def test_a_hypothesis_wants_the_columns_of_its_view(learner):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
+    hypothesis = fit_learner(learner, X, y, np.full(30, 1 / 30), 2)
+    for wrong in (X[:, :2], X[:, 0]):
+        with pytest.raises(ValueError, match="X must be 2-D with the 3 columns of the view"):
+            hypothesis.predict(wrong)
+
+
+def test_ties_go_to_the_lowest_class():
+    mirrored = np.array([[-1.0], [1.0], [-1.0], [1.0]])
+    for learner in (GaussianNB(), LeastSquares()):
+        hypothesis = fit_learner(learner, mirrored, [0, 0, 1, 1], np.full(4, 0.25), 2)
+        assert_array_equal(hypothesis.predict(mirrored), [0, 0, 0, 0])
+        hypothesis = fit_learner(learner, mirrored, [1, 1, 2, 2], np.full(4, 0.25), 3)
+        assert_array_equal(hypothesis.predict(mirrored), [1, 1, 1, 1])
+
+
+def test_a_constant_column_is_not_scaled_up():
+    X = np.c_[np.full(1000, 0.1), np.arange(1000.0)]
+    plan = GaussianNB().plan(View("view", X, np.arange(2), None), None)
+    assert plan.scales[0] == 1.0
+    assert plan.variances[0] == 0.0
+
+
+def test_columns_of_very_different_scales():
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    X = np.c_[rng.normal(size=200) * 1e-155, (rng.normal(size=200) + 2 * y) * 1e10]
+    hypothesis = fit_learner(GaussianNB(), X, y, np.full(200, 1 / 200), 2)
+    assert np.mean(hypothesis.predict(X) == y) > 0.75
+
+
+def test_a_frequent_value_does_not_hide_the_others():
+    """Counts, words and genes are mostly zero."""
+    x = np.zeros(100_000)
+    x[:300] = 1 + np.arange(300)
+    y = (x > 150).astype(int)
+    hypothesis = fit_learner(Stump(), x[:, None], y, np.full(len(x), 1 / len(x)), 2)
+    assert np.count_nonzero(hypothesis.predict(x[:, None]) != y) <= 1  # 300 values in 253 bins
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 255))
+def test_edges_are_few_and_share_out_the_rows(seed, max_bins):
+    rng = np.random.default_rng(seed)
+    values = np.sort(np.round(rng.normal(size=3000), int(rng.integers(1, 6))))
+    values[rng.random(3000) < rng.choice([0.0, 0.6])] = 0.0
+    values.sort()
+    edges = column_edges(values, max_bins)
+    assert len(edges) <= max_bins - 1
+    assert (np.diff(edges) > 0).all()
+    counts = np.bincount(np.searchsorted(edges, values), minlength=len(edges) + 1)
+    assert (counts > 0).all()
+    distinct, frequency = np.unique(values, return_counts=True)
+    if len(distinct) <= max_bins:
+        assert_array_equal(counts, frequency)
+    else:
+        heaviest = frequency.max()
+        assert counts.max() <= max(heaviest, 4 * 3000 / max_bins) + 2 * 3000 / max_bins
+
+
+def test_edges_of_many_rows_come_from_a_sample(monkeypatch):
+    rng = np.random.default_rng(0)
+    continuous, few = rng.normal(size=5000), np.r_[np.zeros(4999), 1.0]
+    X = np.c_[continuous, few]
+    view = View("view", X, np.arange(2), None)
+    whole = Binning.of(view, 16, np.random.SeedSequence(0))
+    monkeypatch.setattr("fuselearn.learners.binning.SKETCH_ROWS", 500)
+    one, again, other = (Binning.of(view, 16, np.random.SeedSequence(seed)) for seed in (0, 0, 1))
+    assert_array_equal(one.edges, again.edges)
+    assert not np.array_equal(one.edges[0], other.edges[0])
+    assert np.abs(one.edges[0] - whole.edges[0]).max() < 0.3
+    assert one.n_edges[1] == 1  # the one value that is not zero is not missed
+
+
 def test_random_classifiers_follow_the_seed():
     rng = np.random.default_rng(0)
     X, y, w = rng.normal(size=(60, 3)), rng.integers(0, 2, 60), np.full(60, 1 / 60)
@@ -269,12 +380,12 @@ def test_threads_do_not_change_a_bit(learner):
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
-        (GaussianNB(var_smoothing=-1), "var_smoothing must be at least 0; got -1"),
+        (GaussianNB(var_smoothing=-1), "var_smoothing must be a number of at least 0; got -1"),
         (Stump(max_bins=1), "max_bins must be an integer from 2 to 255; got 1"),
         (Stump("mse"), "criterion must be one of .* got 'mse'"),
         (Tree(max_depth=0), "max_depth must be None or an integer of at least 1; got 0"),
         (Tree(impurity_tolerance=1.5), r"impurity_tolerance must be in \[0, 1\); got 1.5"),
-        (LeastSquares(ridge=-1), "ridge must be at least 0; got -1"),
+        (LeastSquares(ridge=-1), "ridge must be a number of at least 0; got -1"),
     ],
 )
 def test_impossible_settings_are_refused(learner, message):

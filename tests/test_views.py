@@ -111,8 +111,9 @@ def test_bad_views(views, X, error, message):
 
 def test_a_repeated_column_name_is_ambiguous():
     frame = pd.DataFrame(ARRAY, columns=["a", "b", "b", "d"])
-    with pytest.raises((ValueError, TypeError), match=r"'b'|unique|duplicate"):
+    with pytest.raises(ValueError, match="View 'view0' names the column 'b', which X has 2 times"):
         resolve_views([["b"]], frame, 4)
+    assert resolve_views([["a"], [1, 2]], frame, 4)[1][1].tolist() == [1, 2]
 
 
 def test_per_view():
@@ -170,8 +171,12 @@ def test_stack_unpaired():
         (lambda: stack_views({"a": np.ones((3, 1)), "b": np.ones((2, 1))}), ValueError, "numbers of rows differ"),
         (lambda: stack_views({}), ValueError, "arrays is empty"),
         (lambda: stack_views(3), TypeError, "arrays must be a dict or a list; got int"),
-        (lambda: stack_views({"a": [[np.inf]]}), ValueError, "the view 'a' contains infinity"),
-        (lambda: stack_views({"a": [["x"]]}), ValueError, "could not convert string to float"),
+        (lambda: stack_views({"a": [[np.inf]]}), ValueError, "The view 'a' is not a table of numbers: .*infinity"),
+        (
+            lambda: stack_views({"a": [["x"]]}),
+            ValueError,
+            "The view 'a' is not a table of numbers: could not convert string",
+        ),
         (lambda: stack_views({"a": sparse.eye(3).tocsr()}), TypeError, "[Ss]parse"),
         (lambda: stack_unpaired({"a": np.ones((3, 1))}), TypeError, r"Source 'a' must be a pair \(array, labels\)"),
         (lambda: stack_unpaired({"a": (np.ones((3, 1)), [1])}), ValueError, "'a' has 3 rows but 1 labels"),

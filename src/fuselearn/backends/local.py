@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from fuselearn.backends.distribution import REFRESH_ROUNDS, Distribution
 from fuselearn.backends.protocol import Tally, Trial
 from fuselearn.numeric.threads import BLOCK_ROWS
-from fuselearn.numeric.weights import ABSENT, draw_rows, multiply_by_outcome, outcomes, sum_by_outcome
+from fuselearn.numeric.weights import ABSENT, draw_rows, outcomes, sum_by_outcome
 
 
 class LocalRows:
@@ -14,7 +15,7 @@ class LocalRows:
     ----------
     arms : sequence of Arm
     weights : ndarray of shape (n_rows,)
-        Starting weights, positive, of any sum.
+        Starting weights, of any sum. Rows of weight 0 must have no view.
     n_classes : int
     threads : Threads
     seed : int
@@ -38,15 +39,15 @@ class LocalRows:
         self._seed = seed
         self._resample = resample
         self._out_of_bag = out_of_bag
-        weights = weights / weights.sum()
-        self._distributions = [weights] * len(arms) if shared else [weights.copy() for _ in arms]
+        self._n_draws = np.count_nonzero(weights)
+        self._distributions = [Distribution(weights)] * len(arms) if shared else [Distribution(weights) for _ in arms]
         self._outcomes = [None] * len(arms)
         self._plans = plans
         self._prepared = {}
 
     def weights(self, arm):
         """The arm's current weights; of shape (n_rows,)."""
-        return self._distributions[arm]
+        return self._distributions[arm].weights
 
     def try_arms(self, arms, round_number):
         # Learners of ours thread over rows inside a fit; the others are run side by side instead.
@@ -61,7 +62,18 @@ class LocalRows:
         return self._judge(arm, hypothesis, drawn)
 
     def reweight(self, arm, right, wrong, absent):
-        multiply_by_outcome(self._outcomes[arm], self._distributions[arm], right, wrong, absent, BLOCK_ROWS)
+        self._distributions[arm].reweight(self._outcomes[arm], right, wrong, absent)
+
+    def catch_up(self, arms, round_number, n_rounds):
+        # The last bits of a statistic depend on the full pass that its updates started from.
+        if round_number < n_rounds - n_rounds % REFRESH_ROUNDS or self._resample:
+            return
+        for arm in arms:
+            learner = self._arms[arm].learner
+            if not learner.needs_rows:
+                codes, rows = self._arms[arm].codes, self._arms[arm].view.rows
+                statistic = next(learner.sums(self._plan(arm), self._n_classes))
+                self._total(arm, statistic, codes if rows is None else codes[rows], round_number)
 
     def _plan(self, arm):
         """What the arm's learner knows of its view; learners of a kind share it."""
@@ -83,7 +95,7 @@ class LocalRows:
 
     def _draw(self, arm, round_number):
         generator = np.random.default_rng(self._generator_seed(arm, round_number))
-        return draw_rows(self._distributions[arm], generator)
+        return draw_rows(self.weights(arm), self._n_draws, generator)
 
     def _try(self, arm, round_number):
         drawn = self._draw(arm, round_number) if self._resample else None
@@ -94,10 +106,9 @@ class LocalRows:
         """Fit the arm, or return None where no row with weight has its view."""
         learner, view, codes = self._arms[arm].learner, self._arms[arm].view, self._arms[arm].codes
         plan = self._plan(arm)
-        prepared = self._prepare(arm, plan)
         # Drawing a row twice is giving it twice the weight.
         counts = None if drawn is None else np.bincount(drawn, minlength=len(codes))
-        weights = self._distributions[arm] if drawn is None else counts / len(codes)
+        weights = self.weights(arm) if drawn is None else counts / self._n_draws
         if view.rows is not None:
             codes, weights = codes[view.rows], weights[view.rows]
             counts = None if counts is None else counts[view.rows]
@@ -106,11 +117,31 @@ class LocalRows:
         if learner.needs_rows:
             drawn = None if counts is None else np.repeat(np.arange(len(counts)), counts)
             seed = self._generator_seed(arm, round_number).spawn(1)[0]
+            prepared = self._prepare(arm, plan)
             return learner.fit_rows(plan, prepared, codes, weights, self._n_classes, seed=seed, drawn=drawn)
+        if drawn is None:
+            return drive(
+                learner.sums(plan, self._n_classes),
+                lambda statistic: self._total(arm, statistic, codes, round_number),
+            )
+        prepared = self._prepare(arm, plan)
         return drive(
             learner.sums(plan, self._n_classes),
             lambda statistic: statistic(prepared, codes, weights, self._threads),
         )
+
+    def _total(self, arm, statistic, codes, round_number):
+        """A statistic of the rows that have the arm's view, under the arm's weights."""
+        rows = self._arms[arm].view.rows
+        prepared = self._prepare(arm, self._plan(arm))
+
+        def statistic_of(weights):
+            return statistic(prepared, codes, weights if rows is None else weights[rows], self._threads)
+
+        if not getattr(statistic, "skips_weightless_rows", False):
+            return statistic_of(self.weights(arm))
+        refresh = round_number % REFRESH_ROUNDS == 0
+        return self._distributions[arm].total((arm, statistic), statistic_of, refresh)
 
     def _judge(self, arm, hypothesis, excluded):
         codes, rows = self._arms[arm].codes, self._arms[arm].view.rows
@@ -128,7 +159,7 @@ class LocalRows:
         if excluded is not None:
             outcome[excluded] = ABSENT
         self._outcomes[arm] = outcome
-        return Tally(*sum_by_outcome(outcome, self._distributions[arm], BLOCK_ROWS))
+        return Tally(*sum_by_outcome(outcome, self.weights(arm), BLOCK_ROWS))
 
 
 def drive(sums, total_of):

@@ -1,7 +1,7 @@
 """Exp3.P: the adversarial bandit behind rShareBoost."""
 
 from dataclasses import dataclass
-from math import log, sqrt
+from math import inf, log, sqrt
 from numbers import Integral, Real
 
 import numpy as np
@@ -59,17 +59,16 @@ class Exp3P(Policy):
         return self.gamma == "theory" and self.alpha == "theory"
 
     def start(self, n_arms, horizon, seed):
-        self._check()
         rounds = horizon if self.horizon is None else self.horizon
         gamma = theory_gamma(n_arms, rounds) if self.gamma == "theory" else self.gamma
         alpha = theory_alpha(n_arms, rounds, self.delta) if self.alpha == "theory" else self.alpha
         return Exp3PState(n_arms, rounds, gamma, alpha, seed)
 
-    def _check(self):
+    def check(self):
         if self.gamma != "theory" and not (isinstance(self.gamma, Real) and 0 < self.gamma <= 1):
             raise ValueError(f"Exp3P's gamma must be in (0, 1] or 'theory'; got {self.gamma!r}.")
-        if self.alpha != "theory" and not (isinstance(self.alpha, Real) and self.alpha > 0):
-            raise ValueError(f"Exp3P's alpha must be above 0 or 'theory'; got {self.alpha!r}.")
+        if self.alpha != "theory" and not (isinstance(self.alpha, Real) and 0 < self.alpha < inf):
+            raise ValueError(f"Exp3P's alpha must be a finite number above 0 or 'theory'; got {self.alpha!r}.")
         if not (isinstance(self.delta, Real) and 0 < self.delta < 1):
             raise ValueError(f"Exp3P's delta must be between 0 and 1; got {self.delta!r}.")
         if self.horizon is not None and not (isinstance(self.horizon, Integral) and self.horizon >= 1):

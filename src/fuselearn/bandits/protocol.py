@@ -15,6 +15,9 @@ class Policy(ABC):
 
     competes = False
 
+    def check(self):
+        """Refuse settings that mean nothing, before any round is run."""
+
     @abstractmethod
     def start(self, n_arms, horizon, seed):
         """State at the beginning of a run.

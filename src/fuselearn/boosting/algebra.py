@@ -11,10 +11,10 @@ and 3f, S1 equation 7); for K = 2 and W₀ > 0 they are Schapire and Singer's fo
 
 from math import exp, log, nan
 
+from fuselearn.numeric.ties import TIE
+
 CLIP = 2.2e-16
 """ε is kept within [CLIP, 1 - CLIP], so that α stays finite."""
-TIE = 1e-12
-"""Values nearer than this are equal: sums round differently on a cluster or a GPU."""
 
 
 def error(tally):
@@ -57,9 +57,14 @@ def normaliser(tally, n_classes):
     return tally.absent + n_classes * right**share * (wrong / (n_classes - 1)) ** (1 - share)
 
 
-def reweighting(alpha, n_classes):
-    """Factors of right, wrong and absent rows (S0 step 3f), relative to the absent ones."""
-    return exp(-2 * alpha * (n_classes - 1) / n_classes), exp(2 * alpha / n_classes), 1.0
+def reweighting(alpha, tally, n_classes):
+    """Factors of right, wrong and absent rows (S0 step 3f), up to one that all share.
+
+    The largest factor of rows that there are is 1: no vote, however large, makes the weights overflow or vanish.
+    """
+    exponents = (-2 * alpha * (n_classes - 1) / n_classes, 2 * alpha / n_classes, 0.0)
+    largest = max((exponent for exponent, weight in zip(exponents, tally) if weight > 0), default=0.0)
+    return tuple(exp(min(exponent - largest, 0.0)) for exponent in exponents)
 
 
 def first_least(values):

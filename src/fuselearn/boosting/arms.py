@@ -1,5 +1,7 @@
 """Every view with every learner it was given: the arms of a run."""
 
+from sklearn.base import clone
+
 from fuselearn.backends import Arm
 from fuselearn.learners import as_learner
 from fuselearn.views import per_view
@@ -19,7 +21,8 @@ def learners_of_views(estimator, names):
         several = list(choice) if isinstance(choice, list | tuple) else [choice]
         if not several:
             raise ValueError(f"estimator has an empty list for the view {name!r}; name at least one learner.")
-        learners.append([as_learner(one) for one in several])
+        # Clones: what the user does to a learner after the fit must not change what the model says of itself.
+        learners.append([clone(as_learner(one)) for one in several])
     return learners
 
 

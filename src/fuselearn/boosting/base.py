@@ -2,22 +2,23 @@
 
 import warnings
 from abc import abstractmethod
+from dataclasses import fields
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from fuselearn.backends import LocalRows
 from fuselearn.boosting.arms import learners_of_views, make_arms
 from fuselearn.boosting.loop import boost, replay
 from fuselearn.boosting.prediction import VotePrediction
 from fuselearn.boosting.reading import FEATURE_ATTRIBUTES, read_training_rows
-from fuselearn.boosting.trace import Trace
+from fuselearn.boosting.trace import RunSettings, Trace
 from fuselearn.boosting.validation import check_settings
 from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
+from fuselearn.numeric.blas import one_blas_thread
 from fuselearn.numeric.threads import Threads
 from fuselearn.views import fit_transformer, per_view, transformed
 
@@ -39,7 +40,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             A view of a row is absent when all its columns are NaN there.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), default=None
-            Rows of weight 0 are as if not there.
+            Rows of weight 0 take no part, but for their classes, which are among `classes_`.
         view_labels : array of shape (n_samples, n_views), default=None
             Each view's own label of each row, where the views do not agree on what a row is. With it, `y`
             supplies `classes_` only.
@@ -49,13 +50,14 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         self
         """
         check_settings(self)
-        self._check_settings()
         goes_on = self.warm_start and hasattr(self, "trace_")
         data = read_training_rows(self, X, y, sample_weight, view_labels, reset=not goes_on)
         learners = learners_of_views(self.estimator, data.names)
         transformers = per_view("preprocess", self.preprocess, data.names)
+        settings = self._run_settings(learners)
         if goes_on:
-            self._check_same_task(data, learners)
+            self._check_same_data(data)
+            self._check_same_run(settings)
             trace, preprocessors = self.trace_.copy(), self.preprocessors_
         else:
             preprocessors = [
@@ -63,9 +65,9 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                 for number, (view, transformer) in enumerate(zip(data.blocks, transformers))
             ]
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            trace = Trace(sum(map(len, learners)), seed, horizon=self.n_estimators)
+            trace = Trace(settings, seed, horizon=self.n_estimators)
         views = [transformed(view, fitted) for view, fitted in zip(data.blocks, preprocessors)]
-        self._run(data, views, learners, trace)
+        self._run(data, make_arms(views, learners, data.codes), trace)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, views, learners, preprocessors, trace)
         return self
@@ -87,15 +89,17 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         data = read_training_rows(self, X, y, sample_weight, view_labels, reset=False)
-        learners = learners_of_views(self.estimator, data.names)
-        with Threads(effective_n_jobs(self.n_jobs)) as threads, threadpool_limits(1, user_api="blas"):
-            views = [transformed(view, fitted) for view, fitted in zip(data.blocks, self.preprocessors_)]
-            rows = self._rows(data, views, learners, self.trace_, threads)
+        self._check_same_data(data)
+        views = [transformed(view, fitted) for view, fitted in zip(data.blocks, self.preprocessors_)]
+        learners = iter([learner for _, learner in self.arms_])
+        learners = [[next(learners) for _ in range(count)] for count in self.trace_.settings.arms_of_views]
+        with Threads(effective_n_jobs(self.n_jobs)) as threads, one_blas_thread():
+            rows = self._rows(data, make_arms(views, learners, data.codes), self.trace_, threads)
             for _ in replay(rows, self._one_round(self.trace_, len(self.classes_)), self.trace_):
-                weights = np.zeros((data.n_given, self.trace_.n_arms))
-                for arm in range(self.trace_.n_arms):
-                    weights[data.numbers, arm] = rows.weights(arm)
-                yield weights[:, 0] if self._shared else weights
+                if self._shared:
+                    yield rows.weights(0).copy()
+                else:
+                    yield np.column_stack([rows.weights(arm) for arm in range(self.trace_.n_arms)])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -106,47 +110,70 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
     def _one_round(self, trace, n_classes):
         """The round of this kind of boosting, as it stands before the first of the trace's rounds."""
 
-    def _check_settings(self):
-        """Check the settings that only the subclass has."""
+    def _run_settings(self, learners):
+        """What a run that is taken up again must not change."""
+        return RunSettings(
+            tuple(len(several) for several in learners),
+            self._policy(),
+            float(self.learning_rate),
+            bool(self.resample),
+            self.error,
+        )
 
-    def _check_same_task(self, data, learners):
-        """Refuse a warm start on other classes, views or learners, or with fewer rounds than there are."""
-        if not np.array_equal(data.classes, self.classes_) or data.names != self.view_names_:
+    def _policy(self):
+        """The policy that chooses arms, checked; None where every arm is tried."""
+        return
+
+    def _check_same_data(self, data):
+        """Refuse data of other classes or views than the model was fitted on."""
+        if not np.array_equal(data.classes, self.classes_):
             raise ValueError(
-                f"warm_start=True goes on with a model of the classes {self.classes_.tolist()} and the views "
-                f"{self.view_names_}; got {data.classes.tolist()} and {data.names}."
+                f"y must have the classes that the model was fitted on, {self.classes_.tolist()}; got "
+                f"{data.classes.tolist()}."
             )
-        if sum(map(len, learners)) != self.trace_.n_arms:
+        same_columns = len(data.columns) == len(self.view_columns_) and all(
+            map(np.array_equal, data.columns, self.view_columns_)
+        )
+        if data.names != self.view_names_ or not same_columns:
             raise ValueError(
-                f"warm_start=True goes on with a model of {self.trace_.n_arms} arms; estimator now gives "
-                f"{sum(map(len, learners))}."
+                "views must be those that the model was fitted on, "
+                f"{_described(self.view_names_, self.view_columns_)}; got {_described(data.names, data.columns)}."
             )
+
+    def _check_same_run(self, settings):
+        """Refuse a warm start that changes the run, or asks for fewer rounds than there are."""
+        for name in (field.name for field in fields(RunSettings)):
+            before, now = getattr(self.trace_.settings, name), getattr(settings, name)
+            if now != before:
+                raise ValueError(
+                    f"warm_start=True goes on with the run of the last fit, whose {name} was {before!r}; it is now "
+                    f"{now!r}. Set it back, or warm_start=False."
+                )
         if self.n_estimators < len(self.trace_):
             raise ValueError(
                 f"n_estimators={self.n_estimators} must be at least the {len(self.trace_)} rounds that the model "
                 "already has, since warm_start=True."
             )
 
-    def _rows(self, data, views, learners, trace, threads):
+    def _rows(self, data, arms, trace, threads):
         return LocalRows(
-            make_arms(views, learners, data.codes),
+            arms,
             data.weights,
             len(data.classes),
             threads=threads,
             seed=trace.seed,
             plans=trace.plans,
             shared=self._shared,
-            resample=self.resample,
-            out_of_bag=self.error == "out_of_bag",
+            resample=trace.settings.resample,
+            out_of_bag=trace.settings.out_of_bag,
         )
 
-    def _run(self, data, views, learners, trace):
+    def _run(self, data, arms, trace):
         """Add rounds to the trace. An interrupt ends it with the rounds there are."""
-        # One BLAS thread: with more, the order of its sums, and so the model, would depend on the machine.
-        with Threads(effective_n_jobs(self.n_jobs)) as threads, threadpool_limits(1, user_api="blas"):
-            rows = self._rows(data, views, learners, trace, threads)
+        with Threads(effective_n_jobs(self.n_jobs)) as threads, one_blas_thread():
+            rows = self._rows(data, arms, trace, threads)
             one_round = self._one_round(trace, len(data.classes))
-            for _ in replay(rows, one_round, trace):
+            for _ in replay(rows, one_round, trace, to_go_on=True):
                 pass
             try:
                 boost(rows, one_round, trace, self.n_estimators, lambda: self._report(trace))
@@ -183,7 +210,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                 delattr(self, name)
         self.classes_, self.view_names_, self.view_columns_ = data.classes, data.names, data.columns
         self.class_prior_ = data.class_prior()
-        self.n_samples_fit_ = len(data.blocks)
+        self.n_samples_fit_ = data.n_counted
         self.preprocessors_ = preprocessors
         self.trace_ = trace
         self.n_iter_ = len(trace)
@@ -192,7 +219,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         self.estimator_weights_ = trace.alphas
         self.estimator_errors_ = trace.errors
         self.winning_arms_ = trace.winning_arms
-        view_of_arm = np.repeat(np.arange(len(learners)), [len(several) for several in learners])
+        view_of_arm = np.repeat(np.arange(len(learners)), trace.settings.arms_of_views)
         self.winning_views_ = view_of_arm[trace.winning_arms]
         self.arm_errors_ = trace.arm_errors
         self.arm_probabilities_ = trace.arm_probabilities
@@ -200,5 +227,10 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         self.view_importances_ = votes / votes.sum() if votes.sum() > 0 else votes
         # What `bounds` has to know of the training rows.
         self._view_widths = [view.n_columns for view in views]
-        self._uniform_weights = bool(np.ptp(data.weights) == 0)
+        self._equal_weights = data.equal_weights
         self._one_label_column = data.one_label_column
+
+
+def _described(names, columns):
+    """Views and their columns, short enough for a message."""
+    return ", ".join(f"{name!r} of {len(some)} columns from {some[0]}" for name, some in zip(names[:5], columns))

@@ -28,7 +28,7 @@ class IndependentBoostClassifier(BaseBoost):
     preprocess : transformer, dict or None, default=None
         Fitted once per view before the first round.
     warm_start : bool, default=False
-        Go on with the rounds of the last fit.
+        Go on with the rounds of the last fit, with its seed and its preprocessing.
     n_jobs : int, default=None
         Threads. The model is the same, bit for bit, for any number.
     random_state : int, RandomState or None, default=None
@@ -50,6 +50,8 @@ class IndependentBoostClassifier(BaseBoost):
     class_prior_ : ndarray of shape (n_classes,)
     preprocessors_ : list of fitted transformer or None
     trace_ : Trace
+        Everything the run recorded, with the hypotheses of all arms, not of the winners alone: the weights of each arm
+        follow from its own.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
     n_samples_fit_ : int
@@ -99,4 +101,4 @@ class IndependentBoostClassifier(BaseBoost):
         self.verbose = verbose
 
     def _one_round(self, trace, n_classes):
-        return IndependentRound(trace.n_arms, n_classes, self.learning_rate, out_of_bag=self.error == "out_of_bag")
+        return IndependentRound(trace.n_arms, n_classes, trace.settings.learning_rate, trace.settings.out_of_bag)

@@ -40,7 +40,7 @@ class SharedRound:
             return None
         hypothesis, tally = trials[winner]
         update = Update(winner, hypothesis, self.learning_rate * algebra.vote_weight(tally, self.n_classes))
-        rows.reweight(winner, *algebra.reweighting(update.alpha, self.n_classes))
+        rows.reweight(winner, *algebra.reweighting(update.alpha, tally, self.n_classes))
         normaliser = algebra.normaliser(tally, self.n_classes)
         self.policy.update(winner, 1 - normaliser)
         return Round(
@@ -98,7 +98,8 @@ class IndependentRound:
         winner = algebra.first_least({arm: -alphas[arm] for arm in able})
         updates = tuple(Update(arm, trials[arm].hypothesis, self.learning_rate * alphas[arm]) for arm in arms)
         for update in updates:
-            rows.reweight(update.arm, *algebra.reweighting(update.alpha, self.n_classes))
+            tally = trials[update.arm].tally
+            rows.reweight(update.arm, *algebra.reweighting(update.alpha, tally, self.n_classes))
         tally = trials[winner].tally
         return Round(
             winner=updates[winner],
@@ -124,14 +125,22 @@ def _ends_the_run(tally, out_of_bag):
 
 def _replay_updates(rows, number, past, n_classes):
     for update in past.updates:
-        rows.judge(update.arm, update.hypothesis, number)
-        rows.reweight(update.arm, *algebra.reweighting(update.alpha, n_classes))
+        tally = rows.judge(update.arm, update.hypothesis, number)
+        rows.reweight(update.arm, *algebra.reweighting(update.alpha, tally, n_classes))
 
 
-def replay(rows, one_round, trace):
-    """Run the recorded rounds again, without fitting anything. Yields before the first round and after each."""
+def replay(rows, one_round, trace, *, to_go_on=False):
+    """Run the recorded rounds again, without fitting anything. Yields before the first round and after each.
+
+    Parameters
+    ----------
+    to_go_on : bool
+        Whether more rounds are to follow, which shall be those of a run that was never interrupted.
+    """
     yield
     for number, past in enumerate(trace.rounds):
+        if to_go_on:
+            rows.catch_up(list(past.arm_errors), number, len(trace))
         one_round.replay(rows, number, past)
         yield
 
@@ -150,10 +159,9 @@ def boost(rows, one_round, trace, n_rounds, report):
     report : callable
         Called, without arguments, after each round.
     """
-    while len(trace) < n_rounds and not trace.exhausted:
+    while len(trace) < n_rounds and not trace.ended:
         result = one_round(rows, len(trace))
         if result is None:
-            trace.exhausted = True
             return
-        trace.add(result)
+        trace.rounds.append(result)
         report()

@@ -1,5 +1,6 @@
 """The user's training data, checked and taken apart."""
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,19 +14,17 @@ FEATURE_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows that count, with what is said of them.
+    """The rows and what is said of them.
 
     Attributes
     ----------
     blocks : ViewBlocks
+        Rows of weight 0 have no view.
     columns : list of intp ndarray
     classes : ndarray of shape (n_classes,)
     codes : list of int32 ndarray of shape (n_rows,)
         Class of each row by each view's own labels; the same array for all views that share them.
     weights : ndarray of shape (n_rows,)
-    numbers : intp ndarray of shape (n_rows,)
-        Where the rows stand in what the user gave; rows of weight 0 are left out.
-    n_given : int
     one_label_column : bool
         Whether all views have the same labels.
     features : dict
@@ -37,14 +36,22 @@ class TrainingRows:
     classes: np.ndarray
     codes: list
     weights: np.ndarray
-    numbers: np.ndarray
-    n_given: int
     one_label_column: bool
     features: dict
 
     @property
     def names(self):
         return [view.name for view in self.blocks]
+
+    @property
+    def n_counted(self):
+        """Number of rows with weight."""
+        return int(np.count_nonzero(self.weights))
+
+    @property
+    def equal_weights(self):
+        """Whether all rows count alike."""
+        return bool(np.ptp(self.weights) == 0)
 
     def labels_of(self, view_number):
         """Labels of the rows in which a view is present."""
@@ -53,7 +60,7 @@ class TrainingRows:
     def class_prior(self):
         """Weight of each class; a row on which its views disagree counts in parts."""
         present = self.blocks.present
-        shares = self.weights / present.sum(axis=1)
+        shares = self.weights / np.maximum(present.sum(axis=1), 1)
         prior = sum(
             np.bincount(codes[here], shares[here], minlength=len(self.classes))
             for codes, here in zip(self.codes, present.T)
@@ -72,35 +79,21 @@ def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
         Whether the columns of `X` may differ from those that the model was fitted on.
     """
     # scikit-learn notes the columns on whom it checks for; a stand-in keeps a failed fit from changing the model.
-    bearer = type(model)() if reset else model
+    bearer = copy(model)
     table, y = validate_data(bearer, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
     features = {name: getattr(bearer, name) for name in FEATURE_ATTRIBUTES if hasattr(bearer, name)}
     names, columns = resolve_views(model.views, X, table.shape[1])
     classes, codes = validation.encode_labels(y)
     weights = validation.check_sample_weight(sample_weight, table)
-    numbers = np.flatnonzero(weights > 0)
-    n_given = len(table)
     if view_labels is not None:
-        view_labels = validation.check_view_labels(view_labels, n_given, names)
-    if len(numbers) < n_given:
-        table, codes, weights = table[numbers], codes[numbers], weights[numbers]
-        view_labels = None if view_labels is None else view_labels[numbers]
-    blocks = ViewBlocks.of(table, names, columns)
-    validation.check_presence(blocks.present, names, numbers)
+        view_labels = validation.check_view_labels(view_labels, len(table), names)
+    counted = weights > 0
+    blocks = ViewBlocks.of(table, names, columns, None if counted.all() else counted)
+    validation.check_presence(blocks.present, names, counted)
     if view_labels is None:
-        if len(np.unique(codes)) < 2:
+        if len(np.unique(codes[counted])) < 2:
             raise ValueError("The rows with a positive sample_weight are all of one class; y needs two.")
         codes = [codes] * len(names)
     else:
         codes = validation.encode_view_labels(view_labels, classes, names, blocks.present)
-    return TrainingRows(
-        blocks,
-        columns,
-        classes,
-        codes,
-        weights,
-        numbers,
-        n_given,
-        one_label_column=view_labels is None,
-        features=features,
-    )
+    return TrainingRows(blocks, columns, classes, codes, weights, view_labels is None, features)

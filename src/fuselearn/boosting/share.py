@@ -1,5 +1,7 @@
 """ShareBoost, rShareBoost and BSSD."""
 
+from numbers import Real
+
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
@@ -45,7 +47,7 @@ class ShareBoostClassifier(BaseBoost):
     preprocess : transformer, dict or None, default=None
         Fitted once per view, on the rows that have it, before the first round. A dict gives views their own.
     warm_start : bool, default=False
-        Go on with the rounds of the last fit.
+        Go on with the rounds of the last fit, with its seed and its preprocessing.
     n_jobs : int, default=None
         Threads. The model is the same, bit for bit, for any number.
     random_state : int, RandomState or None, default=None
@@ -63,8 +65,8 @@ class ShareBoostClassifier(BaseBoost):
     view_columns_ : list of ndarray
         Columns of each view.
     estimators_ : list of hypothesis
-        The winner of each round; its `predict` takes the columns of its view and returns class codes. None where a
-        drawn arm had no row to be fitted on.
+        The winner of each round; its `predict` takes the columns of its view, preprocessed where the view is, and
+        returns class codes. None where a drawn arm had no row to be fitted on.
     estimator_weights_ : ndarray of shape (n_iter_,)
         Votes α, with `learning_rate`.
     estimator_errors_ : ndarray of shape (n_iter_,)
@@ -147,13 +149,12 @@ class ShareBoostClassifier(BaseBoost):
     def bounds(self, X=None, y=None, *, theta=0.0, rho=None, delta=0.05):
         """What the papers' theorems say of this model.
 
-        Defined for two classes, one label column, ``error="training"`` and ``learning_rate=1``.
+        Defined for two classes, one label column, no `sample_weight`, ``error="training"`` and ``learning_rate=1``.
 
         Parameters
         ----------
         X, y : arrays, default=None
-            The training rows, which a model does not keep. With them come the terms that need margins; they are
-            defined for a fit without `sample_weight`.
+            The training rows, which a model does not keep. With them come the terms that need margins.
         theta : float in [0, 1], default=0.0
             Margin θ of S0's Theorem 4. The generalisation terms need θ > 0.
         rho : float in (0, 1], default=None
@@ -175,19 +176,24 @@ class ShareBoostClassifier(BaseBoost):
 
         Notes
         -----
-        The generalisation bounds hold up to constants that are not published, with d the largest VC dimension of an
-        arm's hypotheses (None for trees and foreign classifiers). S1's regret bound is loose: 444 for three views and
-        150 rounds, where no more than 150 can be lost. S1's Theorem 2 does not hold as printed; the convergence time
-        is what does follow from its ingredients.
+        The generalisation bounds hold up to constants that are not published. Their d is a bound on the VC dimension of
+        the union of the arms' hypotheses; they are None for trees and foreign classifiers, whose dimension is not
+        known, and Theorem 3 also where d is so near n that its printed term falls again.
+
+        S1's regret bound is loose: 444 for three views and 150 rounds, where no more than 150 can be lost. S1's Theorem
+        2 does not hold as printed; the convergence time is what does follow from its ingredients.
         """
         check_is_fitted(self)
         self._check_bounds(X, y, theta, rho, delta)
-        alphas, normalisers = self.trace_.alphas, self.trace_.normalisers
-        policy = as_policy(self.view_policy)
-        follows_theory = isinstance(policy, Exp3P) and policy.follows_theory
-        horizon = self.trace_.horizon if getattr(policy, "horizon", None) is None else policy.horizon
-        n_arms = len(self.arms_)
+        alphas, normalisers = self.trace_.alphas.tolist(), self.trace_.normalisers.tolist()
+        policy, n_arms = self.trace_.settings.view_policy, self.trace_.n_arms
         product = theory.training_error(normalisers)
+        regret = convergence_time = None
+        if isinstance(policy, Exp3P) and policy.follows_theory:
+            horizon = self.trace_.horizon if policy.horizon is None else policy.horizon
+            regret = regret_bound(n_arms, horizon, policy.delta)
+        if rho is not None:
+            convergence_time = theory.convergence_time(rho, self.n_samples_fit_, n_arms, delta)
         result = {
             "training_error": product,
             "tightening": None,
@@ -196,10 +202,8 @@ class ShareBoostClassifier(BaseBoost):
             "margin_share_observed": None,
             "theorem_3": None,
             "sharper": None,
-            "regret": regret_bound(n_arms, horizon, policy.delta) if follows_theory else None,
-            "convergence_time": None
-            if rho is None
-            else theory.convergence_time(rho, self.n_samples_fit_, n_arms, delta),
+            "regret": regret,
+            "convergence_time": convergence_time,
         }
         if X is not None:
             margins = self.margins(X, y)
@@ -210,51 +214,53 @@ class ShareBoostClassifier(BaseBoost):
         vc_dimension = self._vc_dimension()
         if theta > 0 and vc_dimension is not None:
             arguments = (vc_dimension, self.n_samples_fit_, theta, delta)
-            result["theorem_3"] = {"complexity": theory.complexity_of_theorem_3(*arguments)}
+            result["theorem_3"] = theory.terms_of_theorem_3(*arguments)
             result["sharper"] = theory.terms_of_sharper_bound(*arguments)
         return result
 
-    def _check_settings(self):
-        as_policy(self.view_policy)
+    def _policy(self):
+        policy = as_policy(self.view_policy)
+        policy.check()
+        return policy
 
     def _one_round(self, trace, n_classes):
-        policy = as_policy(self.view_policy)
+        settings = trace.settings
         seed = np.random.SeedSequence(trace.seed, spawn_key=(POLICY_STREAM,))
         return SharedRound(
             n_classes,
-            self.learning_rate,
-            policy.start(trace.n_arms, trace.horizon, seed),
-            policy.competes,
-            out_of_bag=self.error == "out_of_bag",
+            settings.learning_rate,
+            settings.view_policy.start(trace.n_arms, trace.horizon, seed),
+            settings.view_policy.competes,
+            settings.out_of_bag,
         )
 
     def _vc_dimension(self):
         width_of = dict(zip(self.view_names_, self._view_widths))
         dimensions = [learner.vc_dimension(width_of[name]) for name, learner in self.arms_]
-        return None if None in dimensions else max(dimensions)
+        return None if None in dimensions else theory.vc_dimension_of_union(dimensions)
 
     def _check_bounds(self, X, y, theta, rho, delta):
-        reasons = {
+        settings = self.trace_.settings
+        conditions = {
             "two classes": len(self.classes_) == 2,
             "one label column (no view_labels)": self._one_label_column,
-            "error='training'": self.error == "training",
-            "learning_rate=1": self.learning_rate == 1,
+            "rows of equal weight (no sample_weight)": self._equal_weights,
+            "error='training'": settings.error == "training",
+            "learning_rate=1": settings.learning_rate == 1,
         }
-        unmet = [reason for reason, met in reasons.items() if not met]
+        unmet = [condition for condition, met in conditions.items() if not met]
         if unmet:
-            raise ValueError(f"bounds is defined for {', '.join(reasons)} only; this model has not: {unmet}.")
+            raise ValueError(f"bounds is defined for {', '.join(conditions)} only; this model has not: {unmet}.")
         if (X is None) != (y is None):
             raise ValueError("bounds takes X and y together, the rows that the model was fitted on.")
-        if X is not None and not self._uniform_weights:
-            raise ValueError("bounds takes X and y for a model that was fitted without sample_weight only.")
         if X is not None and len(np.asarray(y)) != self.n_samples_fit_:
             raise ValueError(
                 f"bounds takes the rows that the model was fitted on, {self.n_samples_fit_} of them; got "
                 f"{len(np.asarray(y))}."
             )
-        if not 0 <= theta <= 1:
+        if not (isinstance(theta, Real) and 0 <= theta <= 1):
             raise ValueError(f"theta must be in [0, 1]; got {theta!r}.")
-        if rho is not None and not 0 < rho <= 1:
+        if rho is not None and not (isinstance(rho, Real) and 0 < rho <= 1):
             raise ValueError(f"rho must be in (0, 1]; got {rho!r}.")
-        if not 0 < delta < 1:
+        if not (isinstance(delta, Real) and 0 < delta < 1):
             raise ValueError(f"delta must be between 0 and 1; got {delta!r}.")

@@ -45,13 +45,42 @@ class Round(NamedTuple):
     last: bool
 
 
+@dataclass(frozen=True)
+class RunSettings:
+    """What stays the same through a run, also one that is taken up again.
+
+    Attributes
+    ----------
+    arms_of_views : tuple of int
+        Number of arms of each view.
+    view_policy : policy, or None where every arm is tried
+    learning_rate : float
+    resample : bool
+    error : {"training", "out_of_bag"}
+    """
+
+    arms_of_views: tuple
+    view_policy: object
+    learning_rate: float
+    resample: bool
+    error: str
+
+    @property
+    def n_arms(self):
+        return sum(self.arms_of_views)
+
+    @property
+    def out_of_bag(self):
+        return self.error == "out_of_bag"
+
+
 @dataclass
 class Trace:
     """The rounds of a run.
 
     Attributes
     ----------
-    n_arms : int
+    settings : RunSettings
     seed : int
         Of all draws of the run.
     horizon : int
@@ -59,16 +88,13 @@ class Trace:
     rounds : list of Round
     plans : dict
         What the learners know of each view since they first looked at it.
-    exhausted : bool
-        Whether the run ended because nothing was left to learn.
     """
 
-    n_arms: int
+    settings: RunSettings
     seed: int
     horizon: int
     rounds: list = field(default_factory=list)
     plans: dict = field(default_factory=dict)
-    exhausted: bool = False
 
     def __len__(self):
         return len(self.rounds)
@@ -77,9 +103,14 @@ class Trace:
         """A trace that can grow without this one."""
         return replace(self, rounds=list(self.rounds), plans=dict(self.plans))
 
-    def add(self, round_):
-        self.rounds.append(round_)
-        self.exhausted = self.exhausted or round_.last
+    @property
+    def n_arms(self):
+        return self.settings.n_arms
+
+    @property
+    def ended(self):
+        """Whether the last round left nothing to learn."""
+        return bool(self.rounds) and self.rounds[-1].last
 
     @property
     def alphas(self):

@@ -20,6 +20,10 @@ def check_settings(model):
         value = getattr(model, name)
         if not isinstance(value, bool | np.bool_):
             raise ValueError(f"{name} must be True or False; got {value!r}.")
+    if model.n_jobs is not None and (not isinstance(model.n_jobs, Integral) or model.n_jobs == 0):
+        raise ValueError(f"n_jobs must be None, a number of threads, or -1 for all cores; got {model.n_jobs!r}.")
+    if not isinstance(model.verbose, Integral) or model.verbose < 0:
+        raise ValueError(f"verbose must be an integer of at least 0; got {model.verbose!r}.")
     if model.error not in ERRORS:
         raise ValueError(f"error must be one of {list(ERRORS)}; got {model.error!r}.")
     if model.error == "out_of_bag" and not model.resample:
@@ -37,6 +41,7 @@ def encode_labels(y):
 
 def check_view_labels(view_labels, n_rows, view_names):
     """`view_labels` as an array with a column per view."""
+    names = list(getattr(view_labels, "columns", []))
     labels = np.asarray(view_labels)
     expected = (n_rows, len(view_names))
     if labels.shape != expected:
@@ -44,6 +49,9 @@ def check_view_labels(view_labels, n_rows, view_names):
             f"view_labels must have shape (n_samples, n_views) = {expected}, one column for each of the views "
             f"{view_names}; got shape {labels.shape}."
         )
+    if sorted(map(str, names)) == sorted(view_names):
+        # The columns of a data frame that are named as the views belong to them, in whatever order they stand.
+        labels = labels[:, [names.index(name) for name in view_names]]
     return labels
 
 
@@ -66,7 +74,7 @@ def encode_known(labels, classes, what):
     if unknown:
         shown = list(dict.fromkeys(map(repr, unknown)))[:5]
         raise ValueError(
-            f"{what} holds labels that are not classes of y: {', '.join(shown)}; the classes are "
+            f"{what} holds labels that are not among the classes: {', '.join(shown)}; the classes are "
             f"{classes.tolist()[:20]}."
         )
     codes = np.array(codes, dtype=np.int32)
@@ -77,7 +85,10 @@ def check_sample_weight(sample_weight, X):
     """Weights as an array of floats; 1 for each row where none are given."""
     if sample_weight is None:
         return np.ones(len(X))
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must hold numbers; got {sample_weight!r:.60}.") from None
     if weights.ndim == 0:
         weights = np.full(len(X), float(weights))
     if weights.ndim != 1:
@@ -89,16 +100,16 @@ def check_sample_weight(sample_weight, X):
         raise ValueError(f"sample_weight holds negative weights, the least {weights.min()}; none may be.")
     if not (weights > 0).any():
         raise ValueError("sample_weight is zero for every row; at least one row must count.")
-    return weights
+    return weights / weights.max()  # sums of very large weights overflow, and those of very small ones vanish
 
 
-def check_presence(present, view_names, row_numbers):
-    """Refuse rows that no view describes, and views that no row has."""
-    nowhere = np.flatnonzero(~present.any(axis=1))
+def check_presence(present, view_names, counted):
+    """Refuse rows that count but that no view describes, and views that no such row has."""
+    nowhere = np.flatnonzero(counted & ~present.any(axis=1))
     if len(nowhere):
         raise ValueError(
-            f"Every view is absent (all NaN) in {len(nowhere)} of the rows of X, the first being row "
-            f"{row_numbers[nowhere[0]]}; leave such rows out of fit."
+            f"Every view is absent (all NaN) in {len(nowhere)} of the rows of X, the first being row {nowhere[0]}; "
+            "leave such rows out of fit."
         )
     unseen = np.flatnonzero(~present.any(axis=0))
     if len(unseen):

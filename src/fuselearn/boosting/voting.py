@@ -7,7 +7,7 @@ from fuselearn.numeric.threads import SERIAL
 from fuselearn.numeric.weights import add_votes
 from fuselearn.views import ViewBlocks, transformed
 
-ROWS_AT_A_TIME = 4096
+CHUNK_ROWS = 4096
 """Rows that are prepared and voted on together: their views stay in the cache for all hypotheses."""
 
 
@@ -46,12 +46,12 @@ class Ensemble:
         heard = np.zeros(len(X), dtype=bool)
 
         def work(first, last):
-            for start in range(first * ROWS_AT_A_TIME, min(last * ROWS_AT_A_TIME, len(X)), ROWS_AT_A_TIME):
-                rows = slice(start, start + ROWS_AT_A_TIME)
+            for start in range(first * CHUNK_ROWS, min(last * CHUNK_ROWS, len(X)), CHUNK_ROWS):
+                rows = slice(start, start + CHUNK_ROWS)
                 for _ in self._vote(X[rows], votes[rows], heard[rows]):
                     pass
 
-        threads.share(-(-len(X) // ROWS_AT_A_TIME), work)
+        threads.share(-(-len(X) // CHUNK_ROWS), work)
         return votes, heard
 
     def staged_votes(self, X):

@@ -1,6 +1,6 @@
 """Wrong labels on purpose: the noise studies of S0 and S1."""
 
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils import check_random_state, column_or_1d
@@ -44,12 +44,15 @@ def add_label_noise(y, n_views, rate, *, views="all", shared=False, random_state
         raise ValueError(f"y must hold at least two classes for a label to be flipped; it has {len(classes)}.")
     if isinstance(n_views, bool) or not isinstance(n_views, Integral) or n_views < 1:
         raise ValueError(f"n_views must be an integer of at least 1; got {n_views!r}.")
-    if not 0 <= rate <= 1:
+    if not (isinstance(rate, Real) and 0 <= rate <= 1):
         raise ValueError(f"rate must be in [0, 1]; got {rate!r}.")
-    noisy = list(range(n_views)) if isinstance(views, str) and views == "all" else list(views)
-    outside = [view for view in noisy if not (isinstance(view, Integral) and 0 <= view < n_views)]
-    if outside:
-        raise ValueError(f"views must be 'all' or numbers from 0 to {n_views - 1}; got {outside[0]!r}.")
+    everyone = range(n_views)
+    noisy = everyone if isinstance(views, str) and views == "all" else views
+    if not isinstance(noisy, list | tuple | range | np.ndarray) or not all(
+        isinstance(view, Integral) and not isinstance(view, bool) and view in everyone for view in noisy
+    ):
+        raise ValueError(f"views must be 'all' or a list of numbers from 0 to {n_views - 1}; got {views!r}.")
+    noisy = sorted(set(noisy))
 
     generator = check_random_state(random_state)
     view_codes = np.repeat(codes[:, None], n_views, axis=1)

@@ -8,7 +8,18 @@ from fuselearn.learners.adapter import SklearnLearner
 from fuselearn.learners.choice import as_learner
 from fuselearn.learners.gaussian_nb import GaussianNB
 from fuselearn.learners.least_squares import LeastSquares
+from fuselearn.learners.protocol import Hypothesis, Learner, Plan
 from fuselearn.learners.stump import Stump
 from fuselearn.learners.tree import Tree
 
-__all__ = ["GaussianNB", "LeastSquares", "SklearnLearner", "Stump", "Tree", "as_learner"]
+__all__ = [
+    "GaussianNB",
+    "Hypothesis",
+    "Learner",
+    "LeastSquares",
+    "Plan",
+    "SklearnLearner",
+    "Stump",
+    "Tree",
+    "as_learner",
+]

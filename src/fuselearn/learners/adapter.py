@@ -4,6 +4,7 @@ import inspect
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
@@ -31,34 +32,34 @@ class SklearnLearner(Learner):
     def __init__(self, estimator):
         self.estimator = estimator
 
-    preparation = ("as given",)
+    @property
+    def preparation(self):
+        return ("as given", type(self.estimator).__name__, _takes_nan(self.estimator))
 
     def check(self, view):
-        if not _takes_nan(self.estimator) and np.isnan(view.array()).any():
-            raise ValueError(
-                f"The view {view.name!r} has NaN inside rows in which it is present, which "
-                f"{type(self.estimator).__name__} does not take. Impute them with preprocess, e.g. "
-                "preprocess=SimpleImputer(), or use a learner of fuselearn.learners."
-            )
+        self.plan(view, None).prepare(view)
 
     def plan(self, view, seed):
-        return AsGiven()
+        return AsGiven(view.n_columns, type(self.estimator).__name__, _takes_nan(self.estimator))
 
     def fit_rows(self, plan, prepared, codes, weights, n_classes, *, seed, drawn):
         weight_name = _weight_parameter(self.estimator)
         if drawn is None and weight_name is None:
-            drawn = draw_rows(weights, np.random.default_rng(seed))
-        # Rows without weight are as if not there, whatever the classifier makes of zeros.
-        rows = np.flatnonzero(weights > 0) if drawn is None else drawn
-        classes = np.unique(codes[rows])
+            drawn = draw_rows(weights, len(weights), np.random.default_rng(seed))
+        if drawn is not None:
+            prepared, codes, weights = prepared[drawn], codes[drawn], None
+        elif not weights.all():
+            # Rows without weight are as if not there, whatever the classifier makes of zeros.
+            rows = np.flatnonzero(weights)
+            prepared, codes, weights = prepared[rows], codes[rows], weights[rows]
+        # Some classifiers want their classes to be 0, 1, … without a gap.
+        classes, local_codes = np.unique(codes, return_inverse=True)
         if len(classes) == 1:
             return ConstantHypothesis(plan, int(classes[0]))
         estimator = _seeded(clone(self.estimator), seed)
-        fit_parameters = {}
-        if drawn is None:
-            fit_parameters[weight_name] = weights[rows] / weights[rows].mean()
-        estimator.fit(prepared[rows], codes[rows], **fit_parameters)
-        return EstimatorHypothesis(plan, estimator)
+        fit_parameters = {} if weights is None else {weight_name: weights / weights.mean()}
+        estimator.fit(prepared, local_codes, **fit_parameters)
+        return EstimatorHypothesis(plan, estimator, classes.astype(np.int32))
 
 
 def _takes_nan(estimator):
@@ -71,6 +72,8 @@ def _takes_nan(estimator):
 def _weight_parameter(estimator):
     """Name under which `fit` takes row weights, or None."""
     if isinstance(estimator, Pipeline):
+        if get_config()["enable_metadata_routing"]:
+            return None  # every step would have to request or refuse them
         name, last = estimator.steps[-1]
         inner = _weight_parameter(last)
         return None if inner is None else f"{name}__{inner}"
@@ -108,10 +111,28 @@ def check_classifier(estimator):
 
 @dataclass(frozen=True)
 class AsGiven(Plan):
-    """No preparation: the classifier sees the columns as they are."""
+    """No preparation: the classifier sees the columns as they are.
+
+    Attributes
+    ----------
+    n_columns : int
+    estimator_name : str
+    takes_nan : bool
+    """
+
+    n_columns: int
+    estimator_name: str
+    takes_nan: bool
 
     def prepare(self, view, threads=SERIAL):
-        return view.array()
+        rows = view.array()
+        if not self.takes_nan and np.isnan(rows).any():
+            raise ValueError(
+                f"The view {view.name!r} has NaN inside rows in which it is present, which {self.estimator_name} does "
+                "not take. Impute them with preprocess, e.g. preprocess=SimpleImputer(), or use a learner of "
+                "fuselearn.learners."
+            )
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +142,23 @@ class EstimatorHypothesis(Hypothesis):
     Attributes
     ----------
     plan : AsGiven
-    estimator : fitted classifier, whose classes are codes
+    estimator : fitted classifier
+        Its classes are 0, 1, …, the places of `codes`.
+    codes : int32 ndarray
+        Class codes that it was fitted on.
     """
 
     plan: AsGiven
     estimator: object
+    codes: np.ndarray
 
     def predict_prepared(self, prepared, threads=SERIAL):
-        return np.asarray(self.estimator.predict(prepared)).astype(np.int32)
+        predicted = np.asarray(self.estimator.predict(prepared))
+        known = predicted.dtype.kind in "iuf" and np.isin(predicted, np.arange(len(self.codes))).all()
+        if predicted.shape != (len(prepared),) or not known:
+            raise ValueError(
+                f"{self.plan.estimator_name}.predict must return one of the classes it was fitted on, 0 to "
+                f"{len(self.codes) - 1}, for each of {len(prepared)} rows; got {predicted.dtype} values of shape "
+                f"{predicted.shape}, e.g. {predicted.ravel()[:3].tolist()}."
+            )
+        return self.codes[predicted.astype(np.intp)]

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.learners.protocol import Plan
-from fuselearn.numeric.binning import column_edges, fill_bins, searchable
+from fuselearn.numeric.binning import column_edges, fill_bins, has_more_values, searchable
 from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
 
-SKETCH_ROWS = 200_000
-"""Rows that edges are taken from; a seeded sample of as many where there are more."""
+SKETCH_ROWS = 8192
+"""Rows whose values place the edges of a column; a seeded sample of as many where there are more."""
 COLUMNS_AT_A_TIME = 16
 
 
@@ -44,6 +44,10 @@ class Binning(Plan):
     n_edges: np.ndarray
 
     @property
+    def n_columns(self):
+        return len(self.n_edges)
+
+    @property
     def missing_bin(self):
         """Bin of a missing value, after all others."""
         return self.edges.shape[1] + 1
@@ -56,16 +60,19 @@ class Binning(Plan):
     @classmethod
     def of(cls, view, max_bins, seed):
         """Edges of every column, a few columns at a time."""
-        rows = None
+        sample = None
         if len(view) > SKETCH_ROWS:
             generator = np.random.default_rng(seed)
-            rows = np.sort(generator.choice(len(view), SKETCH_ROWS, replace=False))
+            sample = np.sort(generator.choice(len(view), SKETCH_ROWS, replace=False))
         all_edges = []
         for first in range(0, view.n_columns, COLUMNS_AT_A_TIME):
-            columns = view.some_columns(first, first + COLUMNS_AT_A_TIME, rows)
-            for column in columns.T:
-                values = np.asarray(column, dtype=np.float64)
-                all_edges.append(column_edges(values[~np.isnan(values)], max_bins))
+            columns = view.some_columns(first, first + COLUMNS_AT_A_TIME, sample)
+            for number, column in enumerate(columns.T, start=first):
+                values = _sorted(column)
+                # A column of few values is cut between all of them, so none may be missed.
+                if sample is not None and not has_more_values(values, max_bins):
+                    values = _sorted(view.some_columns(number, number + 1)[:, 0])
+                all_edges.append(column_edges(values, max_bins))
         n_edges = np.array([len(edges) for edges in all_edges], dtype=np.intp)
         padded = np.full((view.n_columns, n_edges.max(initial=0)), np.inf)
         for row, edges in zip(padded, all_edges):
@@ -89,3 +96,10 @@ class Binning(Plan):
     def read(self, view):
         """The values themselves: x <= edges[b] says the same as bin <= b."""
         return np.array(view.block(0, len(view)))
+
+
+def _sorted(column):
+    """Observed values of a column, in order."""
+    values = np.array(column, dtype=np.float64)
+    values.sort()  # NaN comes last
+    return values[: np.searchsorted(values, np.nan)]

@@ -1,6 +1,7 @@
 """Gaussian naive Bayes as a weak learner (S0 §5, S1 §6)."""
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from fuselearn.numeric.threads import SERIAL
 
 LEAST_VARIANCE = 1e-30
 """Variance of a column that never varies, when the user asks for no smoothing."""
+LARGEST_SMOOTHING = 1e100
+"""Smoothing of a column that is next to nothing beside the largest one; it says nothing, but must stay finite."""
 
 
 class GaussianNB(Learner):
@@ -25,7 +28,7 @@ class GaussianNB(Learner):
     ----------
     var_smoothing : float, default=1e-9
         Part of the largest variance of all columns that is added to every variance, as in
-        :class:`sklearn.naive_bayes.GaussianNB`.
+        :class:`sklearn.naive_bayes.GaussianNB`. Below about 1e-15 what is added drowns in rounding.
 
     References
     ----------
@@ -47,8 +50,8 @@ class GaussianNB(Learner):
         self.var_smoothing = var_smoothing
 
     def check(self, view):
-        if not self.var_smoothing >= 0:
-            raise ValueError(f"var_smoothing must be at least 0; got {self.var_smoothing!r}.")
+        if not (isinstance(self.var_smoothing, Real) and 0 <= self.var_smoothing < np.inf):
+            raise ValueError(f"var_smoothing must be a number of at least 0; got {self.var_smoothing!r}.")
 
     def plan(self, view, seed):
         return Standardisation.of(view)
@@ -68,9 +71,9 @@ class GaussianNB(Learner):
         usable = (observed[seen] > 0).all(axis=0)
 
         largest_variance = plan.variances.max(initial=0.0)
-        smoothing = self.var_smoothing * (largest_variance if largest_variance > 0 else 1.0) / plan.scales**2
-
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            largest_scale = np.sqrt(largest_variance) if largest_variance > 0 else 1.0
+            smoothing = np.minimum(self.var_smoothing * (largest_scale / plan.scales) ** 2, LARGEST_SMOOTHING)
             means = first / observed
             variances = np.maximum(second / observed - means**2, 0.0) + smoothing
             variances = np.maximum(variances, LEAST_VARIANCE)
@@ -92,6 +95,9 @@ class GaussianNB(Learner):
 @dataclass(frozen=True)
 class ClassMoments:
     """Statistic: weighted moments per class and column."""
+
+    # Rows without weight cost next to nothing, so moments can be brought up to date from the rows that changed.
+    skips_weightless_rows = True
 
     n_classes: int
 

@@ -5,14 +5,16 @@ child weighs per class is known from its parent's histogram, so a node that ends
 """
 
 from dataclasses import dataclass, field
+from numbers import Integral
 
 import numpy as np
 
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import Hypothesis
 from fuselearn.numeric.histograms import class_histograms, node_histograms
-from fuselearn.numeric.splitting import TIE, best_cuts
+from fuselearn.numeric.splitting import best_cuts
 from fuselearn.numeric.threads import SERIAL
+from fuselearn.numeric.ties import TIE
 from fuselearn.numeric.walking import leaves_of_bins, leaves_of_values
 
 CRITERIA = ("error", "gini", "entropy", "gain_ratio")
@@ -202,7 +204,7 @@ class Growth:
         return tree.grown()
 
     def _level_histograms(self, tree, nodes, n_classes):
-        node_bytes = 8 * len(tree.plan.n_edges) * tree.plan.n_bins * n_classes
+        node_bytes = 8 * tree.plan.n_columns * tree.plan.n_bins * n_classes
         at_a_time = max(1, HISTOGRAM_BYTES // node_bytes)
         collected = []
         for first in range(0, len(nodes), at_a_time):
@@ -264,7 +266,7 @@ def _cut(plan, histogram, feature, candidate):
 
 def check_growth(max_bins, criterion):
     """Refuse settings that no tree can be grown with."""
-    if not (isinstance(max_bins, int | np.integer) and 2 <= max_bins <= 255):
+    if isinstance(max_bins, bool) or not (isinstance(max_bins, Integral) and 2 <= max_bins <= 255):
         raise ValueError(f"max_bins must be an integer from 2 to 255; got {max_bins!r}.")
     if criterion not in CRITERIA:
         raise ValueError(f"criterion must be one of {list(CRITERIA)}; got {criterion!r}.")

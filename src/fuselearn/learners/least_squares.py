@@ -1,6 +1,7 @@
 """Linear classifier by weighted least squares (S0 §3.1)."""
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 from scipy.linalg import eigh
@@ -8,10 +9,7 @@ from scipy.linalg import eigh
 from fuselearn.learners.protocol import Hypothesis, Learner
 from fuselearn.learners.standardisation import Standardisation
 from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
-
-TIE = 1e-12
-"""Scores nearer than this are equal, and the lowest class wins: on coarse data exact ties are common, and which way
-they round depends on the machine."""
+from fuselearn.numeric.ties import TIE
 
 LEAST_EIGENVALUE = 1e-12
 """Directions in which the standardised rows vary less than this, as part of the largest, are rounding noise."""
@@ -45,8 +43,8 @@ class LeastSquares(Learner):
         self.ridge = ridge
 
     def check(self, view):
-        if not self.ridge >= 0:
-            raise ValueError(f"ridge must be at least 0; got {self.ridge!r}.")
+        if not (isinstance(self.ridge, Real) and 0 <= self.ridge < np.inf):
+            raise ValueError(f"ridge must be a number of at least 0; got {self.ridge!r}.")
 
     def plan(self, view, seed):
         return Standardisation.of(view)
@@ -67,7 +65,7 @@ class LeastSquares(Learner):
         covariance = products[1:, 1:n_unknowns] - np.outer(means, means)
         with_targets = products[1:, n_unknowns:] - np.outer(means, target_means)
         spread = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        varies = spread > np.sqrt(LEAST_EIGENVALUE) * (1 + np.abs(means))
+        varies = spread > 1e-7 * np.abs(means) + 1e-13
         scales = np.where(varies, spread, np.inf)  # a column that does not vary gets no coefficient
         correlation = covariance / np.outer(scales, scales)
         correlation[np.diag_indices_from(correlation)] += self.ridge

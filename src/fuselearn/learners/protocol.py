@@ -6,6 +6,9 @@ Fitting is written as a generator that asks for sums over the rows and is sent t
         moments = yield ClassMoments(n_classes)
         return ...  # a hypothesis
 
+A statistic is a function of the prepared rows, their classes and weights, and linear in the weights. One that says
+`skips_weightless_rows` may be brought up to date by a backend from the rows whose weights changed.
+
 So a learner never holds rows. Who drives it decides where they are: in this process, cut into blocks for
 threads, or spread over a cluster whose workers each send their part of the sum. A learner that cannot be fitted
 from sums (any scikit-learn classifier) is given the rows instead, and says so by `needs_rows`.
@@ -52,7 +55,15 @@ class Learner(ABC, BaseEstimator):
 
 
 class Plan(ABC):
-    """What is known of a view since it was first looked at."""
+    """What is known of a view since it was first looked at.
+
+    Attributes
+    ----------
+    n_columns : int
+        Number of columns of the view.
+    """
+
+    n_columns: int
 
     @abstractmethod
     def prepare(self, view, threads=SERIAL):
@@ -81,14 +92,19 @@ class Hypothesis(ABC):
         return self.predict_prepared(rows)
 
     def predict(self, X):
-        """Class code of each row of `X`, which holds the columns of the view."""
+        """Class code of each row of `X`, which holds the columns of the view, preprocessed where the view is."""
         X = np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != self.plan.n_columns:
+            raise ValueError(
+                f"X must be 2-D with the {self.plan.n_columns} columns of the view that this hypothesis was fitted on, "
+                f"preprocessed where the view is; got shape {X.shape}."
+            )
         return self.predict_read(self.plan.read(View("", X, np.arange(X.shape[1]), None)))
 
 
 @dataclass(frozen=True, eq=False)
 class ConstantHypothesis(Hypothesis):
-    """One class for all: what is left to say when all weight is on one class, or there is nothing to fit on."""
+    """One class for all: what is left to say when all weight is on one class."""
 
     plan: Plan
     code: int

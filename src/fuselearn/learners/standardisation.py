@@ -11,6 +11,9 @@ import numpy as np
 from fuselearn.learners.protocol import Plan
 from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
 
+ROUNDING = 1e-15
+"""Part of its mean by which a constant column may seem to vary."""
+
 
 @dataclass(frozen=True)
 class Standardised:
@@ -44,6 +47,10 @@ class Standardisation(Plan):
     scales: np.ndarray
     variances: np.ndarray
 
+    @property
+    def n_columns(self):
+        return len(self.means)
+
     @classmethod
     def of(cls, view):
         """Two passes over the view, a block at a time."""
@@ -53,12 +60,22 @@ class Standardisation(Plan):
             sums += np.nansum(block, axis=0)
         counts = np.maximum(counts, 1)
         means = sums / counts
-        squares = np.zeros(view.n_columns)
-        for _, _, block in view.blocks():
-            squares += np.nansum((block - means) ** 2, axis=0)
-        variances = squares / counts
+        rests, squares = np.zeros(view.n_columns), np.zeros(view.n_columns)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for _, _, block in view.blocks():
+                centred = block - means
+                rests += np.nansum(centred, axis=0)
+                squares += np.nansum(centred**2, axis=0)
+            # What the rounding of the first sum left over belongs to the mean, not to the spread.
+            rests /= counts
+            means, variances = means + rests, np.maximum(squares / counts - rests**2, 0.0)
+        if not (np.isfinite(means).all() and np.isfinite(variances).all()):
+            raise ValueError(
+                f"The view {view.name!r} holds values so large that their squares are not finite; scale it down first, "
+                "e.g. with preprocess=StandardScaler()."
+            )
         # A constant column leaves rounding noise behind; scaling that up would make a feature of it.
-        constant = variances <= (1e-15 * np.abs(means)) ** 2
+        constant = variances <= (ROUNDING * np.abs(means)) ** 2
         return cls(means, np.where(constant, 1.0, np.sqrt(variances)), np.where(constant, 0.0, variances))
 
     def prepare(self, view, threads=SERIAL):

@@ -1,6 +1,6 @@
 """S3's weakened C4.5."""
 
-from numbers import Integral
+from numbers import Integral, Real
 
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.growing import Growth, check_growth
@@ -53,7 +53,7 @@ class Tree(Learner):
         check_growth(self.max_bins, self.criterion)
         if self.max_depth is not None and not (isinstance(self.max_depth, Integral) and self.max_depth >= 1):
             raise ValueError(f"max_depth must be None or an integer of at least 1; got {self.max_depth!r}.")
-        if not 0 <= self.impurity_tolerance < 1:
+        if not (isinstance(self.impurity_tolerance, Real) and 0 <= self.impurity_tolerance < 1):
             raise ValueError(f"impurity_tolerance must be in [0, 1); got {self.impurity_tolerance!r}.")
 
     def plan(self, view, seed):

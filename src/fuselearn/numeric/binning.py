@@ -4,35 +4,49 @@ import numpy as np
 
 from fuselearn.numeric.compiled import compiled
 
+HEAVY = 4
+"""A value with this many times an average bin's rows has a bin of its own. At 4 these take at most half of the bins."""
+
 
 def column_edges(values, max_bins):
     """Edges that cut the values of one column into at most `max_bins` bins.
 
-    With no more than `max_bins` distinct values the edges are the midpoints between them, and nothing is
-    lost. With more, the edges are midpoints at equally spaced ranks.
+    With no more than `max_bins` distinct values each has its own bin, and nothing is lost. With more, a value that is
+    very frequent, such as the zero of counts, has a bin of its own, and the others share what is left, about as many
+    rows a bin.
 
     Parameters
     ----------
     values : ndarray of shape (n_values,)
-        Observed values, no NaN; may be empty.
+        Observed values, sorted, no NaN; may be empty.
     max_bins : int
 
     Returns
     -------
     ndarray, increasing; value x belongs to bin b when edges[b - 1] < x <= edges[b].
     """
-    values = np.sort(values)
     if len(values) == 0:
         return np.empty(0)
-    new = np.flatnonzero(values[1:] != values[:-1])
-    if len(new) < max_bins:
-        lower, upper = values[new], values[new + 1]
-    else:
-        ranks = np.linspace(0, len(values) - 1, max_bins + 1)[1:-1]
-        lower, upper = values[np.floor(ranks).astype(np.intp)], values[np.ceil(ranks).astype(np.intp)]
+    ends = np.append(np.flatnonzero(values[1:] != values[:-1]), len(values) - 1)
+    distinct = values[ends]
+    separate = np.ones(len(distinct) - 1, dtype=bool)
+    if len(distinct) > max_bins:
+        counts = np.diff(ends, prepend=-1)
+        heavy = counts >= HEAVY * len(values) / max_bins
+        # Two edges set a heavy value apart.
+        shared_bins = max_bins - 2 * np.count_nonzero(heavy)
+        light = np.where(heavy, 0, counts)
+        shared = np.floor((np.cumsum(light) - light / 2) * (shared_bins / max(light.sum(), 1)))
+        separate = heavy[1:] | heavy[:-1] | (shared[1:] != shared[:-1])
+    lower, upper = distinct[:-1][separate], distinct[1:][separate]
     middle = lower / 2 + upper / 2
     # The midpoint of two neighbouring floats rounds to one of them; the upper one would not separate them.
-    return np.unique(np.where(middle < upper, middle, lower))
+    return np.where(middle < upper, middle, lower)
+
+
+def has_more_values(values, limit):
+    """Whether sorted values are of more than `limit` kinds."""
+    return np.count_nonzero(values[1:] != values[:-1]) >= limit
 
 
 def searchable(edges):

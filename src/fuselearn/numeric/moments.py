@@ -3,7 +3,7 @@
 import numpy as np
 
 from fuselearn.numeric.compiled import compiled
-from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
+from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL
 
 
 def weighted_moments(X, codes, weights, n_classes, *, gaps, threads=SERIAL):
@@ -25,12 +25,14 @@ def weighted_moments(X, codes, weights, n_classes, *, gaps, threads=SERIAL):
         Class weight, then per column the weight of the observed values, Σ w·x and Σ w·x².
     """
     n_rows, n_columns = X.shape
-    blocks = n_blocks(n_rows)
+    # With many classes larger blocks, so that the partial sums stay a small part of X.
+    block_rows = max(BLOCK_ROWS, 32 * n_classes)
+    blocks = -(-n_rows // block_rows)
     partial = np.zeros((blocks, n_classes, 1 + 3 * n_columns))
     kernel = _moments_with_gaps if gaps else _moments
 
     def work(start, stop):
-        kernel(X, codes, weights, BLOCK_ROWS, start, stop, partial)
+        kernel(X, codes, weights, block_rows, start, stop, partial)
 
     threads.share(blocks, work)
     moments = partial.sum(axis=0)

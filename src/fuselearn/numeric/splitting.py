@@ -7,10 +7,9 @@ A candidate is a number: 2·b sends bins up to b left and missing values right, 
 import numpy as np
 
 from fuselearn.numeric.compiled import compiled
+from fuselearn.numeric.ties import TIE
 
-CRITERIA = {"error": 0, "gini": 1, "entropy": 2}
-TIE = 1e-12
-"""Gains nearer than this are taken as equal: sums of weights round differently from machine to machine."""
+IMPURITIES = {"error": 0, "gini": 1, "entropy": 2}
 
 
 def best_cuts(histograms, n_edges, criterion):
@@ -36,7 +35,7 @@ def best_cuts(histograms, n_edges, criterion):
     candidates = np.zeros(n_columns, dtype=np.intp)
     left_weights = np.zeros(n_columns)
     histograms = np.ascontiguousarray(histograms)
-    _best_cuts(histograms, n_edges, CRITERIA[criterion], TIE, gains, candidates, left_weights)
+    _best_cuts(histograms, n_edges, IMPURITIES[criterion], TIE, gains, candidates, left_weights)
     return gains, candidates, left_weights
 
 

@@ -32,7 +32,7 @@ def sum_by_outcome(outcome, weights, block_rows):
 
 @compiled()
 def multiply_by_outcome(outcome, weights, right, wrong, absent, block_rows):
-    """w ← w · factor of its outcome, then normalised to sum 1 (S0 step 3f). Works in place."""
+    """w ← w · factor of its outcome, then normalised to sum 1 (S0 step 3f). Works in place; returns that sum."""
     total = 0.0
     for start in range(0, len(outcome), block_rows):
         partial = 0.0
@@ -43,6 +43,24 @@ def multiply_by_outcome(outcome, weights, right, wrong, absent, block_rows):
         total += partial
     for i in range(len(outcome)):
         weights[i] /= total
+    return total
+
+
+@compiled()
+def weights_beyond_shrinking(outcome, weights, wrong, absent, beyond):
+    """What the rows that were not right weigh beyond their former weight, shrunk as that of the right ones was.
+
+    `wrong` and `absent` are the factors of their outcomes relative to that of the right rows. Fills `beyond` and
+    returns how many rows of it are not zero.
+    """
+    count = 0
+    for i in range(len(outcome)):
+        if outcome[i] > 0:
+            beyond[i] = 0.0
+        else:
+            beyond[i] = weights[i] * (1.0 - 1.0 / (wrong if outcome[i] < 0 else absent))
+            count += beyond[i] != 0.0
+    return count
 
 
 @compiled()
@@ -52,8 +70,8 @@ def add_votes(votes, codes, rows, vote):
         votes[rows[i], codes[i]] += vote
 
 
-def draw_rows(weights, generator):
-    """As many row numbers as there are rows, drawn with replacement with probability w (S0 step 3a)."""
+def draw_rows(weights, n_draws, generator):
+    """Row numbers drawn with replacement with probability w (S0 step 3a)."""
     cumulative = np.cumsum(weights)
-    draws = generator.random(len(weights)) * cumulative[-1]
+    draws = generator.random(n_draws) * cumulative[-1]
     return np.minimum(np.searchsorted(cumulative, draws, side="right"), len(weights) - 1)

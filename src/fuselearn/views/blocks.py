@@ -82,8 +82,16 @@ class ViewBlocks:
     present: np.ndarray
 
     @classmethod
-    def of(cls, X, names, columns):
+    def of(cls, X, names, columns, counted=None):
         """Look at the table `X`; a view is absent in a row when all its columns are NaN there.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n_rows, n_features)
+        names : list of str
+        columns : list of intp ndarray
+        counted : bool ndarray of shape (n_rows,), default=None
+            Rows that count. In the others every view is taken as absent.
 
         Examples
         --------
@@ -94,6 +102,8 @@ class ViewBlocks:
                [False,  True]])
         """
         present = np.column_stack([~_absent(X, view_columns) for view_columns in columns])
+        if counted is not None:
+            present &= counted[:, None]
         views = tuple(
             View(name, X, view_columns, None if mask.all() else np.flatnonzero(mask))
             for name, view_columns, mask in zip(names, columns, present.T)

@@ -1,6 +1,7 @@
 """One transformer per view, fitted once before the first round (S0, S1 and S3 apply PCA per view)."""
 
 from dataclasses import replace
+from inspect import isclass
 
 import numpy as np
 from sklearn.base import clone
@@ -23,10 +24,11 @@ def fit_transformer(view, transformer, labels):
     if transformer is None:
         return None
     for method in ("fit", "transform"):
-        if not hasattr(transformer, method):
+        if isclass(transformer) or not hasattr(transformer, method):
+            lack = "a class, not an instance" if isclass(transformer) else f"an object with no {method} method"
             raise TypeError(
-                f"preprocess for the view {view.name!r} is {transformer!r}, which has no {method} method; "
-                "pass a transformer such as PCA(), a dict per view, or None."
+                f"preprocess for the view {view.name!r} is {transformer!r}, {lack}; pass a transformer such as PCA(), "
+                "a dict per view, or None."
             )
     return clone(transformer).fit(view.array(), labels)
 

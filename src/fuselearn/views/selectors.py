@@ -6,7 +6,6 @@ Every error names the view and what `X` has, since with twenty views "index out 
 from collections.abc import Mapping
 from numbers import Integral
 
-import narwhals as nw
 import numpy as np
 
 
@@ -35,17 +34,17 @@ def resolve_views(views, X, n_features):
     >>> resolve_views({"sepal": [0, 1], "petal": slice(2, None)}, np.zeros((5, 4)), 4)
     (['sepal', 'petal'], [array([0, 1]), array([2, 3])])
     """
-    frame_columns = _frame_columns(X)
+    header = _Header(X, n_features)
     names, columns = [], []
     for name, selector in _named_selectors(views):
         if name in names:
             raise ValueError(f"views has two views named {name!r}; give each view a name of its own.")
         names.append(name)
-        columns.append(_resolve(name, selector, X, n_features, frame_columns))
+        columns.append(_resolve(name, selector, X, header))
     return names, columns
 
 
-def per_view(argument, value, names, *, default=None, complete=False):
+def per_view(argument, value, names, *, complete=False):
     """Spread the value of an argument over the views: one for all, or a dict of view name to value.
 
     Parameters
@@ -56,10 +55,8 @@ def per_view(argument, value, names, *, default=None, complete=False):
         What the user gave.
     names : list of str
         Names of the views.
-    default : object
-        What a view gets that the dict leaves out.
     complete : bool
-        Whether the dict must name every view.
+        Whether the dict must name every view; otherwise those it leaves out get None.
     """
     if not isinstance(value, Mapping):
         return [value] * len(names)
@@ -71,7 +68,7 @@ def per_view(argument, value, names, *, default=None, complete=False):
         raise ValueError(
             f"{argument} has nothing for the view {absent[0]!r}; a dict needs an entry for each of the views {names}."
         )
-    return [value.get(name, default) for name in names]
+    return [value.get(name) for name in names]
 
 
 def _named_selectors(views):
@@ -99,45 +96,81 @@ def _is_pair(view):
     return isinstance(view, tuple) and len(view) == 2 and isinstance(view[0], str) and not isinstance(view[1], str)
 
 
-def _frame_columns(X):
-    """Column names of a data frame, None for an array."""
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        return list(frame.columns)
-    return None
+class _Header:
+    """The columns of a table, by number and by name."""
+
+    def __init__(self, X, n_features):
+        self.n_features = n_features
+        # pyarrow's `columns` are the data; its `column_names` are what others call `columns`.
+        names = getattr(X, "column_names", None)
+        names = getattr(X, "columns", None) if names is None else names
+        self._names = None if names is None else list(names)
+        self._positions = None
+
+    def position(self, view_name, key):
+        """Number of the column that a key stands for."""
+        if isinstance(key, str):
+            return self._named(view_name, key)
+        if isinstance(key, bool | np.bool_) or not isinstance(key, Integral):
+            raise TypeError(
+                f"View {view_name!r} holds {key!r}; columns are chosen by integers, names or a boolean mask."
+            )
+        if not -self.n_features <= key < self.n_features:
+            raise ValueError(
+                f"View {view_name!r} asks for column {key}, but X has n_features={self.n_features} "
+                f"(columns 0 to {self.n_features - 1})."
+            )
+        return int(key) % self.n_features
+
+    def _named(self, view_name, key):
+        if self._names is None:
+            raise ValueError(
+                f"View {view_name!r} names the column {key!r}, but X is not a data frame; pass a data frame or "
+                "give column numbers."
+            )
+        if self._positions is None:
+            self._positions = {}
+            for position, name in enumerate(self._names):
+                self._positions.setdefault(name, []).append(position)
+        positions = self._positions.get(key, [])
+        if len(positions) > 1:
+            raise ValueError(f"View {view_name!r} names the column {key!r}, which X has {len(positions)} times.")
+        if not positions:
+            shown = ", ".join(map(repr, self._names[:12])) + (", …" if len(self._names) > 12 else "")
+            raise ValueError(
+                f"View {view_name!r} names the column {key!r}, which X does not have; its columns are [{shown}]."
+            )
+        return positions[0]
 
 
-def _resolve(name, selector, X, n_features, frame_columns):
+def _resolve(name, selector, X, header):
     if callable(selector):
         selector = selector(X)
-    if isinstance(selector, slice):
-        columns = _from_slice(name, selector, n_features, frame_columns)
-    else:
-        columns = _from_list(name, selector, n_features, frame_columns)
+    columns = _from_slice(name, selector, header) if isinstance(selector, slice) else _from_list(name, selector, header)
     if len(columns) == 0:
         raise ValueError(
             f"View {name!r} is empty: its selector {selector!r} picks no column of X, which has "
-            f"n_features={n_features}."
+            f"n_features={header.n_features}."
         )
-    repeated = np.flatnonzero(np.bincount(columns, minlength=1) > 1)
+    repeated = np.flatnonzero(np.bincount(columns) > 1)
     if len(repeated):
         raise ValueError(f"View {name!r} lists column {repeated[0]} more than once.")
     return columns
 
 
-def _from_slice(name, selector, n_features, frame_columns):
+def _from_slice(name, selector, header):
     if isinstance(selector.start, str) or isinstance(selector.stop, str):
-        start = None if selector.start is None else _position(name, selector.start, n_features, frame_columns)
+        start = None if selector.start is None else header.position(name, selector.start)
         # As in pandas and ColumnTransformer, a slice of names includes its last one.
-        stop = None if selector.stop is None else _position(name, selector.stop, n_features, frame_columns) + 1
+        stop = None if selector.stop is None else header.position(name, selector.stop) + 1
         selector = slice(start, stop, selector.step)
     for bound in (selector.start, selector.stop, selector.step):
         if bound is not None and not isinstance(bound, Integral):
             raise TypeError(f"View {name!r} is {selector!r}; a slice takes integers or column names.")
-    return np.arange(n_features)[selector]
+    return np.arange(header.n_features)[selector]
 
 
-def _from_list(name, selector, n_features, frame_columns):
+def _from_list(name, selector, header):
     if isinstance(selector, str | Integral) and not isinstance(selector, bool):
         selector = [selector]
     try:
@@ -148,37 +181,9 @@ def _from_list(name, selector, n_features, frame_columns):
             "or a callable."
         ) from None
     if keys and all(isinstance(key, bool | np.bool_) for key in keys):
-        if len(keys) != n_features:
-            raise ValueError(f"View {name!r} is a boolean mask of length {len(keys)}, but X has {n_features} columns.")
+        if len(keys) != header.n_features:
+            raise ValueError(
+                f"View {name!r} is a boolean mask of length {len(keys)}, but X has {header.n_features} columns."
+            )
         return np.flatnonzero(keys)
-    return np.array([_position(name, key, n_features, frame_columns) for key in keys], dtype=np.intp)
-
-
-def _position(name, key, n_features, frame_columns):
-    if isinstance(key, str):
-        if frame_columns is None:
-            raise ValueError(
-                f"View {name!r} names the column {key!r}, but X is not a data frame; pass a data frame or "
-                "give column numbers."
-            )
-        matches = [position for position, column in enumerate(frame_columns) if column == key]
-        if len(matches) > 1:
-            raise ValueError(f"View {name!r} names the column {key!r}, which X has {len(matches)} times.")
-        if not matches:
-            raise ValueError(
-                f"View {name!r} names the column {key!r}, which X does not have; its columns are "
-                f"{_shortened(frame_columns)}."
-            )
-        return matches[0]
-    if isinstance(key, bool | np.bool_) or not isinstance(key, Integral):
-        raise TypeError(f"View {name!r} holds {key!r}; columns are chosen by integers, names or a boolean mask.")
-    if not -n_features <= key < n_features:
-        raise ValueError(
-            f"View {name!r} asks for column {key}, but X has n_features={n_features} (columns 0 to {n_features - 1})."
-        )
-    return int(key) % n_features
-
-
-def _shortened(values, most=12):
-    shown = ", ".join(repr(value) for value in values[:most])
-    return f"[{shown}{', …' if len(values) > most else ''}]"
+    return np.array([header.position(name, key) for key in keys], dtype=np.intp)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import narwhals as nw
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.utils import check_array, column_or_1d
 
 
@@ -106,13 +107,17 @@ def _named(collection, argument):
 
 
 def _table(name, array):
-    frame = nw.from_native(array, eager_only=True, allow_series=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame | nw.Series):
-        array = frame.to_numpy()
-    array = np.asarray(array) if not hasattr(array, "tocsr") else array
-    if array.ndim == 1:
-        array = array[:, None]
-    return check_array(array, dtype=np.float64, ensure_all_finite="allow-nan", input_name=f"the view {name!r}")
+    try:
+        frame = nw.from_native(array, eager_only=True, allow_series=True, pass_through=True)
+        if isinstance(frame, nw.DataFrame | nw.Series):
+            array = frame.to_numpy()
+        elif not issparse(array):  # which check_array refuses in its own words
+            array = np.asarray(array)
+        if array.ndim == 1:
+            array = array[:, None]
+        return check_array(array, dtype=np.float64, ensure_all_finite="allow-nan")
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"The view {name!r} is not a table of numbers: {error}") from None
 
 
 def _column_slices(blocks):
