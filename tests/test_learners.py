@@ -190,7 +190,7 @@ def test_ridge_shrinks():
     y = rng.integers(0, 2, 60)
     X = rng.normal(size=(60, 3)) + y[:, None]
     w = np.full(60, 1 / 60)
-    plain, ridge = (fit_learner(LeastSquares(ridge), X, y, w, 2).coefficients for ridge in (0.0, 10.0))
+    plain, ridge = (fit_learner(LeastSquares(ridge), X, y, w, 2).slopes for ridge in (0.0, 10.0))
     assert np.abs(ridge).sum() < 0.5 * np.abs(plain).sum()
 
 

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+TIE = 1e-12  # values closer than this are equal, and the lowest code wins
+
 
 def fit(X, y, w, n_classes, var_smoothing=1e-9):
     """Fit one normal density per class and feature (S0 section 5: "the Gaussian model is used for the
@@ -36,8 +38,11 @@ def fit(X, y, w, n_classes, var_smoothing=1e-9):
         return math.fsum(terms)
 
     def predict(X):
-        # max() keeps the first of equal values: ties go to the lowest code
-        return np.array([max(seen, key=lambda k: log_joint(x, k)) for x in np.asarray(X, dtype=float)], dtype=int)
+        return np.array([predict_one(x) for x in np.asarray(X, dtype=float)], dtype=int)
+
+    def predict_one(x):
+        values = {k: log_joint(x, k) for k in seen}
+        return min(k for k in seen if values[k] >= max(values.values()) - TIE)
 
     return predict
 

@@ -18,7 +18,6 @@ from fuselearn.boosting.reading import FEATURE_ATTRIBUTES, read_training_rows
 from fuselearn.boosting.trace import RunSettings, Trace
 from fuselearn.boosting.validation import check_settings
 from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
-from fuselearn.numeric.blas import one_blas_thread
 from fuselearn.numeric.threads import Threads
 from fuselearn.views import fit_transformer, per_view, transformed
 
@@ -93,7 +92,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         views = [transformed(view, fitted) for view, fitted in zip(data.blocks, self.preprocessors_)]
         learners = iter([learner for _, learner in self.arms_])
         learners = [[next(learners) for _ in range(count)] for count in self.trace_.settings.arms_of_views]
-        with Threads(effective_n_jobs(self.n_jobs)) as threads, one_blas_thread():
+        with Threads(effective_n_jobs(self.n_jobs)) as threads:
             rows = self._rows(data, make_arms(views, learners, data.codes), self.trace_, threads)
             for _ in replay(rows, self._one_round(self.trace_, len(self.classes_)), self.trace_):
                 if self._shared:
@@ -170,7 +169,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
 
     def _run(self, data, arms, trace):
         """Add rounds to the trace. An interrupt ends it with the rounds there are."""
-        with Threads(effective_n_jobs(self.n_jobs)) as threads, one_blas_thread():
+        with Threads(effective_n_jobs(self.n_jobs)) as threads:
             rows = self._rows(data, arms, trace, threads)
             one_round = self._one_round(trace, len(data.classes))
             for _ in replay(rows, one_round, trace, to_go_on=True):

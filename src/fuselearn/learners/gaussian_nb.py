@@ -5,10 +5,10 @@ from numbers import Real
 
 import numpy as np
 
-from fuselearn.learners.protocol import Hypothesis, Learner
+from fuselearn.learners.protocol import Learner
+from fuselearn.learners.scoring import ScoreHypothesis
 from fuselearn.learners.standardisation import Standardisation
 from fuselearn.numeric.moments import weighted_moments
-from fuselearn.numeric.quadratic import largest_quadratic
 from fuselearn.numeric.threads import SERIAL
 
 LEAST_VARIANCE = 1e-30
@@ -89,7 +89,7 @@ class GaussianNB(Learner):
             if not seen.all():
                 squares, slopes, constants = (np.zeros_like(form) for form in (squares, slopes, constants))
             priors = priors[1:] - priors[:1]
-        return QuadraticHypothesis(plan, squares, slopes, constants, priors)
+        return ScoreHypothesis(plan, squares, slopes, constants, priors)
 
 
 @dataclass(frozen=True)
@@ -103,33 +103,3 @@ class ClassMoments:
 
     def __call__(self, prepared, codes, weights, threads=SERIAL):
         return weighted_moments(prepared.values, codes, weights, self.n_classes, gaps=prepared.gaps, threads=threads)
-
-
-@dataclass(frozen=True, eq=False)
-class QuadraticHypothesis(Hypothesis):
-    """The class whose quadratic score of the standardised columns is largest.
-
-    Attributes
-    ----------
-    plan : Standardisation
-    squares, slopes, column_constants : ndarray of shape (n_classes, n_columns)
-        For two classes one row: the difference of class 1 and class 0.
-    log_priors : ndarray of shape (n_classes,), or (1,) likewise
-    """
-
-    plan: Standardisation
-    squares: np.ndarray
-    slopes: np.ndarray
-    column_constants: np.ndarray
-    log_priors: np.ndarray
-
-    def predict_prepared(self, prepared, threads=SERIAL):
-        return largest_quadratic(
-            prepared.values,
-            self.squares,
-            self.slopes,
-            self.column_constants,
-            self.log_priors,
-            gaps=prepared.gaps,
-            threads=threads,
-        )

@@ -4,14 +4,15 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-from scipy.linalg import eigh
 
-from fuselearn.learners.protocol import Hypothesis, Learner
+from fuselearn.learners.protocol import Learner
+from fuselearn.learners.scoring import ScoreHypothesis
 from fuselearn.learners.standardisation import Standardisation
-from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
-from fuselearn.numeric.ties import TIE
+from fuselearn.numeric.least_norm import solve_least_norm
+from fuselearn.numeric.products import cross_products
+from fuselearn.numeric.threads import SERIAL
 
-LEAST_EIGENVALUE = 1e-12
+LEAST_PIVOT = 1e-12
 """Directions in which the standardised rows vary less than this, as part of the largest, are rounding noise."""
 
 
@@ -69,64 +70,22 @@ class LeastSquares(Learner):
         scales = np.where(varies, spread, np.inf)  # a column that does not vary gets no coefficient
         correlation = covariance / np.outer(scales, scales)
         correlation[np.diag_indices_from(correlation)] += self.ridge
-        values, vectors = eigh(correlation)
-        kept = values > LEAST_EIGENVALUE * max(values[-1], 1.0)
-        vectors = vectors[:, kept]
-        solution = vectors @ ((vectors.T @ (with_targets / scales[:, None])) / values[kept, None])
-        coefficients = solution / scales[:, None]
-        return LinearHypothesis(plan, coefficients, target_means - means @ coefficients)
-
-
-def _filled(prepared, rows):
-    values = prepared.values[rows]
-    return np.nan_to_num(values, nan=0.0) if prepared.gaps else values
+        solution = solve_least_norm(correlation, with_targets / scales[:, None], LEAST_PIVOT)
+        slopes = (solution / scales[:, None]).T
+        nothing = np.zeros_like(slopes)
+        return ScoreHypothesis(plan, nothing, slopes, nothing, target_means - (slopes * means).sum(axis=1))
 
 
 @dataclass(frozen=True)
 class CrossProducts:
-    """Statistic: Zᵀ·W·[Z, T] with Z the rows behind a 1, and T the targets."""
+    """Statistic: weighted products of the rows, behind a 1, with themselves and with the targets."""
+
+    # As with moments, rows without weight cost next to nothing.
+    skips_weightless_rows = True
 
     n_classes: int
 
     def __call__(self, prepared, codes, weights, threads=SERIAL):
-        one_against_rest = np.arange(1, 2) if self.n_classes == 2 else np.arange(self.n_classes)
-
-        def block_products(number):
-            rows = slice(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
-            values = _filled(prepared, rows)
-            table = np.column_stack([np.ones(len(values)), values])
-            targets = np.where(codes[rows, None] == one_against_rest, 1.0, -1.0)
-            return (table * weights[rows, None]).T @ np.column_stack([table, targets])
-
-        return sum(threads.map(block_products, range(n_blocks(len(codes)))))
-
-
-@dataclass(frozen=True, eq=False)
-class LinearHypothesis(Hypothesis):
-    """The class whose linear score of the standardised columns is largest; for two classes, its sign.
-
-    Attributes
-    ----------
-    plan : Standardisation
-    coefficients : ndarray of shape (n_columns, n_classes), or (n_columns, 1) for two classes
-    intercepts : ndarray of shape (n_classes,), or (1,) likewise
-    """
-
-    plan: Standardisation
-    coefficients: np.ndarray
-    intercepts: np.ndarray
-
-    def predict_prepared(self, prepared, threads=SERIAL):
-        codes = np.empty(len(prepared), dtype=np.int32)
-
-        def work(first, last):
-            for number in range(first, last):
-                rows = slice(number * BLOCK_ROWS, (number + 1) * BLOCK_ROWS)
-                scores = _filled(prepared, rows) @ self.coefficients + self.intercepts
-                if scores.shape[1] == 1:
-                    codes[rows] = scores[:, 0] > TIE
-                else:
-                    codes[rows] = (scores >= scores.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
-
-        threads.share(n_blocks(len(prepared)), work)
-        return codes
+        # Two classes need one target, which is +1 for class 1.
+        target_classes = np.arange(1 if self.n_classes == 2 else 0, self.n_classes, dtype=np.int32)
+        return cross_products(prepared.values, codes, weights, target_classes, threads=threads)

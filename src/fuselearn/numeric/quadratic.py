@@ -7,10 +7,11 @@ import numpy as np
 
 from fuselearn.numeric.compiled import compiled
 from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
+from fuselearn.numeric.ties import TIE
 
 
 def largest_quadratic(X, squares, slopes, column_constants, constants, *, gaps, threads=SERIAL):
-    """Code of the class with the largest score in each row; ties go to the lowest code.
+    """Code of the class with the largest score in each row; ties, to rounding, go to the lowest code.
 
     Parameters
     ----------
@@ -28,21 +29,21 @@ def largest_quadratic(X, squares, slopes, column_constants, constants, *, gaps, 
 
         def work(start, stop):
             rows = slice(start * BLOCK_ROWS, stop * BLOCK_ROWS)
-            _largest_with_gaps(X[rows], squares, slopes, column_constants, constants, codes[rows])
+            _largest_with_gaps(X[rows], squares, slopes, column_constants, constants, TIE, codes[rows])
 
     else:
         totals = constants + column_constants.sum(axis=1)
 
         def work(start, stop):
             rows = slice(start * BLOCK_ROWS, stop * BLOCK_ROWS)
-            _largest(X[rows], squares, slopes, totals, codes[rows])
+            _largest(X[rows], squares, slopes, totals, TIE, codes[rows])
 
     threads.share(n_blocks(len(X)), work)
     return codes
 
 
 @compiled(reassociate=True)
-def _largest(X, squares, slopes, constants, codes):
+def _largest(X, squares, slopes, constants, tie, codes):
     n_rows, n_columns = X.shape
     n_forms = len(constants)
     for i in range(n_rows):
@@ -54,14 +55,14 @@ def _largest(X, squares, slopes, constants, codes):
                 x = X[i, j]
                 score += x * (slopes[k, j] + x * squares[k, j])
             score += constants[k]
-            if score > best:
+            if score > best + tie:
                 best = score
                 code = k if n_forms > 1 else 1
         codes[i] = code
 
 
 @compiled(reassociate=True)
-def _largest_with_gaps(X, squares, slopes, column_constants, constants, codes):
+def _largest_with_gaps(X, squares, slopes, column_constants, constants, tie, codes):
     n_rows, n_columns = X.shape
     n_forms = len(constants)
     for i in range(n_rows):
@@ -74,7 +75,7 @@ def _largest_with_gaps(X, squares, slopes, column_constants, constants, codes):
                 if x == x:
                     score += x * (slopes[k, j] + x * squares[k, j]) + column_constants[k, j]
             score += constants[k]
-            if score > best:
+            if score > best + tie:
                 best = score
                 code = k if n_forms > 1 else 1
         codes[i] = code
