@@ -313,26 +313,6 @@ def test_arms_near_chance_are_told_apart_by_their_error():
     assert one_round._winner(with_absence) == 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("absent", [False, True])
-def test_moments_from_changed_rows_are_those_from_all(kind, absent, monkeypatch):
-    rng = np.random.default_rng(0)
-    target = rng.integers(0, 3, 800)
-    table = rng.normal(size=(800, 6)) ** 3 + 0.3 * target[:, None]
-    if absent:
-        table[rng.random(800) < 0.3, :3] = np.nan
-    model = kind(views=[slice(0, 3), slice(3, 6)], n_estimators=60, learning_rate=0.1)
-    updated = clone(model).fit(table, target)
-    monkeypatch.setattr("fuselearn.backends.distribution.WORTHWHILE", -1.0)
-    afresh = clone(model).fit(table, target)
-    assert updated.n_iter_ == afresh.n_iter_ == 60
-    assert_array_equal(updated.winning_arms_, afresh.winning_arms_)
-    assert_allclose(updated.estimator_weights_, afresh.estimator_weights_, rtol=1e-10)
-    squares = [[hypothesis.squares for hypothesis in fitted.estimators_] for fitted in (updated, afresh)]
-    assert_allclose(*squares, rtol=1e-9)
-    assert not np.array_equal(*squares)  # the update was made
-
-
 def test_a_large_learning_rate_does_not_overflow():
     model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=5, learning_rate=1e3).fit(X, y)
     assert np.isfinite(model.predict_proba(X)).all()

@@ -1,11 +1,13 @@
 """Rows in this process, worked on by threads."""
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from fuselearn.backends.distribution import REFRESH_ROUNDS, Distribution
 from fuselearn.backends.protocol import Tally, Trial
 from fuselearn.numeric.threads import BLOCK_ROWS
-from fuselearn.numeric.weights import ABSENT, draw_rows, outcomes, sum_by_outcome
+from fuselearn.numeric.weights import ABSENT, draw_rows, mark_outcomes, multiply_by_outcome, sum_by_outcome
+from fuselearn.views import View
 
 
 class LocalRows:
@@ -33,21 +35,23 @@ class LocalRows:
     def __init__(
         self, arms, weights, n_classes, *, threads, seed, plans, shared=True, resample=False, out_of_bag=False
     ):
-        self._arms = arms
+        self._arms = [_PlacedArm.of(arm) for arm in arms]
+        self._n_rows = len(weights)
+        self._n_draws = np.count_nonzero(weights)
         self._n_classes = n_classes
         self._threads = threads
         self._seed = seed
         self._resample = resample
         self._out_of_bag = out_of_bag
-        self._n_draws = np.count_nonzero(weights)
-        self._distributions = [Distribution(weights)] * len(arms) if shared else [Distribution(weights) for _ in arms]
+        weights = weights / weights.sum()
+        self._distributions = [weights] * len(arms) if shared else [weights.copy() for _ in arms]
         self._outcomes = [None] * len(arms)
         self._plans = plans
         self._prepared = {}
 
     def weights(self, arm):
         """The arm's current weights; of shape (n_rows,)."""
-        return self._distributions[arm].weights
+        return self._distributions[arm]
 
     def try_arms(self, arms, round_number):
         # Learners of ours thread over rows inside a fit; the others are run side by side instead.
@@ -62,32 +66,22 @@ class LocalRows:
         return self._judge(arm, hypothesis, drawn)
 
     def reweight(self, arm, right, wrong, absent):
-        self._distributions[arm].reweight(self._outcomes[arm], right, wrong, absent)
-
-    def catch_up(self, arms, round_number, n_rounds):
-        # The last bits of a statistic depend on the full pass that its updates started from.
-        if round_number < n_rounds - n_rounds % REFRESH_ROUNDS or self._resample:
-            return
-        for arm in arms:
-            learner = self._arms[arm].learner
-            if not learner.needs_rows:
-                codes, rows = self._arms[arm].codes, self._arms[arm].view.rows
-                statistic = next(learner.sums(self._plan(arm), self._n_classes))
-                self._total(arm, statistic, codes if rows is None else codes[rows], round_number)
+        multiply_by_outcome(self._outcomes[arm], self._distributions[arm], right, wrong, absent, BLOCK_ROWS)
 
     def _plan(self, arm):
         """What the arm's learner knows of its view; learners of a kind share it."""
-        learner, view, number = self._arms[arm].learner, self._arms[arm].view, self._arms[arm].view_number
-        key = (number, learner.preparation)
+        placed = self._arms[arm]
+        key = (placed.view_number, placed.learner.preparation)
         if key not in self._plans:
-            self._plans[key] = learner.plan(view, np.random.SeedSequence(self._seed))
+            self._plans[key] = placed.learner.plan(placed.as_given, np.random.SeedSequence(self._seed))
         return self._plans[key]
 
     def _prepare(self, arm, plan):
         """The rows of the arm's view as a plan prepares them, made on first use."""
-        key = (self._arms[arm].view_number, id(plan))
+        placed = self._arms[arm]
+        key = (placed.view_number, placed.learner.needs_rows, id(plan))
         if key not in self._prepared:
-            self._prepared[key] = plan.prepare(self._arms[arm].view, self._threads)
+            self._prepared[key] = plan.prepare(placed.view, self._threads)
         return self._prepared[key]
 
     def _generator_seed(self, arm, round_number):
@@ -95,7 +89,7 @@ class LocalRows:
 
     def _draw(self, arm, round_number):
         generator = np.random.default_rng(self._generator_seed(arm, round_number))
-        return draw_rows(self.weights(arm), self._n_draws, generator)
+        return draw_rows(self._distributions[arm], self._n_draws, generator)
 
     def _try(self, arm, round_number):
         drawn = self._draw(arm, round_number) if self._resample else None
@@ -104,62 +98,72 @@ class LocalRows:
 
     def _fit(self, arm, round_number, drawn):
         """Fit the arm, or return None where no row with weight has its view."""
-        learner, view, codes = self._arms[arm].learner, self._arms[arm].view, self._arms[arm].codes
-        plan = self._plan(arm)
+        placed = self._arms[arm]
         # Drawing a row twice is giving it twice the weight.
-        counts = None if drawn is None else np.bincount(drawn, minlength=len(codes))
-        weights = self.weights(arm) if drawn is None else counts / self._n_draws
-        if view.rows is not None:
-            codes, weights = codes[view.rows], weights[view.rows]
-            counts = None if counts is None else counts[view.rows]
-        if not weights.sum() > 0:
+        counts = None if drawn is None else np.bincount(drawn, minlength=self._n_rows)
+        weights = (self._distributions[arm] if drawn is None else counts / self._n_draws)[placed.rows]
+        if not weights.any():
             return None
-        if learner.needs_rows:
-            drawn = None if counts is None else np.repeat(np.arange(len(counts)), counts)
-            seed = self._generator_seed(arm, round_number).spawn(1)[0]
-            prepared = self._prepare(arm, plan)
-            return learner.fit_rows(plan, prepared, codes, weights, self._n_classes, seed=seed, drawn=drawn)
-        if drawn is None:
-            return drive(
-                learner.sums(plan, self._n_classes),
-                lambda statistic: self._total(arm, statistic, codes, round_number),
-            )
+        plan = self._plan(arm)
         prepared = self._prepare(arm, plan)
+        if placed.learner.needs_rows:
+            seed = self._generator_seed(arm, round_number).spawn(1)[0]
+            drawn = None if drawn is None else np.repeat(np.arange(len(placed.codes)), counts[placed.rows])
+            return placed.learner.fit_rows(
+                plan, prepared, placed.codes, weights, self._n_classes, seed=seed, drawn=drawn
+            )
         return drive(
-            learner.sums(plan, self._n_classes),
-            lambda statistic: statistic(prepared, codes, weights, self._threads),
+            placed.learner.sums(plan, self._n_classes),
+            lambda statistic: statistic(prepared, placed.codes, weights, self._threads),
         )
 
-    def _total(self, arm, statistic, codes, round_number):
-        """A statistic of the rows that have the arm's view, under the arm's weights."""
-        rows = self._arms[arm].view.rows
-        prepared = self._prepare(arm, self._plan(arm))
-
-        def statistic_of(weights):
-            return statistic(prepared, codes, weights if rows is None else weights[rows], self._threads)
-
-        if not getattr(statistic, "skips_weightless_rows", False):
-            return statistic_of(self.weights(arm))
-        refresh = round_number % REFRESH_ROUNDS == 0
-        return self._distributions[arm].total((arm, statistic), statistic_of, refresh)
-
     def _judge(self, arm, hypothesis, excluded):
-        codes, rows = self._arms[arm].codes, self._arms[arm].view.rows
+        placed = self._arms[arm]
+        outcome = np.full(self._n_rows, ABSENT, dtype=np.int8)
+        self._outcomes[arm] = outcome
         if hypothesis is None:
-            self._outcomes[arm] = np.full(len(codes), ABSENT, dtype=np.int8)
             return Tally(0.0, 0.0, 1.0)
         # By the hypothesis' own plan: in a run that is taken up again, the arm may have another learner by now.
-        prepared = self._prepare(arm, hypothesis.plan)
-        predicted = hypothesis.predict_prepared(prepared, self._threads)
-        if rows is None:
-            outcome = outcomes(predicted, codes)
-        else:
-            outcome = np.full(len(codes), ABSENT, dtype=np.int8)
-            outcome[rows] = outcomes(predicted, codes[rows])
+        predicted = hypothesis.predict_prepared(self._prepare(arm, hypothesis.plan), self._threads)
+        mark_outcomes(predicted, placed.codes, placed.rows, outcome)
         if excluded is not None:
             outcome[excluded] = ABSENT
-        self._outcomes[arm] = outcome
-        return Tally(*sum_by_outcome(outcome, self.weights(arm), BLOCK_ROWS))
+        return Tally(*sum_by_outcome(outcome, self._distributions[arm], BLOCK_ROWS))
+
+
+@dataclass(frozen=True)
+class _PlacedArm:
+    """An arm whose rows have been put in the order that serves its learner best.
+
+    Attributes
+    ----------
+    as_given : View
+    view : View
+        The same with its `rows` in that order.
+    view_number : int
+    learner : learner
+    rows : intp ndarray
+        The same rows, also where all of them are the view's.
+    codes : int32 ndarray
+        Classes of those rows.
+    """
+
+    as_given: View
+    view: View
+    view_number: int
+    learner: object
+    rows: np.ndarray
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, arm):
+        view = arm.view
+        rows = np.arange(len(arm.codes)) if view.rows is None else view.rows
+        if not arm.learner.needs_rows:
+            # Sums are per class: of rows that are sorted by class, most blocks hold one class only.
+            rows = rows[np.argsort(arm.codes[rows], kind="stable")]
+            view = replace(view, rows=rows)
+        return cls(arm.view, view, arm.view_number, arm.learner, rows, arm.codes[rows])
 
 
 def drive(sums, total_of):

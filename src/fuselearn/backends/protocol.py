@@ -61,8 +61,5 @@ class Rows(Protocol):
     def judge(self, arm, hypothesis, round_number):
         """Weigh a hypothesis that was fitted before. Returns its `Tally`."""
 
-    def catch_up(self, arms, round_number, n_rounds):
-        """Bring to this round, of `n_rounds` that were run before, what is kept of the arms from round to round."""
-
     def reweight(self, arm, right, wrong, absent):
         """Multiply the arm's weights by what its last judged hypothesis made of each row, and normalise."""

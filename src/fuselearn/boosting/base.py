@@ -172,7 +172,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             rows = self._rows(data, arms, trace, threads)
             one_round = self._one_round(trace, len(data.classes))
-            for _ in replay(rows, one_round, trace, to_go_on=True):
+            for _ in replay(rows, one_round, trace):
                 pass
             try:
                 boost(rows, one_round, trace, self.n_estimators, lambda: self._report(trace))

@@ -129,18 +129,10 @@ def _replay_updates(rows, number, past, n_classes):
         rows.reweight(update.arm, *algebra.reweighting(update.alpha, tally, n_classes))
 
 
-def replay(rows, one_round, trace, *, to_go_on=False):
-    """Run the recorded rounds again, without fitting anything. Yields before the first round and after each.
-
-    Parameters
-    ----------
-    to_go_on : bool
-        Whether more rounds are to follow, which shall be those of a run that was never interrupted.
-    """
+def replay(rows, one_round, trace):
+    """Run the recorded rounds again, without fitting anything. Yields before the first round and after each."""
     yield
     for number, past in enumerate(trace.rounds):
-        if to_go_on:
-            rows.catch_up(list(past.arm_errors), number, len(trace))
         one_round.replay(rows, number, past)
         yield
 

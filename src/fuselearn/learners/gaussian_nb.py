@@ -8,6 +8,7 @@ import numpy as np
 from fuselearn.learners.protocol import Learner
 from fuselearn.learners.scoring import ScoreHypothesis
 from fuselearn.learners.standardisation import Standardisation
+from fuselearn.numeric.class_forms import class_forms
 from fuselearn.numeric.moments import weighted_moments
 from fuselearn.numeric.threads import SERIAL
 
@@ -58,48 +59,26 @@ class GaussianNB(Learner):
 
     def sums(self, plan, n_classes):
         moments = yield ClassMoments(n_classes)
-        return self._from_moments(plan, moments)
+        return ScoreHypothesis(plan, *class_forms(moments, self._smoothing(plan), LEAST_VARIANCE))
 
     def vc_dimension(self, n_columns):
         # Signs of a·x² + b·x + c are half-spaces in 2·n_columns dimensions.
         return 2 * n_columns + 1
 
-    def _from_moments(self, plan, moments):
-        class_weights = moments[:, 0]
-        observed, first, second = np.split(moments[:, 1:], 3, axis=1)
-        seen = class_weights > 0
-        usable = (observed[seen] > 0).all(axis=0)
-
-        largest_variance = plan.variances.max(initial=0.0)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            largest_scale = np.sqrt(largest_variance) if largest_variance > 0 else 1.0
-            smoothing = np.minimum(self.var_smoothing * (largest_scale / plan.scales) ** 2, LARGEST_SMOOTHING)
-            means = first / observed
-            variances = np.maximum(second / observed - means**2, 0.0) + smoothing
-            variances = np.maximum(variances, LEAST_VARIANCE)
-            squares = -0.5 / variances
-            slopes = means / variances
-            constants = -0.5 * (np.log(variances) + means**2 / variances)
-            priors = np.log(class_weights / class_weights.sum())
-        in_use = seen[:, None] & usable
-        squares, slopes, constants = (np.where(in_use, form, 0.0) for form in (squares, slopes, constants))
-        if len(priors) == 2:
-            # The log-odds alone decide between two classes. Should one be unseen, its prior of 0 does.
-            squares, slopes, constants = (form[1:] - form[:1] for form in (squares, slopes, constants))
-            if not seen.all():
-                squares, slopes, constants = (np.zeros_like(form) for form in (squares, slopes, constants))
-            priors = priors[1:] - priors[:1]
-        return ScoreHypothesis(plan, squares, slopes, constants, priors)
+    def _smoothing(self, plan):
+        """What is added to each column's variance, in the plan's units."""
+        largest = np.sqrt(plan.variances.max(initial=0.0)) or 1.0
+        with np.errstate(over="ignore"):
+            return np.minimum(self.var_smoothing * (largest / plan.scales) ** 2, LARGEST_SMOOTHING)
 
 
 @dataclass(frozen=True)
 class ClassMoments:
     """Statistic: weighted moments per class and column."""
 
-    # Rows without weight cost next to nothing, so moments can be brought up to date from the rows that changed.
-    skips_weightless_rows = True
-
     n_classes: int
 
     def __call__(self, prepared, codes, weights, threads=SERIAL):
-        return weighted_moments(prepared.values, codes, weights, self.n_classes, gaps=prepared.gaps, threads=threads)
+        return weighted_moments(
+            prepared.values, prepared.n_columns, codes, weights, self.n_classes, gaps=prepared.gaps, threads=threads
+        )

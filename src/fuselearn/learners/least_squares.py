@@ -80,12 +80,9 @@ class LeastSquares(Learner):
 class CrossProducts:
     """Statistic: weighted products of the rows, behind a 1, with themselves and with the targets."""
 
-    # As with moments, rows without weight cost next to nothing.
-    skips_weightless_rows = True
-
     n_classes: int
 
     def __call__(self, prepared, codes, weights, threads=SERIAL):
         # Two classes need one target, which is +1 for class 1.
         target_classes = np.arange(1 if self.n_classes == 2 else 0, self.n_classes, dtype=np.int32)
-        return cross_products(prepared.values, codes, weights, target_classes, threads=threads)
+        return cross_products(prepared.values, prepared.n_columns, codes, weights, target_classes, threads=threads)

@@ -6,9 +6,6 @@ Fitting is written as a generator that asks for sums over the rows and is sent t
         moments = yield ClassMoments(n_classes)
         return ...  # a hypothesis
 
-A statistic is a function of the prepared rows, their classes and weights, and linear in the weights. One that says
-`skips_weightless_rows` may be brought up to date by a backend from the rows whose weights changed.
-
 So a learner never holds rows. Who drives it decides where they are: in this process, cut into blocks for
 threads, or spread over a cluster whose workers each send their part of the sum. A learner that cannot be fitted
 from sums (any scikit-learn classifier) is given the rows instead, and says so by `needs_rows`.

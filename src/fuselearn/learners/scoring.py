@@ -33,6 +33,7 @@ class ScoreHypothesis(Hypothesis):
     def predict_prepared(self, prepared, threads=SERIAL):
         return largest_quadratic(
             prepared.values,
+            len(prepared),
             self.squares,
             self.slopes,
             self.column_constants,

@@ -21,16 +21,21 @@ class Standardised:
 
     Attributes
     ----------
-    values : ndarray of shape (n_rows, n_columns)
+    values : ndarray of shape (n_rows * n_columns,)
+        Rows in blocks of `BLOCK_ROWS`, and within a block column after column: memory is read from end to end, and
+        every sum over the rows of a block is a run of neighbouring numbers.
+    n_rows, n_columns : int
     gaps : bool
         Whether some value is NaN.
     """
 
     values: np.ndarray
+    n_rows: int
+    n_columns: int
     gaps: bool
 
     def __len__(self):
-        return len(self.values)
+        return self.n_rows
 
 
 @dataclass(frozen=True)
@@ -79,17 +84,17 @@ class Standardisation(Plan):
         return cls(means, np.where(constant, 1.0, np.sqrt(variances)), np.where(constant, 0.0, variances))
 
     def prepare(self, view, threads=SERIAL):
-        values = np.empty((len(view), view.n_columns))
+        values = np.empty(len(view) * view.n_columns)
         blocks = n_blocks(len(view))
         gaps = np.zeros(max(blocks, 1), dtype=bool)
 
         def work(first, last):
             for number in range(first, last):
-                rows = slice(number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, len(view)))
-                out = values[rows]
-                np.subtract(view.block(rows.start, rows.stop), self.means, out=out)
-                np.divide(out, self.scales, out=out)
+                start, stop = number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, len(view))
+                out = values[start * view.n_columns : stop * view.n_columns].reshape(view.n_columns, stop - start)
+                np.subtract(view.block(start, stop).T, self.means[:, None], out=out)
+                np.divide(out, self.scales[:, None], out=out)
                 gaps[number] = np.isnan(out).any()
 
         threads.share(blocks, work)
-        return Standardised(values, bool(gaps.any()))
+        return Standardised(values, len(view), view.n_columns, bool(gaps.any()))

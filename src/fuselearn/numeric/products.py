@@ -6,16 +6,17 @@ Plain loops rather than BLAS, whose sums depend on how many threads it happens t
 import numpy as np
 
 from fuselearn.numeric.compiled import compiled
-from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL
+from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
 
 
-def cross_products(X, codes, weights, target_classes, *, threads=SERIAL):
+def cross_products(values, n_columns, codes, weights, target_classes, *, threads=SERIAL):
     """Σ w·z·[z, t]ᵀ over the rows, with z a row behind a 1 and t its targets.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_columns)
-        A NaN counts as 0.
+    values : ndarray of shape (n_rows * n_columns,)
+        Rows in blocks of `BLOCK_ROWS`, and within a block column after column. A NaN counts as 0.
+    n_columns : int
     codes : int32 ndarray of shape (n_rows,)
     weights : ndarray of shape (n_rows,)
     target_classes : int32 ndarray of shape (n_targets,)
@@ -25,17 +26,16 @@ def cross_products(X, codes, weights, target_classes, *, threads=SERIAL):
     -------
     ndarray of shape (1 + n_columns, 1 + n_columns + n_targets)
     """
-    n_rows, n_columns = X.shape
     width = 1 + n_columns + len(target_classes)
-    # Each block has a square of columns to itself: as many rows, so that these take no more room than X.
-    block_rows = max(BLOCK_ROWS, 4 * width)
-    blocks = -(-n_rows // block_rows)
-    partial = np.zeros((blocks, 1 + n_columns, width))
+    # A partial sum is as large as `width` rows squared: with many columns several blocks share one.
+    group_blocks = max(1, 4 * width // BLOCK_ROWS)
+    n_groups = -(-n_blocks(len(codes)) // group_blocks)
+    partial = np.zeros((n_groups, 1 + n_columns, width))
 
     def work(start, stop):
-        _add_products(X, codes, weights, target_classes, block_rows, start, stop, partial)
+        _add_products(values, n_columns, codes, weights, target_classes, BLOCK_ROWS, group_blocks, start, stop, partial)
 
-    threads.share(blocks, work)
+    threads.share(n_groups, work)
     products = partial.sum(axis=0)
     square = products[:, : 1 + n_columns]
     lower = np.tril_indices(1 + n_columns, -1)
@@ -43,24 +43,37 @@ def cross_products(X, codes, weights, target_classes, *, threads=SERIAL):
     return products
 
 
-@compiled()
-def _add_products(X, codes, weights, target_classes, block_rows, first_block, last_block, partial):
-    n_rows, n_columns = X.shape
+@compiled(reassociate=True)
+def _add_products(
+    values, n_columns, codes, weights, target_classes, block_rows, group_blocks, first_group, last_group, partial
+):
+    n_rows = len(codes)
     n_targets = len(target_classes)
-    z = np.ones(1 + n_columns + n_targets)
-    for block in range(first_block, last_block):
-        for i in range(block * block_rows, min(n_rows, (block + 1) * block_rows)):
-            w = weights[i]
-            if w == 0.0:
-                continue
-            for j in range(n_columns):
-                x = X[i, j]
-                z[1 + j] = x if x == x else 0.0
-            for t in range(n_targets):
-                z[1 + n_columns + t] = 1.0 if codes[i] == target_classes[t] else -1.0
-            for a in range(1 + n_columns):
-                wz = w * z[a]
-                sums = partial[block, a, a:]
-                rest = z[a:]
-                for b in range(len(rest)):
-                    sums[b] += wz * rest[b]
+    part_rows = 128  # so few rows of all columns stay in the cache while every pair of columns passes by
+    z = np.ones((1 + n_columns + n_targets, part_rows))
+    weighted = np.empty(part_rows)
+    for group in range(first_group, last_group):
+        sums = partial[group]
+        group_stop = min(n_rows, (group + 1) * group_blocks * block_rows)
+        for start in range(group * group_blocks * block_rows, group_stop, block_rows):
+            m = min(block_rows, n_rows - start)
+            for part in range(0, m, part_rows):
+                n_part = min(part_rows, m - part)
+                first_row = start + part
+                for j in range(n_columns):
+                    offset = start * n_columns + j * m + part
+                    for i in range(n_part):
+                        x = values[offset + i]
+                        z[1 + j, i] = x if x == x else 0.0
+                for t in range(n_targets):
+                    for i in range(n_part):
+                        z[1 + n_columns + t, i] = 1.0 if codes[first_row + i] == target_classes[t] else -1.0
+                for a in range(1 + n_columns):
+                    for i in range(n_part):
+                        weighted[i] = weights[first_row + i] * z[a, i]
+                    for b in range(a, len(z)):
+                        other = z[b]
+                        total = 0.0
+                        for i in range(n_part):
+                            total += weighted[i] * other[i]
+                        sums[a, b] += total

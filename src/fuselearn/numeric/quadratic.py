@@ -1,6 +1,7 @@
-"""The class with the largest quadratic score: Gaussian naive Bayes at work on rows.
+"""The class with the largest quadratic score: Gaussian naive Bayes, and linear classifiers, at work on rows.
 
-The log-posterior of a class is, up to what all classes share, s(x) = c + Σ_j x_j·(b_j + x_j·a_j).
+The score of a class is s(x) = c + Σ_j x_j·(b_j + x_j·a_j): for naive Bayes its log-posterior, up to what all classes
+share.
 """
 
 import numpy as np
@@ -10,72 +11,91 @@ from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
 from fuselearn.numeric.ties import TIE
 
 
-def largest_quadratic(X, squares, slopes, column_constants, constants, *, gaps, threads=SERIAL):
+def largest_quadratic(values, n_rows, squares, slopes, column_constants, constants, *, gaps, threads=SERIAL):
     """Code of the class with the largest score in each row; ties, to rounding, go to the lowest code.
 
     Parameters
     ----------
-    X : ndarray of shape (n_rows, n_columns)
+    values : ndarray of shape (n_rows * n_columns,)
+        Rows in blocks of `BLOCK_ROWS`, and within a block column after column.
+    n_rows : int
     squares, slopes, column_constants : ndarray of shape (n_forms, n_columns)
-        a, b and each column's share of the constant. One form alone is the log-odds of class 1 against
-        class 0.
+        a, b and each column's share of the constant. One form alone is the score of class 1 against class 0.
     constants : ndarray of shape (n_forms,)
-        What remains of the constant: the log-priors.
+        What remains of the constant, such as the log-priors.
     gaps : bool
-        Whether X may hold NaN; a NaN column's whole term is then left out.
+        Whether some value may be NaN; its column's whole term is then left out.
     """
-    codes = np.empty(len(X), dtype=np.int32)
+    codes = np.empty(n_rows, dtype=np.int32)
     if gaps:
 
         def work(start, stop):
-            rows = slice(start * BLOCK_ROWS, stop * BLOCK_ROWS)
-            _largest_with_gaps(X[rows], squares, slopes, column_constants, constants, TIE, codes[rows])
+            _largest_with_gaps(
+                values, squares, slopes, column_constants, constants, TIE, BLOCK_ROWS, start, stop, codes
+            )
 
     else:
         totals = constants + column_constants.sum(axis=1)
 
         def work(start, stop):
-            rows = slice(start * BLOCK_ROWS, stop * BLOCK_ROWS)
-            _largest(X[rows], squares, slopes, totals, TIE, codes[rows])
+            _largest(values, squares, slopes, totals, TIE, BLOCK_ROWS, start, stop, codes)
 
-    threads.share(n_blocks(len(X)), work)
+    threads.share(n_blocks(n_rows), work)
     return codes
 
 
 @compiled(reassociate=True)
-def _largest(X, squares, slopes, constants, tie, codes):
-    n_rows, n_columns = X.shape
-    n_forms = len(constants)
-    for i in range(n_rows):
-        best = -np.inf if n_forms > 1 else 0.0
-        code = 0
+def _largest(values, squares, slopes, constants, tie, block_rows, first_block, last_block, codes):
+    n_rows = len(codes)
+    n_forms, n_columns = slopes.shape
+    scores = np.empty((n_forms, block_rows))
+    for block in range(first_block, last_block):
+        start = block * block_rows
+        m = min(block_rows, n_rows - start)
         for k in range(n_forms):
-            score = 0.0
-            for j in range(n_columns):
-                x = X[i, j]
-                score += x * (slopes[k, j] + x * squares[k, j])
-            score += constants[k]
-            if score > best + tie:
-                best = score
-                code = k if n_forms > 1 else 1
-        codes[i] = code
+            scores[k, :] = constants[k]
+        for j in range(n_columns):
+            column = values[start * n_columns + j * m : start * n_columns + (j + 1) * m]
+            for k in range(n_forms):
+                a, b = squares[k, j], slopes[k, j]
+                score = scores[k]
+                for i in range(m):
+                    score[i] += column[i] * (b + column[i] * a)
+        for i in range(m):
+            best = scores[0, i] if n_forms > 1 else 0.0
+            code = 0
+            for k in range(0 if n_forms == 1 else 1, n_forms):
+                if scores[k, i] > best + tie:
+                    best = scores[k, i]
+                    code = max(k, 1)
+            codes[start + i] = code
 
 
 @compiled(reassociate=True)
-def _largest_with_gaps(X, squares, slopes, column_constants, constants, tie, codes):
-    n_rows, n_columns = X.shape
-    n_forms = len(constants)
-    for i in range(n_rows):
-        best = -np.inf if n_forms > 1 else 0.0
-        code = 0
+def _largest_with_gaps(
+    values, squares, slopes, column_constants, constants, tie, block_rows, first_block, last_block, codes
+):
+    n_rows = len(codes)
+    n_forms, n_columns = slopes.shape
+    scores = np.empty((n_forms, block_rows))
+    for block in range(first_block, last_block):
+        start = block * block_rows
+        m = min(block_rows, n_rows - start)
         for k in range(n_forms):
-            score = 0.0
-            for j in range(n_columns):
-                x = X[i, j]
-                if x == x:
-                    score += x * (slopes[k, j] + x * squares[k, j]) + column_constants[k, j]
-            score += constants[k]
-            if score > best + tie:
-                best = score
-                code = k if n_forms > 1 else 1
-        codes[i] = code
+            scores[k, :] = constants[k]
+        for j in range(n_columns):
+            column = values[start * n_columns + j * m : start * n_columns + (j + 1) * m]
+            for k in range(n_forms):
+                a, b, c = squares[k, j], slopes[k, j], column_constants[k, j]
+                score = scores[k]
+                for i in range(m):
+                    x = column[i]
+                    score[i] += x * (b + x * a) + c if x == x else 0.0
+        for i in range(m):
+            best = scores[0, i] if n_forms > 1 else 0.0
+            code = 0
+            for k in range(0 if n_forms == 1 else 1, n_forms):
+                if scores[k, i] > best + tie:
+                    best = scores[k, i]
+                    code = max(k, 1)
+            codes[start + i] = code

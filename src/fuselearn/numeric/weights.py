@@ -9,30 +9,31 @@ RIGHT, WRONG, ABSENT = 1, -1, 0
 
 
 @compiled()
-def outcomes(predicted, codes):
-    """RIGHT where the predicted class is the given one, WRONG elsewhere."""
-    result = np.empty(len(codes), dtype=np.int8)
-    for i in range(len(codes)):
-        result[i] = 1 if predicted[i] == codes[i] else -1
-    return result
+def mark_outcomes(predicted, codes, rows, outcome):
+    """outcome[rows[i]] = RIGHT where the predicted class is the given one, WRONG elsewhere. Works in place."""
+    for i in range(len(rows)):
+        outcome[rows[i]] = 1 if predicted[i] == codes[i] else -1
 
 
-@compiled()
+@compiled(reassociate=True)
 def sum_by_outcome(outcome, weights, block_rows):
-    """Weight of the rows that are right, wrong and absent: S1's W₊, W₋ and the abstaining W₀."""
-    total = np.zeros(3)
+    """Weight of the rows that are right, wrong and absent: W₊, W₋ and W₀."""
+    right, wrong, absent = 0.0, 0.0, 0.0
     for start in range(0, len(outcome), block_rows):
-        partial = np.zeros(3)
+        block_right, block_wrong, block_absent = 0.0, 0.0, 0.0
         for i in range(start, min(len(outcome), start + block_rows)):
-            partial[outcome[i] + 1] += weights[i]
-        total += partial
-    wrong, absent, right = total
+            block_right += weights[i] if outcome[i] == 1 else 0.0
+            block_wrong += weights[i] if outcome[i] == -1 else 0.0
+            block_absent += weights[i] if outcome[i] == 0 else 0.0
+        right += block_right
+        wrong += block_wrong
+        absent += block_absent
     return right, wrong, absent
 
 
 @compiled()
 def multiply_by_outcome(outcome, weights, right, wrong, absent, block_rows):
-    """w ← w · factor of its outcome, then normalised to sum 1 (S0 step 3f). Works in place; returns that sum."""
+    """w ← w · factor of its outcome, then normalised to sum 1 (S0 step 3f). Works in place."""
     total = 0.0
     for start in range(0, len(outcome), block_rows):
         partial = 0.0
@@ -43,24 +44,6 @@ def multiply_by_outcome(outcome, weights, right, wrong, absent, block_rows):
         total += partial
     for i in range(len(outcome)):
         weights[i] /= total
-    return total
-
-
-@compiled()
-def weights_beyond_shrinking(outcome, weights, wrong, absent, beyond):
-    """What the rows that were not right weigh beyond their former weight, shrunk as that of the right ones was.
-
-    `wrong` and `absent` are the factors of their outcomes relative to that of the right rows. Fills `beyond` and
-    returns how many rows of it are not zero.
-    """
-    count = 0
-    for i in range(len(outcome)):
-        if outcome[i] > 0:
-            beyond[i] = 0.0
-        else:
-            beyond[i] = weights[i] * (1.0 - 1.0 / (wrong if outcome[i] < 0 else absent))
-            count += beyond[i] != 0.0
-    return count
 
 
 @compiled()
