@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fuselearn.backends.protocol import Tally, Trial
-from fuselearn.numeric.threads import BLOCK_ROWS
 from fuselearn.numeric.weights import ABSENT, draw_rows, mark_outcomes, multiply_by_outcome, sum_by_outcome
 from fuselearn.views import View
 
@@ -35,7 +34,8 @@ class LocalRows:
     def __init__(
         self, arms, weights, n_classes, *, threads, seed, plans, shared=True, resample=False, out_of_bag=False
     ):
-        self._arms = [_PlacedArm.of(arm) for arm in arms]
+        orders = {}
+        self._arms = [_PlacedArm.of(arm, orders) for arm in arms]
         self._n_rows = len(weights)
         self._n_draws = np.count_nonzero(weights)
         self._n_classes = n_classes
@@ -59,14 +59,18 @@ class LocalRows:
         for arm in with_rows:
             self._prepare(arm, self._plan(arm))
         trials = dict(zip(with_rows, self._threads.map(lambda arm: self._try(arm, round_number), with_rows)))
-        return [trials[arm] if arm in trials else self._try(arm, round_number) for arm in arms]
+        # Back and forth: the view that was read last may still be in the cache.
+        for arm in reversed(arms) if round_number % 2 else arms:
+            if arm not in trials:
+                trials[arm] = self._try(arm, round_number)
+        return [trials[arm] for arm in arms]
 
     def judge(self, arm, hypothesis, round_number):
         drawn = self._draw(arm, round_number) if self._out_of_bag else None
         return self._judge(arm, hypothesis, drawn)
 
     def reweight(self, arm, right, wrong, absent):
-        multiply_by_outcome(self._outcomes[arm], self._distributions[arm], right, wrong, absent, BLOCK_ROWS)
+        multiply_by_outcome(self._outcomes[arm], self._distributions[arm], right, wrong, absent)
 
     def _plan(self, arm):
         """What the arm's learner knows of its view; learners of a kind share it."""
@@ -79,7 +83,7 @@ class LocalRows:
     def _prepare(self, arm, plan):
         """The rows of the arm's view as a plan prepares them, made on first use."""
         placed = self._arms[arm]
-        key = (placed.view_number, placed.learner.needs_rows, id(plan))
+        key = (placed.view_number, placed.learner.rows_by_class, id(plan))
         if key not in self._prepared:
             self._prepared[key] = plan.prepare(placed.view, self._threads)
         return self._prepared[key]
@@ -102,7 +106,7 @@ class LocalRows:
         # Drawing a row twice is giving it twice the weight.
         counts = None if drawn is None else np.bincount(drawn, minlength=self._n_rows)
         weights = (self._distributions[arm] if drawn is None else counts / self._n_draws)[placed.rows]
-        if not weights.any():
+        if not weights.max(initial=0.0) > 0:
             return None
         plan = self._plan(arm)
         prepared = self._prepare(arm, plan)
@@ -128,7 +132,7 @@ class LocalRows:
         mark_outcomes(predicted, placed.codes, placed.rows, outcome)
         if excluded is not None:
             outcome[excluded] = ABSENT
-        return Tally(*sum_by_outcome(outcome, self._distributions[arm], BLOCK_ROWS))
+        return Tally(*sum_by_outcome(outcome, self._distributions[arm]))
 
 
 @dataclass(frozen=True)
@@ -156,14 +160,18 @@ class _PlacedArm:
     codes: np.ndarray
 
     @classmethod
-    def of(cls, arm):
-        view = arm.view
-        rows = np.arange(len(arm.codes)) if view.rows is None else view.rows
-        if not arm.learner.needs_rows:
-            # Sums are per class: of rows that are sorted by class, most blocks hold one class only.
-            rows = rows[np.argsort(arm.codes[rows], kind="stable")]
-            view = replace(view, rows=rows)
-        return cls(arm.view, view, arm.view_number, arm.learner, rows, arm.codes[rows])
+    def of(cls, arm, orders):
+        """Put the rows of an arm in order; `orders` holds those of other arms, which may be the same."""
+        by_class = arm.learner.rows_by_class
+        key = (id(arm.codes), id(arm.view.rows), by_class)
+        if key not in orders:
+            rows = np.arange(len(arm.codes)) if arm.view.rows is None else arm.view.rows
+            if by_class:
+                rows = rows[np.argsort(arm.codes[rows], kind="stable")]
+            orders[key] = rows, arm.codes[rows]
+        rows, codes = orders[key]
+        view = replace(arm.view, rows=rows) if by_class else arm.view
+        return cls(arm.view, view, arm.view_number, arm.learner, rows, codes)
 
 
 def drive(sums, total_of):

@@ -8,7 +8,7 @@ from fuselearn.learners.protocol import Plan
 from fuselearn.numeric.binning import column_edges, fill_bins, has_more_values, searchable
 from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
 
-SKETCH_ROWS = 8192
+SKETCH_ROWS = 4096
 """Rows whose values place the edges of a column; a seeded sample of as many where there are more."""
 COLUMNS_AT_A_TIME = 16
 

@@ -46,6 +46,7 @@ class GaussianNB(Learner):
     """
 
     preparation = ("standardised",)
+    rows_by_class = True
 
     def __init__(self, var_smoothing=1e-9):
         self.var_smoothing = var_smoothing

@@ -39,6 +39,7 @@ class LeastSquares(Learner):
     """
 
     preparation = ("standardised",)
+    rows_by_class = True
 
     def __init__(self, ridge=0.0):
         self.ridge = ridge

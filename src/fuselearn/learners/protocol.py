@@ -22,9 +22,18 @@ from fuselearn.views import View
 
 
 class Learner(ABC, BaseEstimator):
-    """Settings for fitting one view under weights. Fitting never changes them."""
+    """Settings for fitting one view under weights. Fitting never changes them.
+
+    Attributes
+    ----------
+    needs_rows : bool
+        Whether it is fitted from rows instead of sums.
+    rows_by_class : bool
+        Whether its sums are quicker over rows that are sorted by class. The same for learners that share a preparation.
+    """
 
     needs_rows = False
+    rows_by_class = False
 
     def check(self, view):
         """Refuse settings that mean nothing, and a view that cannot be fitted, before any round is run."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.learners.protocol import Plan
+from fuselearn.numeric.column_sums import add_column_sums
 from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
 
 ROUNDING = 1e-15
@@ -59,20 +60,13 @@ class Standardisation(Plan):
     @classmethod
     def of(cls, view):
         """Two passes over the view, a block at a time."""
-        counts, sums = np.zeros(view.n_columns), np.zeros(view.n_columns)
-        for _, _, block in view.blocks():
-            counts += np.count_nonzero(~np.isnan(block), axis=0)
-            sums += np.nansum(block, axis=0)
-        counts = np.maximum(counts, 1)
-        means = sums / counts
-        rests, squares = np.zeros(view.n_columns), np.zeros(view.n_columns)
+        counts, means, _ = _column_sums(view, np.zeros(view.n_columns))
+        counts = np.maximum(counts, 1.0)
+        means /= counts
+        _, rests, squares = _column_sums(view, means)
+        # What the rounding of the first sum left over belongs to the mean, not to the spread.
+        rests /= counts
         with np.errstate(over="ignore", invalid="ignore"):
-            for _, _, block in view.blocks():
-                centred = block - means
-                rests += np.nansum(centred, axis=0)
-                squares += np.nansum(centred**2, axis=0)
-            # What the rounding of the first sum left over belongs to the mean, not to the spread.
-            rests /= counts
             means, variances = means + rests, np.maximum(squares / counts - rests**2, 0.0)
         if not (np.isfinite(means).all() and np.isfinite(variances).all()):
             raise ValueError(
@@ -98,3 +92,11 @@ class Standardisation(Plan):
 
         threads.share(blocks, work)
         return Standardised(values, len(view), view.n_columns, bool(gaps.any()))
+
+
+def _column_sums(view, centres):
+    counts, sums, squares = np.zeros((3, view.n_columns))
+    for _, _, block in view.blocks():
+        # A block of X can be read-only, which numba would compile anew for.
+        add_column_sums(np.array(block), centres, counts, sums, squares)
+    return counts, sums, squares

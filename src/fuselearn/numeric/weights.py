@@ -16,32 +16,24 @@ def mark_outcomes(predicted, codes, rows, outcome):
 
 
 @compiled(reassociate=True)
-def sum_by_outcome(outcome, weights, block_rows):
+def sum_by_outcome(outcome, weights):
     """Weight of the rows that are right, wrong and absent: W₊, W₋ and W₀."""
     right, wrong, absent = 0.0, 0.0, 0.0
-    for start in range(0, len(outcome), block_rows):
-        block_right, block_wrong, block_absent = 0.0, 0.0, 0.0
-        for i in range(start, min(len(outcome), start + block_rows)):
-            block_right += weights[i] if outcome[i] == 1 else 0.0
-            block_wrong += weights[i] if outcome[i] == -1 else 0.0
-            block_absent += weights[i] if outcome[i] == 0 else 0.0
-        right += block_right
-        wrong += block_wrong
-        absent += block_absent
+    for i in range(len(outcome)):
+        right += weights[i] if outcome[i] == 1 else 0.0
+        wrong += weights[i] if outcome[i] == -1 else 0.0
+        absent += weights[i] if outcome[i] == 0 else 0.0
     return right, wrong, absent
 
 
-@compiled()
-def multiply_by_outcome(outcome, weights, right, wrong, absent, block_rows):
+@compiled(reassociate=True)
+def multiply_by_outcome(outcome, weights, right, wrong, absent):
     """w ← w · factor of its outcome, then normalised to sum 1 (S0 step 3f). Works in place."""
     total = 0.0
-    for start in range(0, len(outcome), block_rows):
-        partial = 0.0
-        for i in range(start, min(len(outcome), start + block_rows)):
-            factor = right if outcome[i] > 0 else (wrong if outcome[i] < 0 else absent)
-            weights[i] *= factor
-            partial += weights[i]
-        total += partial
+    for i in range(len(outcome)):
+        w = weights[i] * (right if outcome[i] == 1 else (wrong if outcome[i] == -1 else absent))
+        weights[i] = w
+        total += w
     for i in range(len(outcome)):
         weights[i] /= total
 
