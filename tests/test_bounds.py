@@ -72,6 +72,8 @@ def test_a_winning_view_calms_what_only_others_got_wrong(seed):
     for t in range(model.n_iter_):
         winner = model.winning_views_[t]
         right = model.estimators_[t].predict(X[:, columns[winner]]) == y
+        if right.all():
+            continue  # and nothing is left to learn
         assert (weights[t + 1][right] < weights[t][right]).all()
         assert (weights[t + 1][~right] > weights[t][~right]).all()
         assert weights[t + 1].sum() == pytest.approx(1)
