@@ -34,8 +34,8 @@ def solve_least_norm(matrix, right_sides, tolerance):
     if rank == len(matrix):
         solution = _solve_with_factor(factor, right_sides)
     elif rank > 0:
-        tall = factor[:, :rank]
-        gram, gram_order, _ = _pivoted_cholesky(_gram(tall), 0.0)
+        tall = np.ascontiguousarray(factor[:, :rank])
+        gram, gram_order, _ = _pivoted_cholesky(_product(tall, tall), 0.0)
         inner = _product(tall, right_sides)[gram_order]
         inner = _solve_with_factor(gram, _solve_with_factor(gram, inner))
         restored = np.empty_like(inner)
@@ -91,17 +91,6 @@ def _solve_with_factor(factor, right_sides):
                 x[i, c] -= factor[j, i] * x[j, c]
             x[i, c] /= factor[i, i]
     return x
-
-
-@compiled()
-def _gram(tall):
-    n, rank = tall.shape
-    gram = np.zeros((rank, rank))
-    for i in range(n):
-        for a in range(rank):
-            for b in range(rank):
-                gram[a, b] += tall[i, a] * tall[i, b]
-    return gram
 
 
 @compiled()

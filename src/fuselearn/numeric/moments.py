@@ -31,20 +31,16 @@ def weighted_moments(values, n_columns, codes, weights, n_classes, *, gaps, thre
     group_blocks = max(1, 32 * n_classes // BLOCK_ROWS)
     n_groups = -(-n_blocks(len(codes)) // group_blocks)
     partial = np.zeros((n_groups, n_classes, 1 + 3 * n_columns))
-    kernel = _moments_with_gaps if gaps else _moments
 
     def work(start, stop):
-        kernel(values, n_columns, codes, weights, BLOCK_ROWS, group_blocks, start, stop, partial)
+        _moments(values, n_columns, codes, weights, gaps, BLOCK_ROWS, group_blocks, start, stop, partial)
 
     threads.share(n_groups, work)
-    moments = partial.sum(axis=0)
-    if not gaps:
-        moments[:, 1 : 1 + n_columns] = moments[:, :1]
-    return moments
+    return partial.sum(axis=0)
 
 
 @compiled(reassociate=True)
-def _moments(values, n_columns, codes, weights, block_rows, group_blocks, first_group, last_group, partial):
+def _moments(values, n_columns, codes, weights, gaps, block_rows, group_blocks, first_group, last_group, partial):
     n_rows = len(codes)
     class_weights = np.empty(block_rows)
     for group in range(first_group, last_group):
@@ -62,45 +58,21 @@ def _moments(values, n_columns, codes, weights, block_rows, group_blocks, first_
                 sums[0] += total
                 for j in range(n_columns):
                     column = values[start * n_columns + j * m : start * n_columns + (j + 1) * m]
-                    first = 0.0
-                    second = 0.0
-                    for i in range(m):
-                        wx = class_weights[i] * column[i]
-                        first += wx
-                        second += wx * column[i]
-                    sums[1 + n_columns + j] += first
-                    sums[1 + 2 * n_columns + j] += second
-
-
-@compiled(reassociate=True)
-def _moments_with_gaps(values, n_columns, codes, weights, block_rows, group_blocks, first_group, last_group, partial):
-    n_rows = len(codes)
-    class_weights = np.empty(block_rows)
-    for group in range(first_group, last_group):
-        group_stop = min(n_rows, (group + 1) * group_blocks * block_rows)
-        for start in range(group * group_blocks * block_rows, group_stop, block_rows):
-            m = min(block_rows, n_rows - start)
-            block_codes, block_weights = codes[start : start + m], weights[start : start + m]
-            for k in range(block_codes.min(), block_codes.max() + 1):
-                total = 0.0
-                for i in range(m):
-                    w = block_weights[i] if block_codes[i] == k else 0.0
-                    class_weights[i] = w
-                    total += w
-                sums = partial[group, k]
-                sums[0] += total
-                for j in range(n_columns):
-                    column = values[start * n_columns + j * m : start * n_columns + (j + 1) * m]
-                    observed = 0.0
-                    first = 0.0
-                    second = 0.0
-                    for i in range(m):
-                        here = column[i] == column[i]
-                        x = column[i] if here else 0.0
-                        w = class_weights[i] if here else 0.0
-                        observed += w
-                        first += w * x
-                        second += w * x * x
+                    observed, first, second = 0.0, 0.0, 0.0
+                    if gaps:
+                        for i in range(m):
+                            here = column[i] == column[i]
+                            x = column[i] if here else 0.0
+                            w = class_weights[i] if here else 0.0
+                            observed += w
+                            first += w * x
+                            second += w * x * x
+                    else:
+                        observed = total
+                        for i in range(m):
+                            wx = class_weights[i] * column[i]
+                            first += wx
+                            second += wx * column[i]
                     sums[1 + j] += observed
                     sums[1 + n_columns + j] += first
                     sums[1 + 2 * n_columns + j] += second

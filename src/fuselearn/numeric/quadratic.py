@@ -27,53 +27,17 @@ def largest_quadratic(values, n_rows, squares, slopes, column_constants, constan
         Whether some value may be NaN; its column's whole term is then left out.
     """
     codes = np.empty(n_rows, dtype=np.int32)
-    if gaps:
 
-        def work(start, stop):
-            _largest_with_gaps(
-                values, squares, slopes, column_constants, constants, TIE, BLOCK_ROWS, start, stop, codes
-            )
-
-    else:
-        totals = constants + column_constants.sum(axis=1)
-
-        def work(start, stop):
-            _largest(values, squares, slopes, totals, TIE, BLOCK_ROWS, start, stop, codes)
+    def work(start, stop):
+        _largest(values, squares, slopes, column_constants, constants, gaps, TIE, BLOCK_ROWS, start, stop, codes)
 
     threads.share(n_blocks(n_rows), work)
     return codes
 
 
 @compiled(reassociate=True)
-def _largest(values, squares, slopes, constants, tie, block_rows, first_block, last_block, codes):
-    n_rows = len(codes)
-    n_forms, n_columns = slopes.shape
-    scores = np.empty((n_forms, block_rows))
-    for block in range(first_block, last_block):
-        start = block * block_rows
-        m = min(block_rows, n_rows - start)
-        for k in range(n_forms):
-            scores[k, :] = constants[k]
-        for j in range(n_columns):
-            column = values[start * n_columns + j * m : start * n_columns + (j + 1) * m]
-            for k in range(n_forms):
-                a, b = squares[k, j], slopes[k, j]
-                score = scores[k]
-                for i in range(m):
-                    score[i] += column[i] * (b + column[i] * a)
-        for i in range(m):
-            best = scores[0, i] if n_forms > 1 else 0.0
-            code = 0
-            for k in range(0 if n_forms == 1 else 1, n_forms):
-                if scores[k, i] > best + tie:
-                    best = scores[k, i]
-                    code = max(k, 1)
-            codes[start + i] = code
-
-
-@compiled(reassociate=True)
-def _largest_with_gaps(
-    values, squares, slopes, column_constants, constants, tie, block_rows, first_block, last_block, codes
+def _largest(
+    values, squares, slopes, column_constants, constants, gaps, tie, block_rows, first_block, last_block, codes
 ):
     n_rows = len(codes)
     n_forms, n_columns = slopes.shape
@@ -82,15 +46,20 @@ def _largest_with_gaps(
         start = block * block_rows
         m = min(block_rows, n_rows - start)
         for k in range(n_forms):
-            scores[k, :] = constants[k]
+            # Without gaps every row has every column's constant.
+            scores[k, :] = constants[k] if gaps else constants[k] + column_constants[k].sum()
         for j in range(n_columns):
             column = values[start * n_columns + j * m : start * n_columns + (j + 1) * m]
             for k in range(n_forms):
                 a, b, c = squares[k, j], slopes[k, j], column_constants[k, j]
                 score = scores[k]
-                for i in range(m):
-                    x = column[i]
-                    score[i] += x * (b + x * a) + c if x == x else 0.0
+                if gaps:
+                    for i in range(m):
+                        x = column[i]
+                        score[i] += x * (b + x * a) + c if x == x else 0.0
+                else:
+                    for i in range(m):
+                        score[i] += column[i] * (b + column[i] * a)
         for i in range(m):
             best = scores[0, i] if n_forms > 1 else 0.0
             code = 0
