@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.learners.protocol import Plan
-from fuselearn.numeric.column_sums import add_column_sums
+from fuselearn.numeric.columns import add_column_sums, standardise_columns
 from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
 
 ROUNDING = 1e-15
@@ -86,9 +86,7 @@ class Standardisation(Plan):
             for number in range(first, last):
                 start, stop = number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, len(view))
                 out = values[start * view.n_columns : stop * view.n_columns].reshape(view.n_columns, stop - start)
-                np.subtract(view.block(start, stop).T, self.means[:, None], out=out)
-                np.divide(out, self.scales[:, None], out=out)
-                gaps[number] = np.isnan(out).any()
+                gaps[number] = standardise_columns(_own(view.block(start, stop)), self.means, self.scales, out)
 
         threads.share(blocks, work)
         return Standardised(values, len(view), view.n_columns, bool(gaps.any()))
@@ -97,6 +95,10 @@ class Standardisation(Plan):
 def _column_sums(view, centres):
     counts, sums, squares = np.zeros((3, view.n_columns))
     for _, _, block in view.blocks():
-        # A block of X can be read-only, which numba would compile anew for.
-        add_column_sums(np.array(block), centres, counts, sums, squares)
+        add_column_sums(_own(block), centres, counts, sums, squares)
     return counts, sums, squares
+
+
+def _own(block):
+    """The block, or a copy of one that is read-only, which numba would compile anew for."""
+    return block if block.flags.writeable else np.array(block)

@@ -1,4 +1,4 @@
-"""Sums over the rows of each column, NaN left out."""
+"""Look at the columns of a block of rows, and standardise them."""
 
 from fuselearn.numeric.compiled import compiled
 
@@ -14,3 +14,18 @@ def add_column_sums(X, centres, counts, sums, squares):
             counts[j] += 1.0 if here else 0.0
             sums[j] += x if here else 0.0
             squares[j] += x * x if here else 0.0
+
+
+@compiled()
+def standardise_columns(X, means, scales, columns):
+    """columns[j, i] = (X[i, j] - mean) / scale; returns whether some value is NaN."""
+    n_rows, n_columns = X.shape
+    gaps = False
+    for j in range(n_columns):
+        column = columns[j]
+        mean, scale = means[j], scales[j]
+        for i in range(n_rows):
+            x = (X[i, j] - mean) / scale
+            column[i] = x
+            gaps |= x != x
+    return gaps
