@@ -14,8 +14,6 @@ from fuselearn.numeric.threads import SERIAL
 
 LEAST_VARIANCE = 1e-30
 """Variance of a column that never varies, when the user asks for no smoothing."""
-LARGEST_SMOOTHING = 1e100
-"""Smoothing of a column that is next to nothing beside the largest one; it says nothing, but must stay finite."""
 
 
 class GaussianNB(Learner):
@@ -60,17 +58,11 @@ class GaussianNB(Learner):
 
     def sums(self, plan, n_classes):
         moments = yield ClassMoments(n_classes)
-        return ScoreHypothesis(plan, *class_forms(moments, self._smoothing(plan), LEAST_VARIANCE))
+        return ScoreHypothesis(plan, *class_forms(moments, self.var_smoothing * plan.largest_variances, LEAST_VARIANCE))
 
     def vc_dimension(self, n_columns):
         # Signs of a·x² + b·x + c are half-spaces in 2·n_columns dimensions.
         return 2 * n_columns + 1
-
-    def _smoothing(self, plan):
-        """What is added to each column's variance, in the plan's units."""
-        largest = np.sqrt(plan.variances.max(initial=0.0)) or 1.0
-        with np.errstate(over="ignore"):
-            return np.minimum(self.var_smoothing * (largest / plan.scales) ** 2, LARGEST_SMOOTHING)
 
 
 @dataclass(frozen=True)

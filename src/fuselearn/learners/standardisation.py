@@ -14,6 +14,8 @@ from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
 
 ROUNDING = 1e-15
 """Part of its mean by which a constant column may seem to vary."""
+LARGEST_VARIANCE = 1e100
+"""What a variance in the units of a column that is next to nothing beside it is cut to, so as to stay finite."""
 
 
 @dataclass(frozen=True)
@@ -45,13 +47,15 @@ class Standardisation(Plan):
 
     Attributes
     ----------
-    means, scales, variances : ndarray of shape (n_columns,)
+    means, scales : ndarray of shape (n_columns,)
         The scale of a constant column is 1.
+    largest_variances : ndarray of shape (n_columns,)
+        Largest variance of all columns, in the standardised units of each.
     """
 
     means: np.ndarray
     scales: np.ndarray
-    variances: np.ndarray
+    largest_variances: np.ndarray
 
     @property
     def n_columns(self):
@@ -75,7 +79,11 @@ class Standardisation(Plan):
             )
         # A constant column leaves rounding noise behind; scaling that up would make a feature of it.
         constant = variances <= (ROUNDING * np.abs(means)) ** 2
-        return cls(means, np.where(constant, 1.0, np.sqrt(variances)), np.where(constant, 0.0, variances))
+        scales = np.where(constant, 1.0, np.sqrt(variances))
+        largest = np.sqrt(variances[~constant].max(initial=0.0)) or 1.0
+        with np.errstate(over="ignore"):
+            largest_variances = np.minimum((largest / scales) ** 2, LARGEST_VARIANCE)
+        return cls(means, scales, largest_variances)
 
     def prepare(self, view, threads=SERIAL):
         values = np.empty(len(view) * view.n_columns)

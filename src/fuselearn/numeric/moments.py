@@ -48,7 +48,11 @@ def _moments(values, n_columns, codes, weights, gaps, block_rows, group_blocks, 
         for start in range(group * group_blocks * block_rows, group_stop, block_rows):
             m = min(block_rows, n_rows - start)
             block_codes, block_weights = codes[start : start + m], weights[start : start + m]
-            for k in range(block_codes.min(), block_codes.max() + 1):
+            lowest, highest = block_codes[0], block_codes[0]
+            for i in range(m):
+                lowest = min(lowest, block_codes[i])
+                highest = max(highest, block_codes[i])
+            for k in range(lowest, highest + 1):
                 total = 0.0
                 for i in range(m):
                     w = block_weights[i] if block_codes[i] == k else 0.0

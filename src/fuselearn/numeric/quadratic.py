@@ -42,7 +42,8 @@ def _largest(
     n_rows = len(codes)
     n_forms, n_columns = slopes.shape
     scores = np.empty((n_forms, block_rows))
-    for block in range(first_block, last_block):
+    # From the end: the last blocks may still be in the cache from the pass that fitted the forms.
+    for block in range(last_block - 1, first_block - 1, -1):
         start = block * block_rows
         m = min(block_rows, n_rows - start)
         for k in range(n_forms):
@@ -60,11 +61,14 @@ def _largest(
                 else:
                     for i in range(m):
                         score[i] += column[i] * (b + column[i] * a)
+        block_codes = codes[start : start + m]
+        if n_forms == 1:
+            for i in range(m):
+                block_codes[i] = 1 if scores[0, i] > tie else 0
+            continue
         for i in range(m):
-            best = scores[0, i] if n_forms > 1 else 0.0
-            code = 0
-            for k in range(0 if n_forms == 1 else 1, n_forms):
+            best, code = scores[0, i], 0
+            for k in range(1, n_forms):
                 if scores[k, i] > best + tie:
-                    best = scores[k, i]
-                    code = max(k, 1)
-            codes[start + i] = code
+                    best, code = scores[k, i], k
+            block_codes[i] = code

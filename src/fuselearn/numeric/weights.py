@@ -12,7 +12,7 @@ RIGHT, WRONG, ABSENT = 1, -1, 0
 def mark_outcomes(predicted, codes, rows, outcome):
     """outcome[rows[i]] = RIGHT where the predicted class is the given one, WRONG elsewhere. Works in place."""
     for i in range(len(rows)):
-        outcome[rows[i]] = 1 if predicted[i] == codes[i] else -1
+        outcome[rows[i]] = RIGHT if predicted[i] == codes[i] else WRONG
 
 
 @compiled(reassociate=True)
@@ -20,9 +20,9 @@ def sum_by_outcome(outcome, weights):
     """Weight of the rows that are right, wrong and absent: W₊, W₋ and W₀."""
     right, wrong, absent = 0.0, 0.0, 0.0
     for i in range(len(outcome)):
-        right += weights[i] if outcome[i] == 1 else 0.0
-        wrong += weights[i] if outcome[i] == -1 else 0.0
-        absent += weights[i] if outcome[i] == 0 else 0.0
+        right += weights[i] if outcome[i] == RIGHT else 0.0
+        wrong += weights[i] if outcome[i] == WRONG else 0.0
+        absent += weights[i] if outcome[i] == ABSENT else 0.0
     return right, wrong, absent
 
 
@@ -31,7 +31,7 @@ def multiply_by_outcome(outcome, weights, right, wrong, absent):
     """w ← w · factor of its outcome, then normalised to sum 1 (S0 step 3f). Works in place."""
     total = 0.0
     for i in range(len(outcome)):
-        w = weights[i] * (right if outcome[i] == 1 else (wrong if outcome[i] == -1 else absent))
+        w = weights[i] * (right if outcome[i] == RIGHT else (wrong if outcome[i] == WRONG else absent))
         weights[i] = w
         total += w
     for i in range(len(outcome)):

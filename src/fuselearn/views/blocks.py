@@ -22,7 +22,7 @@ class View:
     columns : intp ndarray
         Columns of `table` that make the view.
     rows : intp ndarray or None
-        Rows in which the view is present, increasing; None when it is present in all of them.
+        Rows in which the view is present; None when it is present in all of them, in their order.
     """
 
     name: str
