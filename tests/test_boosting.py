@@ -9,6 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.decomposition import PCA
@@ -16,7 +17,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score, train_test_split
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
@@ -335,6 +336,47 @@ def test_view_labels_of_a_data_frame_go_by_the_names_of_the_views():
     assert_same_model(expected, clone(model).fit(X, y, view_labels=labels[["petal", "sepal"]]))
     by_position = labels.set_axis(["first annotator", "second annotator"], axis=1)
     assert_same_model(expected, clone(model).fit(X, y, view_labels=by_position))
+
+
+def test_scikit_learns_settings_hold_in_threads_too():
+    pipeline = make_pipeline(StandardScaler(), DecisionTreeClassifier(max_depth=1))
+    with config_context(enable_metadata_routing=True):
+        one, three = (
+            ShareBoostClassifier(pipeline, views=VIEWS, n_estimators=5, n_jobs=n_jobs, random_state=0).fit(X, y)
+            for n_jobs in (1, 3)
+        )
+    assert_same_model(one, three)
+
+
+def test_view_labels_of_a_data_frame_with_numbers_for_names():
+    labels = pd.DataFrame({1: y, 0: y})
+    model = ShareBoostClassifier(views={"0": [0, 1], "1": [2, 3]}, n_estimators=3)
+    assert model.fit(X, y, view_labels=labels).n_iter_ == 3
+
+
+@pytest.mark.parametrize(
+    ("made", "message"),
+    [
+        (lambda rows: rows[:-5], "preprocess made 145 rows of the 150 rows of the view 'sepal'"),
+        (lambda rows: rows[:, 0], "What preprocess made of the view 'sepal' is not a table of numbers"),
+        (lambda rows: rows[:, :0], "What preprocess made of the view 'sepal' is not a table of numbers"),
+        (lambda rows: rows * np.inf, "What preprocess made of the view 'sepal' is not a table of numbers"),
+    ],
+)
+def test_what_preprocess_makes_is_checked(made, message):
+    with pytest.raises(ValueError, match=message):
+        ShareBoostClassifier("stump", views=VIEWS, preprocess={"sepal": FunctionTransformer(made)}).fit(X, y)
+
+
+def test_bounds_know_of_a_warm_start_on_other_rows():
+    two = y < 2
+    model = ShareBoostClassifier(views=VIEWS, n_estimators=3, warm_start=True, view_policy="round_robin")
+    model.fit(X[two][::3, ::-1], y[two][::3])
+    model.set_params(n_estimators=6).fit(X[two], y[two])
+    with pytest.raises(ValueError, match=r"this model has not: .*one data set"):
+        model.bounds()
+    again = clone(model).set_params(n_estimators=3).fit(X[two], y[two])
+    assert again.set_params(n_estimators=6).fit(X[two], y[two]).bounds()["training_error"] <= 1
 
 
 def test_a_subclass_may_have_a_required_argument():

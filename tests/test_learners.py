@@ -82,6 +82,17 @@ def test_gaussian_nb_is_scikit_learns(n_classes, offset):
     assert_array_equal(ours.predict(X), theirs.predict(X))
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_column_that_is_constant_in_each_class_leaves_equally_far_rows_to_the_others(seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, 200)
+    w = rng.exponential(size=200)
+    X = np.c_[np.where(y == 1, 5.0, 3.0), rng.normal(size=200) + 3 * y]
+    between = np.c_[np.full(500, 4.0), rng.uniform(-3, 6, 500)]
+    ours = fit_learner(GaussianNB(), X, y, w / w.sum(), 2)
+    assert_array_equal(ours.predict(between), naive_bayes.GaussianNB().fit(X, y, w).predict(between))
+
+
 def test_gaussian_nb_survives_what_has_no_variance():
     X = np.array([[1.0, 5.0], [1.0, 5.0], [1.0, 7.0], [1.0, 7.0]])
     hypothesis = fit_learner(GaussianNB(), X, [0, 0, 1, 1], np.full(4, 0.25), 2)

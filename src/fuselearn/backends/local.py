@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn import config_context, get_config
 
 from fuselearn.backends.protocol import Tally, Trial
 from fuselearn.numeric.weights import ABSENT, draw_rows, mark_outcomes, multiply_by_outcome, sum_by_outcome
@@ -58,7 +59,13 @@ class LocalRows:
         with_rows = [arm for arm in arms if self._arms[arm].learner.needs_rows]
         for arm in with_rows:
             self._prepare(arm, self._plan(arm))
-        trials = dict(zip(with_rows, self._threads.map(lambda arm: self._try(arm, round_number), with_rows)))
+        config = get_config()  # scikit-learn keeps it per thread
+
+        def try_with_config(arm):
+            with config_context(**config):
+                return self._try(arm, round_number)
+
+        trials = dict(zip(with_rows, self._threads.map(try_with_config, with_rows)))
         # Back and forth: the view that was read last may still be in the cache.
         for arm in reversed(arms) if round_number % 2 else arms:
             if arm not in trials:

@@ -65,6 +65,8 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             ]
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             trace = Trace(settings, seed, horizon=self.n_estimators)
+        trace.one_label_column &= data.one_label_column
+        trace.equal_weights &= data.equal_weights
         views = [transformed(view, fitted) for view, fitted in zip(data.blocks, preprocessors)]
         self._run(data, make_arms(views, learners, data.codes), trace)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
@@ -172,8 +174,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             rows = self._rows(data, arms, trace, threads)
             one_round = self._one_round(trace, len(data.classes))
-            for _ in replay(rows, one_round, trace):
-                pass
+            trace.one_data_set &= all(replay(rows, one_round, trace))
             try:
                 boost(rows, one_round, trace, self.n_estimators, lambda: self._report(trace))
             except KeyboardInterrupt:
@@ -224,10 +225,8 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         self.arm_probabilities_ = trace.arm_probabilities
         votes = np.bincount(self.winning_views_, np.abs(self.estimator_weights_), minlength=len(data.names))
         self.view_importances_ = votes / votes.sum() if votes.sum() > 0 else votes
-        # What `bounds` has to know of the training rows.
+        # What `bounds` has to know of the views.
         self._view_widths = [view.n_columns for view in views]
-        self._equal_weights = data.equal_weights
-        self._one_label_column = data.one_label_column
 
 
 def _described(names, columns):

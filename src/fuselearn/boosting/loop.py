@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from fuselearn.boosting import algebra
 from fuselearn.boosting.trace import Round, Update
 
+SAME_NORMALISER = 1e-9
+"""Two Z_t nearer than this are of the same rows, whatever the rounding."""
+
 
 @dataclass(frozen=True)
 class SharedRound:
@@ -56,8 +59,8 @@ class SharedRound:
     def replay(self, rows, number, past):
         """Bring rows and policy to where they were after a round that was recorded."""
         self.policy.pull()
-        _replay_updates(rows, number, past, self.n_classes)
         self.policy.update(past.winner.arm, 1 - past.normaliser)
+        return _replay_updates(rows, number, past, self.n_classes)
 
     def _winner(self, trials):
         """Of the arms with an edge, the one that lowers the exponential loss most; None if there is none."""
@@ -113,7 +116,7 @@ class IndependentRound:
 
     def replay(self, rows, number, past):
         """Bring the rows to where they were after a round that was recorded."""
-        _replay_updates(rows, number, past, self.n_classes)
+        return _replay_updates(rows, number, past, self.n_classes)
 
 
 def _ends_the_run(tally, out_of_bag):
@@ -124,17 +127,26 @@ def _ends_the_run(tally, out_of_bag):
 
 
 def _replay_updates(rows, number, past, n_classes):
+    """Reweight as in a round that was recorded; returns whether the rows are the ones it ran on."""
+    same = True
     for update in past.updates:
         tally = rows.judge(update.arm, update.hypothesis, number)
+        if update.arm == past.winner.arm:
+            same = abs(algebra.normaliser(tally, n_classes) - past.normaliser) < SAME_NORMALISER
         rows.reweight(update.arm, *algebra.reweighting(update.alpha, tally, n_classes))
+    return same
 
 
 def replay(rows, one_round, trace):
-    """Run the recorded rounds again, without fitting anything. Yields before the first round and after each."""
-    yield
+    """Run the recorded rounds again, without fitting anything.
+
+    Yields before the first round and after each whether the rows are, so far, the ones that the rounds ran on.
+    """
+    same = True
+    yield same
     for number, past in enumerate(trace.rounds):
-        one_round.replay(rows, number, past)
-        yield
+        same = one_round.replay(rows, number, past) and same
+        yield same
 
 
 def boost(rows, one_round, trace, n_rounds, report):

@@ -243,8 +243,9 @@ class ShareBoostClassifier(BaseBoost):
         settings = self.trace_.settings
         conditions = {
             "two classes": len(self.classes_) == 2,
-            "one label column (no view_labels)": self._one_label_column,
-            "rows of equal weight (no sample_weight)": self._equal_weights,
+            "one label column (no view_labels)": self.trace_.one_label_column,
+            "rows of equal weight (no sample_weight)": self.trace_.equal_weights,
+            "one data set (no warm start on another)": self.trace_.one_data_set,
             "error='training'": settings.error == "training",
             "learning_rate=1": settings.learning_rate == 1,
         }

@@ -88,6 +88,8 @@ class Trace:
     rounds : list of Round
     plans : dict
         What the learners know of each view since they first looked at it.
+    one_data_set, one_label_column, equal_weights : bool
+        Whether all rounds ran on the same rows, with one label a row, and with the same weight for each.
     """
 
     settings: RunSettings
@@ -95,6 +97,9 @@ class Trace:
     horizon: int
     rounds: list = field(default_factory=list)
     plans: dict = field(default_factory=dict)
+    one_data_set: bool = True
+    one_label_column: bool = True
+    equal_weights: bool = True
 
     def __len__(self):
         return len(self.rounds)

@@ -41,7 +41,7 @@ def encode_labels(y):
 
 def check_view_labels(view_labels, n_rows, view_names):
     """`view_labels` as an array with a column per view."""
-    names = list(getattr(view_labels, "columns", []))
+    names = [str(name) for name in getattr(view_labels, "columns", [])]
     labels = np.asarray(view_labels)
     expected = (n_rows, len(view_names))
     if labels.shape != expected:
@@ -49,7 +49,7 @@ def check_view_labels(view_labels, n_rows, view_names):
             f"view_labels must have shape (n_samples, n_views) = {expected}, one column for each of the views "
             f"{view_names}; got shape {labels.shape}."
         )
-    if sorted(map(str, names)) == sorted(view_names):
+    if sorted(names) == sorted(view_names):
         # The columns of a data frame that are named as the views belong to them, in whatever order they stand.
         labels = labels[:, [names.index(name) for name in view_names]]
     return labels

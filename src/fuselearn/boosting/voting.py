@@ -2,6 +2,7 @@
 
 import numpy as np
 from scipy.special import softmax
+from sklearn import config_context, get_config
 
 from fuselearn.numeric.threads import SERIAL
 from fuselearn.numeric.weights import add_votes
@@ -45,11 +46,14 @@ class Ensemble:
         votes = np.zeros((len(X), len(self._class_prior)))
         heard = np.zeros(len(X), dtype=bool)
 
+        config = get_config()  # scikit-learn keeps it per thread
+
         def work(first, last):
-            for start in range(first * CHUNK_ROWS, min(last * CHUNK_ROWS, len(X)), CHUNK_ROWS):
-                rows = slice(start, start + CHUNK_ROWS)
-                for _ in self._vote(X[rows], votes[rows], heard[rows]):
-                    pass
+            with config_context(**config):
+                for start in range(first * CHUNK_ROWS, min(last * CHUNK_ROWS, len(X)), CHUNK_ROWS):
+                    rows = slice(start, start + CHUNK_ROWS)
+                    for _ in self._vote(X[rows], votes[rows], heard[rows]):
+                        pass
 
         threads.share(-(-len(X) // CHUNK_ROWS), work)
         return votes, heard

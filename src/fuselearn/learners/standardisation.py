@@ -1,7 +1,8 @@
 """A view, centred and scaled once.
 
-Raw weighted moments cancel: columns around 1e8 with unit spread gave a variance of -22. Around zero they do not,
-however the weights move later, because the smoothing that naive Bayes adds is far above what is lost.
+Raw weighted moments cancel: columns around 1e8 with unit spread gave a variance of -22. Around zero little is lost,
+however the weights move later; what is left of a spread that is lost all the same counts as none
+(`numeric.class_forms`).
 """
 
 from dataclasses import dataclass

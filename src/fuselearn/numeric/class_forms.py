@@ -46,7 +46,11 @@ def class_forms(moments, smoothing, least_variance):
             if moments[k, 0] > 0.0:
                 observed = moments[k, 1 + j]
                 mean = moments[k, 1 + n_columns + j] / observed
-                variance = max(moments[k, 1 + 2 * n_columns + j] / observed - mean * mean, 0.0) + smoothing[j]
+                raw = moments[k, 1 + 2 * n_columns + j] / observed
+                spread = raw - mean * mean
+                # Of a column that is constant in the class only rounding is left, which even far below the smoothing
+                # would tell apart classes that are equally far: such log-posteriors are as large as 1e9.
+                variance = (spread if spread > 1e-13 * raw else 0.0) + smoothing[j]
                 variance = max(variance, least_variance)
                 squares[k, j] = -0.5 / variance
                 slopes[k, j] = mean / variance

@@ -5,6 +5,7 @@ from inspect import isclass
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import check_array
 
 
 def fit_transformer(view, transformer, labels):
@@ -38,7 +39,13 @@ def transformed(view, transformer):
     if transformer is None or len(view) == 0:
         return view
     values = transformer.transform(view.array())
-    values = values.toarray() if hasattr(values, "toarray") else np.asarray(values)
+    values = values.toarray() if hasattr(values, "toarray") else values
+    try:
+        values = check_array(values, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"What preprocess made of the view {view.name!r} is not a table of numbers: {error}") from None
+    if len(values) != len(view):
+        raise ValueError(f"preprocess made {len(values)} rows of the {len(view)} rows of the view {view.name!r}.")
     table = values
     if view.rows is not None:
         table = np.full((len(view.table), values.shape[1]), np.nan)
