@@ -152,7 +152,7 @@ def test_drawing_policies(problem, policy):
         assert_array_equal(model.winning_arms_, np.arange(model.n_iter_) % problem.M)
 
 
-@given(problems, st.sampled_from(["gaussian_nb", "stump"]), st.booleans(), st.booleans())
+@given(problems, learners, st.booleans(), st.booleans())
 @settings(max_examples=60)
 def test_resampling(problem, learner, out_of_bag, shared):
     kind = ShareBoostClassifier if shared else IndependentBoostClassifier

@@ -178,8 +178,6 @@ def test_coarse_bins_lose_little():
 @given(problems(gaps=False, coarse=False))
 def test_least_squares_is_the_naive_one(problem):
     X, y, w, n_classes, rng = problem
-    if np.count_nonzero(w) <= X.shape[1] + 1:
-        return  # several solutions fit equally well
     fast = fit_learner(LeastSquares(), X, y, w, n_classes)
     slow = naive_ls.fit(X, y, w, n_classes)
     new = rng.normal(size=(30, X.shape[1]))

@@ -10,8 +10,8 @@ TIE = 1e-12  # values closer than this are equal, and the lowest code wins
 def fit(X, y, w, n_classes):
     """Fit an intercept and one coefficient per feature to +1/-1 targets, and return ``h(X) -> codes``.
 
-    Two classes have one target (class 1 is +1); more have one each, class against rest. The solution is the
-    one of the smallest norm. NaN is replaced by the unweighted mean of its column over the rows given here (0
+    Two classes have one target (class 1 is +1); more have one each, class against rest. Of several
+    solutions it is the one of the smallest norm of the coefficients of standardised columns. NaN is replaced by the unweighted mean of its column over the rows given here (0
     for a column that holds nothing else).
     """
     X = np.asarray(X, dtype=float)
@@ -19,12 +19,22 @@ def fit(X, y, w, n_classes):
     positive_classes = [1] if n_classes == 2 else list(range(n_classes))
     targets = np.array([[1.0 if label == k else -1.0 for k in positive_classes] for label in y])
 
-    # minimise sum_i w_i (target_i - row_i . coefficients)^2: scale each row by sqrt(w_i)
-    scale = np.sqrt(np.asarray(w, dtype=float))[:, np.newaxis]
-    coefficients = np.linalg.lstsq(scale * design(X, means), scale * targets, rcond=None)[0]
+    # minimise sum_i w_i (target_i - intercept - row_i . coefficients)^2; of several solutions the one with the least
+    # coefficients of the columns standardised under the weights
+    share = np.asarray(w, dtype=float) / math.fsum(w)
+    filled = fill(X, means)
+    centre, target_centre = share @ filled, share @ targets
+    spread = np.sqrt(share @ (filled - centre) ** 2)
+    varies = spread > 1e-7 * np.abs(centre - means) + 1e-13
+
+    def standardised(X):
+        return np.where(varies, (fill(X, means) - centre) / np.where(varies, spread, 1.0), 0.0)
+
+    root = np.sqrt(share)[:, np.newaxis]
+    coefficients = np.linalg.lstsq(root * standardised(X), root * (targets - target_centre), rcond=1e-6)[0]
 
     def predict(X):
-        values = design(np.asarray(X, dtype=float), means) @ coefficients
+        values = target_centre + standardised(np.asarray(X, dtype=float)) @ coefficients
         if n_classes == 2:
             return np.array([1 if value > TIE else 0 for value in values[:, 0]], dtype=int)
         return np.array([next(k for k, v in enumerate(row) if v >= max(row) - TIE) for row in values], dtype=int)
@@ -38,7 +48,6 @@ def column_mean(column):
     return math.fsum(values) / len(values) if values else 0.0
 
 
-def design(X, means):
-    """A column of ones, then X with its NaN filled."""
-    rows = [[1.0] + [m if math.isnan(v) else v for v, m in zip(x, means, strict=True)] for x in X]
-    return np.array(rows).reshape(len(X), len(means) + 1)
+def fill(X, means):
+    """X with its NaN replaced by the means of their columns."""
+    return np.array([[m if math.isnan(v) else v for v, m in zip(x, means, strict=True)] for x in X]).reshape(X.shape)
