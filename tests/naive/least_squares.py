@@ -10,9 +10,9 @@ TIE = 1e-12  # values closer than this are equal, and the lowest code wins
 def fit(X, y, w, n_classes):
     """Fit an intercept and one coefficient per feature to +1/-1 targets, and return ``h(X) -> codes``.
 
-    Two classes have one target (class 1 is +1); more have one each, class against rest. Of several
-    solutions it is the one of the smallest norm of the coefficients of standardised columns. NaN is replaced by the unweighted mean of its column over the rows given here (0
-    for a column that holds nothing else).
+    Two classes have one target (class 1 is +1); more have one each, class against rest. Of several solutions it is
+    the one of the smallest norm of the coefficients of standardised columns. NaN is replaced by the unweighted mean
+    of its column over the rows given here (0 for a column that holds nothing else).
     """
     X = np.asarray(X, dtype=float)
     means = [column_mean(X[:, j]) for j in range(X.shape[1])]
