@@ -561,7 +561,8 @@ def test_rows_without_weight_are_as_if_not_there():
 def test_no_warning_in_an_ordinary_fit():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ShareBoostClassifier(["stump", "tree", "linear", None], views=VIEWS, n_estimators=5).fit(X, y)
+        model = ShareBoostClassifier(["stump", "tree", "linear", None], views=VIEWS, n_estimators=5).fit(X, y)
+    assert model.n_iter_ == 5
 
 
 def test_columns_may_be_huge_or_far_from_zero():

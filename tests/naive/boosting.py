@@ -1,7 +1,7 @@
 """Boosting over several arms: with one shared weight vector (S0 Alg. 1, S1 section 3 and 4.3, S3 Alg. 1), and
 with one weight vector per arm (S0's BISD, S1's iBoost).
 
-K classes, absent views, resampling and stopping are as ``DESIGN.md`` settles them. For two classes and no
+K classes, absent views, resampling and stopping are as ``docs/shared_boosting.md`` settles them. For two classes and no
 absence all of it is the papers' rule: alpha = 1/2 ln((1 - eps) / eps), w <- w exp(-alpha y h) / Z.
 """
 
