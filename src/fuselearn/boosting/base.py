@@ -14,12 +14,12 @@ from fuselearn.backends import LocalRows
 from fuselearn.boosting.arms import learners_of_views, make_arms
 from fuselearn.boosting.loop import boost, replay
 from fuselearn.boosting.prediction import VotePrediction
-from fuselearn.boosting.reading import FEATURE_ATTRIBUTES, read_training_rows
+from fuselearn.boosting.reading import read_training_rows
 from fuselearn.boosting.trace import RunSettings, Trace
 from fuselearn.boosting.validation import check_settings
 from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
 from fuselearn.numeric.threads import Threads
-from fuselearn.views import fit_transformer, per_view, transformed
+from fuselearn.views import fit_transformer, note_features, per_view, transformed
 
 
 class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
@@ -203,11 +203,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                 NoEdgeWarning,
                 stacklevel=3,
             )
-        for name in FEATURE_ATTRIBUTES:
-            if name in data.features:
-                setattr(self, name, data.features[name])
-            elif hasattr(self, name):
-                delattr(self, name)
+        note_features(self, data.features)
         self.classes_, self.view_names_, self.view_columns_ = data.classes, data.names, data.columns
         self.class_prior_ = data.class_prior()
         self.n_samples_fit_ = data.n_counted

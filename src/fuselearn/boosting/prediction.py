@@ -4,9 +4,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fuselearn.boosting.validation import encode_known
 from fuselearn.boosting.voting import Ensemble, codes_of, probabilities
 from fuselearn.numeric.threads import Threads
+from fuselearn.views import encode_known
 
 
 class VotePrediction:

@@ -1,15 +1,11 @@
 """The user's training data, checked and taken apart."""
 
-from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils.validation import validate_data
 
 from fuselearn.boosting import validation
-from fuselearn.views import ViewBlocks, resolve_views
-
-FEATURE_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
+from fuselearn.views import ViewBlocks, check_presence, encode_labels, read_table, resolve_views
 
 
 @dataclass(frozen=True)
@@ -78,18 +74,15 @@ def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
     reset : bool
         Whether the columns of `X` may differ from those that the model was fitted on.
     """
-    # scikit-learn notes the columns on whom it checks for; a stand-in keeps a failed fit from changing the model.
-    bearer = copy(model)
-    table, y = validate_data(bearer, X, y, reset=reset, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-    features = {name: getattr(bearer, name) for name in FEATURE_ATTRIBUTES if hasattr(bearer, name)}
+    table, y, features = read_table(model, X, y, reset=reset)
     names, columns = resolve_views(model.views, X, table.shape[1])
-    classes, codes = validation.encode_labels(y)
+    classes, codes = encode_labels(y)
     weights = validation.check_sample_weight(sample_weight, table)
     if view_labels is not None:
         view_labels = validation.check_view_labels(view_labels, len(table), names)
     counted = weights > 0
     blocks = ViewBlocks.of(table, names, columns, None if counted.all() else counted)
-    validation.check_presence(blocks.present, names, counted)
+    check_presence(blocks.present, names, counted)
     if view_labels is None:
         if len(np.unique(codes[counted])) < 2:
             raise ValueError("The rows with a positive sample_weight are all of one class; y needs two.")

@@ -118,6 +118,21 @@ class ViewBlocks:
         return iter(self.views)
 
 
+def check_presence(present, view_names, counted):
+    """Refuse rows that count but that no view describes, and views that no such row has."""
+    nowhere = np.flatnonzero(counted & ~present.any(axis=1))
+    if len(nowhere):
+        raise ValueError(
+            f"Every view is absent (all NaN) in {len(nowhere)} of the rows of X, the first being row {nowhere[0]}; "
+            "leave such rows out of fit."
+        )
+    unseen = np.flatnonzero(~present.any(axis=0))
+    if len(unseen):
+        raise ValueError(
+            f"The view {view_names[unseen[0]]!r} is absent (all NaN) in every row of X; leave it out of views."
+        )
+
+
 def _absent(X, columns):
     """Rows in which every one of the columns is NaN."""
     absent = np.zeros(len(X), dtype=bool)

@@ -1,0 +1,1 @@
+"""Many labels served by few base models."""
