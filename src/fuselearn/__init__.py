@@ -8,13 +8,16 @@ from importlib import import_module
 from fuselearn._version import __version__
 
 _HOMES = {
+    "AugmentedKernelClassifier": "fuselearn.kernels",
     "IndependentBoostClassifier": "fuselearn.boosting",
+    "MKLClassifier": "fuselearn.kernels",
     "ShareBoostClassifier": "fuselearn.boosting",
+    "TomographicClassifier": "fuselearn.kernels",
     "add_label_noise": "fuselearn.evaluation",
     "stack_unpaired": "fuselearn.views",
     "stack_views": "fuselearn.views",
 }
-_ROOMS = ("backends", "bandits", "boosting", "datasets", "evaluation", "exceptions", "learners", "views")
+_ROOMS = ("backends", "bandits", "boosting", "datasets", "evaluation", "exceptions", "kernels", "learners", "views")
 
 __all__ = ["__version__", *_HOMES, *_ROOMS]
 

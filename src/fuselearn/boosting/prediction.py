@@ -4,7 +4,8 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fuselearn.boosting.voting import Ensemble, codes_of, probabilities
+from fuselearn.boosting.voting import Ensemble
+from fuselearn.numeric.decisions import codes_of, probabilities
 from fuselearn.numeric.threads import Threads
 from fuselearn.views import encode_known
 

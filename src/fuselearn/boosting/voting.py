@@ -1,9 +1,9 @@
 """What an ensemble says of rows: the votes of its hypotheses, in the order of the rounds."""
 
 import numpy as np
-from scipy.special import softmax
 from sklearn import config_context, get_config
 
+from fuselearn.numeric.decisions import prior_votes
 from fuselearn.numeric.threads import SERIAL
 from fuselearn.numeric.weights import add_votes
 from fuselearn.views import ViewBlocks, transformed
@@ -85,19 +85,5 @@ class Ensemble:
         """Votes, with the prior's where nobody voted: binary as one column, its sign meaning class 1."""
         if not heard.all():
             votes = votes.copy()
-            with np.errstate(divide="ignore"):
-                # softmax(2·votes) of such a row is the prior itself
-                votes[~heard] = np.maximum(0.5 * np.log(self._class_prior), -1e3)
+            votes[~heard] = prior_votes(self._class_prior)
         return votes[:, 1] - votes[:, 0] if votes.shape[1] == 2 else votes
-
-
-def probabilities(decision):
-    """The logistic link of the additive model: softmax(2·votes)."""
-    if decision.ndim == 1:
-        decision = np.column_stack([np.zeros_like(decision), decision])
-    return softmax(2 * decision, axis=1)
-
-
-def codes_of(decision):
-    """Class code of the largest vote; ties go to the lowest."""
-    return (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)

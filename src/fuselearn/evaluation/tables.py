@@ -1,0 +1,232 @@
+"""Tables of results: made once, then printed, saved and read by programs."""
+
+import csv
+import io
+import json
+import math
+import os
+import secrets
+from dataclasses import dataclass, field
+from numbers import Integral
+from pathlib import Path
+
+import numpy as np
+
+DEFAULT_DECIMALS = 3
+NOTHING = "–"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of results, as experiments print and save them.
+
+    Parameters
+    ----------
+    title : str
+    columns : sequence of str
+        Names of the columns, all different.
+    rows : sequence of sequences of str, int, float or None
+        One cell per column. None and NaN both mean that there is no value. NumPy's numbers become Python's.
+    note : str, default=""
+        What the reader should know; it stands below the table.
+    decimals : dict of column name to int, default={}
+        How many decimals the floats of a column are shown with; 3 for those not named. Whole numbers are shown whole.
+
+    Notes
+    -----
+    A column that holds any number is aligned to the right. Only text and Markdown are rounded: JSON, CSV,
+    :meth:`records` and :meth:`column` have the values as they are.
+
+    Examples
+    --------
+    >>> from fuselearn.evaluation import Table
+    >>> rows = [("ShareBoost", 0.9751, 12), ("iBoost", None, 3)]
+    >>> table = Table("Digits", ("method", "accuracy", "rounds"), rows, note="One split.", decimals={"accuracy": 2})
+    >>> print(table)
+    Digits
+    <BLANKLINE>
+    method      accuracy  rounds
+    ----------  --------  ------
+    ShareBoost      0.98      12
+    iBoost             –       3
+    <BLANKLINE>
+    One split.
+    >>> table.column("rounds")
+    (12, 3)
+    """
+
+    title: str
+    columns: tuple
+    rows: tuple
+    note: str = ""
+    decimals: dict = field(default_factory=dict, hash=False)
+
+    def __post_init__(self):
+        for name in ("title", "note"):
+            if not isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} must be a string; got {getattr(self, name)!r}.")
+        columns = _checked_columns(self.columns)
+        # The only way to set an attribute of a frozen dataclass.
+        object.__setattr__(self, "columns", columns)
+        object.__setattr__(self, "rows", _checked_rows(self.rows, columns))
+        object.__setattr__(self, "decimals", _checked_decimals(self.decimals, columns))
+
+    def __str__(self):
+        return self.to_text()
+
+    def records(self):
+        """One dict of column name to value per row."""
+        return [dict(zip(self.columns, row)) for row in self.rows]
+
+    def column(self, name):
+        """The values of a column, as a tuple."""
+        if name not in self.columns:
+            raise ValueError(f"name must be a column of the table ({', '.join(self.columns)}); got {name!r}.")
+        place = self.columns.index(name)
+        return tuple(row[place] for row in self.rows)
+
+    def to_text(self):
+        """The table for a terminal: title, cells in columns, note."""
+        grid = [[_on_one_line(cell) for cell in row] for row in (self.columns, *self._shown())]
+        widths = [max(map(len, cells)) for cells in zip(*grid)]
+        aligned = [
+            "  ".join(
+                cell.rjust(width) if right else cell.ljust(width)
+                for cell, width, right in zip(row, widths, self._stands_right())
+            ).rstrip()
+            for row in grid
+        ]
+        aligned.insert(1, "  ".join("-" * width for width in widths))
+        return _paragraphs(self.title, "\n".join(aligned), self.note)
+
+    def to_markdown(self):
+        """The table in Markdown: title as a heading, table, note."""
+        grid = [[_on_one_line(cell).replace("|", r"\|") for cell in row] for row in (self.columns, *self._shown())]
+        grid.insert(1, ["---:" if right else "---" for right in self._stands_right()])
+        lines = ["| " + " | ".join(row) + " |" for row in grid]
+        return _paragraphs(f"### {_on_one_line(self.title)}" if self.title else "", "\n".join(lines), self.note)
+
+    def to_json(self):
+        """Strict JSON, from which ``Table(**json.loads(text))`` makes the table again.
+
+        NaN becomes null, so it comes back as None. Infinite values, which JSON does not know either, become the strings
+        "inf" and "-inf".
+        """
+        content = {
+            "title": self.title,
+            "columns": self.columns,
+            "rows": [[_for_json(value) for value in row] for row in self.rows],
+            "note": self.note,
+            "decimals": self.decimals,
+        }
+        return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
+
+    def to_csv(self):
+        """Columns and rows with commas between the cells, nothing where there is no value; no title and no note."""
+        lines = io.StringIO()
+        writer = csv.writer(lines, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(["" if _is_nothing(value) else value for value in row] for row in self.rows)
+        return lines.getvalue()
+
+    def save(self, path):
+        """Write the table, in the format that the suffix asks for.
+
+        Whoever reads the file meanwhile sees the old or the new content, never a part of it.
+
+        Parameters
+        ----------
+        path : str or path
+            Ends with .md, .json, .txt or .csv. Its folder must be there; a file of that name is replaced.
+        """
+        path = Path(path)
+        formats = {".md": self.to_markdown, ".json": self.to_json, ".txt": self.to_text, ".csv": self.to_csv}
+        if path.suffix not in formats:
+            raise ValueError(f"path must end with {', '.join(formats)}; got {str(path)!r}.")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"path must be in a folder that exists; there is no {str(path.parent)!r}.")
+        _replace_whole_file(path, formats[path.suffix]().rstrip("\n") + "\n")
+
+    def _shown(self):
+        decimals = [self.decimals.get(name, DEFAULT_DECIMALS) for name in self.columns]
+        return [[_shown(value, places) for value, places in zip(row, decimals)] for row in self.rows]
+
+    def _stands_right(self):
+        return [any(isinstance(value, int | float) for value in self.column(name)) for name in self.columns]
+
+
+def _checked_columns(columns):
+    if isinstance(columns, str):
+        raise TypeError(f"columns must be a sequence of strings; got the string {columns!r}.")
+    columns = tuple(columns)
+    wrong = [name for name in columns if not isinstance(name, str)]
+    if wrong:
+        raise TypeError(f"columns must be strings; got {wrong[0]!r}.")
+    if not columns or len(set(columns)) < len(columns):
+        raise ValueError(f"columns must be at least one, and all different; got {columns!r}.")
+    return columns
+
+
+def _checked_rows(rows, columns):
+    checked = []
+    for number, row in enumerate(rows):
+        if isinstance(row, str) or not hasattr(row, "__iter__"):
+            raise TypeError(f"rows must be sequences of cells; row {number} is {row!r}.")
+        cells = tuple(cell.item() if isinstance(cell, np.generic) else cell for cell in row)
+        if len(cells) != len(columns):
+            raise ValueError(f"rows must have {len(columns)} cells, one per column; row {number} has {len(cells)}.")
+        for name, cell in zip(columns, cells):
+            # True would be printed as a number by some formats and as a word by others.
+            if isinstance(cell, bool) or not isinstance(cell, str | int | float | None):
+                raise TypeError(
+                    f"rows must hold strings, whole numbers, floats and None; "
+                    f"row {number} has {cell!r} in column {name!r}."
+                )
+        checked.append(cells)
+    return tuple(checked)
+
+
+def _checked_decimals(decimals, columns):
+    decimals = dict(decimals)
+    for name, places in decimals.items():
+        if name not in columns:
+            raise ValueError(f"decimals must name columns of the table ({', '.join(columns)}); got {name!r}.")
+        if isinstance(places, bool) or not isinstance(places, Integral) or places < 0:
+            raise ValueError(f"decimals must be whole numbers of at least 0; got {places!r} for {name!r}.")
+    return {name: int(places) for name, places in decimals.items()}
+
+
+def _is_nothing(value):
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _shown(value, places):
+    if _is_nothing(value):
+        return NOTHING
+    # "z": what rounds to zero has no sign.
+    return f"{value:z.{places}f}" if isinstance(value, float) else str(value)
+
+
+def _on_one_line(cell):
+    return " ".join(cell.splitlines())
+
+
+def _for_json(value):
+    if _is_nothing(value):
+        return None
+    return str(value) if isinstance(value, float) and math.isinf(value) else value
+
+
+def _paragraphs(*parts):
+    return "\n\n".join(part for part in parts if part)
+
+
+def _replace_whole_file(path, content):
+    # Beside the target, because only within one file system is a file replaced at once.
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
+    try:
+        with open(unfinished, "x", encoding="utf-8", newline="") as file:
+            file.write(content)
+        os.replace(unfinished, path)
+    finally:
+        unfinished.unlink(missing_ok=True)

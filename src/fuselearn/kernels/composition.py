@@ -1,0 +1,127 @@
+"""One kernel from those of several views."""
+
+import numpy as np
+from scipy.linalg import block_diag
+
+from fuselearn.kernels.validation import check_kernels
+
+VALUES_AT_A_TIME = 2**20
+
+
+def composite_kernel(kernels, meta_objects, *, weights=None):
+    """Kernel between meta-objects: the sum of their objects' kernels over the views (S4 step 24).
+
+    Parameters
+    ----------
+    kernels : list of array of shape (n_objects of the view, n_objects of the view)
+        Kernel matrix of each view.
+    meta_objects : int array of shape (n_meta, n_views)
+    weights : array of shape (n_views,), default=None
+        Factor on each view's kernel, 1 by default.
+
+    Returns
+    -------
+    ndarray of shape (n_meta, n_meta)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fuselearn.kernels import composite_kernel
+    >>> composite_kernel([np.eye(2), np.full((3, 3), 0.5)], [[0, 2], [0, 1], [1, 0]])
+    array([[1.5, 1.5, 0.5],
+           [1.5, 1.5, 0.5],
+           [0.5, 0.5, 1.5]])
+    """
+    kernels = check_kernels(kernels)
+    meta_objects = _checked_meta_objects(meta_objects, kernels)
+    return sum_over_views(kernels, [(column, column) for column in meta_objects.T], _checked_weights(weights, kernels))
+
+
+def composite_test_kernel(kernels, meta_objects, *, weights=None):
+    """Kernel between test objects that all views saw, and meta-objects (S4 step 25).
+
+    Parameters
+    ----------
+    kernels : list of array of shape (n_test, n_objects of the view)
+        Each view's kernel between the test objects and its own objects.
+    meta_objects : int array of shape (n_meta, n_views)
+    weights : array of shape (n_views,), default=None
+
+    Returns
+    -------
+    ndarray of shape (n_test, n_meta)
+    """
+    kernels = [np.asarray(kernel, dtype=np.float64) for kernel in kernels]
+    if len({kernel.shape[0] for kernel in kernels if kernel.ndim == 2}) != 1 or any(k.ndim != 2 for k in kernels):
+        raise ValueError(
+            "kernels must be matrices with a row for each test object, the same in all views; got shapes "
+            f"{[kernel.shape for kernel in kernels]}."
+        )
+    meta_objects = _checked_meta_objects(meta_objects, kernels)
+    everyone = np.arange(len(kernels[0]))
+    return sum_over_views(
+        kernels, [(everyone, column) for column in meta_objects.T], _checked_weights(weights, kernels)
+    )
+
+
+def augmented_kernel(kernels):
+    """Direct sum of kernels: each view's objects beside the others', with no kernel between views.
+
+    Parameters
+    ----------
+    kernels : list of array of shape (n_objects of the view, n_objects of the view)
+
+    Returns
+    -------
+    ndarray of shape (n_objects of all views, n_objects of all views)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fuselearn.kernels import augmented_kernel
+    >>> augmented_kernel([np.eye(1), np.ones((2, 2))])
+    array([[1., 0., 0.],
+           [0., 1., 1.],
+           [0., 1., 1.]])
+    """
+    return block_diag(*check_kernels(kernels))
+
+
+def sum_over_views(kernels, places, weights):
+    """Σ over the views of weight × kernel[rows, columns], with (rows, columns) in `places`.
+
+    One matrix is made, and of each view a block of rows at a time.
+    """
+    n_rows, n_columns = map(len, places[0])
+    total = np.zeros((n_rows, n_columns))
+    block = max(1, VALUES_AT_A_TIME // max(1, n_columns))
+    for kernel, (rows, columns), weight in zip(kernels, places, weights):
+        for start in range(0, n_rows, block):
+            some = slice(start, start + block)
+            values = kernel[np.ix_(rows[some], columns)]
+            values *= weight
+            total[some] += values
+    return total
+
+
+def _checked_weights(weights, kernels):
+    weights = np.ones(len(kernels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if weights.shape != (len(kernels),) or not (weights >= 0).all():
+        raise ValueError(
+            f"weights must be {len(kernels)} numbers of at least 0, one per kernel; got {weights.tolist()}."
+        )
+    return weights
+
+
+def _checked_meta_objects(meta_objects, kernels):
+    meta_objects = np.asarray(meta_objects)
+    if meta_objects.ndim != 2 or meta_objects.shape[1] != len(kernels) or meta_objects.dtype.kind not in "iu":
+        raise ValueError(
+            f"meta_objects must be an integer array of shape (n_meta, {len(kernels)}), an object number for each "
+            f"kernel; got {meta_objects.dtype} of shape {meta_objects.shape}."
+        )
+    for view, kernel in enumerate(kernels):
+        n_objects = kernel.shape[1]
+        if meta_objects[:, view].min(initial=0) < 0 or meta_objects[:, view].max(initial=0) >= n_objects:
+            raise ValueError(f"meta_objects names an object of kernels[{view}] that is not among its {n_objects}.")
+    return meta_objects

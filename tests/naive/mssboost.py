@@ -1,0 +1,206 @@
+"""MSSBoost, NSBoost and RSBag (S2 Alg. 1 and 2), and the numbers of S2's Theorem 1.
+
+S2 is the paper on model-shared subspace boosting for multi-label classification. Labels are columns of 0 and 1 (a value
+above 0 is a 1), and y' = 2y - 1 is S2's y. A candidate is its outputs h in [-1, 1], one for each training row. A pool
+has slots; slot k holds one candidate, learned on the label ``source_labels[k]``. What S2 leaves open is settled thus:
+
+- a Newton step can raise the loss, so :func:`safe_weight` shortens it, and the joint loss never rises;
+- the chi-squared test takes h > 0 against y over all rows, with one degree of freedom and no correction;
+- losses are in natural logarithms, so S2's Theorem 2 reads: training errors <= joint loss / ln 2;
+- a round whose best candidate has only zero weights is a round like any other: nothing ends a run early.
+"""
+
+import math
+
+import numpy as np
+from scipy import stats
+
+SMALLEST_W = 1e-6  # S2 footnote 4: w is kept at or above this
+TIE = 1e-12  # losses closer than this, relative to 1 + |loss|, are equal, and the lowest slot wins
+HALVINGS = 5  # how often a weight that raises the loss is halved before it becomes 0
+
+
+def newton_weight(h, y, F):
+    """S2 eq. 2 for one candidate and one label: (H' W H)^-1 H' Z, and 0 for a candidate that is 0 on all rows."""
+    numerator, denominator = [], []
+    for i in range(len(h)):
+        p = probability(F[i])
+        w = max(p * (1 - p), SMALLEST_W)
+        z = (1 if y[i] > 0 else 0) - p
+        numerator.append(h[i] * z)
+        denominator.append(h[i] * w * h[i])
+    if math.fsum(denominator) == 0:
+        return 0.0
+    return math.fsum(numerator) / math.fsum(denominator)
+
+
+def label_loss(h, y, F, a):
+    """One label's part of S2 eq. 1: the sum over the rows of log(1 + exp(-y' (F + a h)))."""
+    return math.fsum(logistic_loss((1 if y[i] > 0 else -1) * (F[i] + a * h[i])) for i in range(len(h)))
+
+
+def joint_loss(Y, F):
+    """S2 eq. 1 for the decision functions F as they are: the sum over rows and labels."""
+    nothing = np.zeros(len(Y))
+    return math.fsum(label_loss(nothing, Y[:, label], F[:, label], 0.0) for label in range(Y.shape[1]))
+
+
+def is_related(h, y, significance):
+    """Whether h > 0 depends on y by the chi-squared test (S2 section 6.2): p-value < ``significance``.
+
+    A table with an empty row or column shows no relation. ``significance`` None, or 1 and above, is no filter: True for
+    every h and y.
+    """
+    if significance is None or significance >= 1:
+        return True
+    table = np.zeros((2, 2))
+    for i in range(len(h)):
+        table[1 if h[i] > 0 else 0, 1 if y[i] > 0 else 0] += 1
+    rows, columns, n = table.sum(axis=1), table.sum(axis=0), table.sum()
+    if 0 in rows or 0 in columns:
+        return False
+    statistic = 0.0
+    for r in range(2):
+        for c in range(2):
+            expected = rows[r] * columns[c] / n
+            statistic += (table[r, c] - expected) ** 2 / expected
+    return bool(stats.chi2.sf(statistic, df=1) < significance)
+
+
+def safe_weight(h, y, F):
+    """The Newton weight, halved up to five times while its loss is above the loss of weight 0; after that, 0."""
+    a = newton_weight(h, y, F)
+    loss_of_zero = label_loss(h, y, F, 0.0)
+    for _ in range(HALVINGS + 1):  # the weight as it is, and each of its halves
+        if label_loss(h, y, F, a) <= loss_of_zero:
+            return a
+        a = a / 2
+    return 0.0
+
+
+def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=True):
+    """MSSBoost, S2 Alg. 2; with ``shared=False`` NSBoost (S2 section 4.1, Remark).
+
+    Parameters
+    ----------
+    draw : function (slot, generation) -> (n_rows,) outputs in [-1, 1] of that slot's candidate; generation 0 is the
+        first, and each time the slot wins the next one takes its place (none is drawn after the last round)
+    source_labels : the label, by number, that the candidates of each slot are learned on
+    Y : (n_rows, n_labels) of 0 and 1
+    n_estimators : T, the number of rounds
+    significance : of the chi-squared test; see :func:`is_related`
+    shared : False lets a candidate serve the label it was learned on and no other
+
+    Returns a dict: ``weights`` (T, n_labels), ``slots`` (T winners), ``losses`` (T + 1 joint losses: before the first
+    round and after each) and ``F`` (n_rows, n_labels).
+    """
+    Y = np.asarray(Y)
+    n_rows, n_labels = Y.shape
+    n_slots = len(source_labels)
+    F = np.zeros((n_rows, n_labels))  # step 1
+    generations = [0] * n_slots
+    pool = [np.array(draw(slot, 0), dtype=float) for slot in range(n_slots)]
+    weights, slots, losses = [], [], [joint_loss(Y, F)]
+    for t in range(n_estimators):
+        # Step 2(a): the candidate and weights of the smallest joint loss.
+        weights_of, loss_of = [], []
+        for slot in range(n_slots):
+            h = pool[slot]
+            a = []
+            for label in range(n_labels):
+                allowed = shared or label == source_labels[slot]
+                if allowed and is_related(h, Y[:, label], significance):
+                    a.append(safe_weight(h, Y[:, label], F[:, label]))
+                else:
+                    a.append(0.0)
+            weights_of.append(a)
+            loss_of.append(math.fsum(label_loss(h, Y[:, label], F[:, label], a[label]) for label in range(n_labels)))
+        best = min(loss_of)
+        winner = next(slot for slot in range(n_slots) if loss_of[slot] <= best + TIE * (1 + abs(best)))
+        add_candidate(F, pool[winner], weights_of[winner])  # step 2(b)
+        weights.append(weights_of[winner])
+        slots.append(winner)
+        losses.append(joint_loss(Y, F))
+        if t + 1 < n_estimators:  # step 2(c)
+            generations[winner] += 1
+            pool[winner] = np.array(draw(winner, generations[winner]), dtype=float)
+    return as_arrays(weights, slots, losses, F)
+
+
+def bag(draw, source_labels, Y, n_estimators):
+    """RSBag, S2 Alg. 1: the slots take turns, each time with a new candidate, weight 1 on its own label, else 0.
+
+    Parameters and result are those of :func:`boost`. Nothing here looks at the loss, so it may rise.
+    """
+    Y = np.asarray(Y)
+    n_rows, n_labels = Y.shape
+    n_slots = len(source_labels)
+    F = np.zeros((n_rows, n_labels))
+    weights, slots, losses = [], [], [joint_loss(Y, F)]
+    for t in range(n_estimators):
+        slot, generation = t % n_slots, t // n_slots  # step 1(a)
+        a = [1.0 if label == source_labels[slot] else 0.0 for label in range(n_labels)]
+        add_candidate(F, np.array(draw(slot, generation), dtype=float), a)  # step 1(f)
+        weights.append(a)
+        slots.append(slot)
+        losses.append(joint_loss(Y, F))
+    return as_arrays(weights, slots, losses, F)
+
+
+def strength_and_correlation(H, y):
+    """S2 Theorem 1 for one label, from the votes H (n_models, n_rows) of +1 and -1 of its base models.
+
+    S2 takes its proof from Breiman's "Random Forests" (2001), Theorem 2.3, and so do the definitions here: its
+    correlation is the mean over pairs of models of that of their raw margins, weighted by their standard deviations.
+
+    Returns (s, rho, bound): the strength, the mean correlation, and the bound rho (1 - s^2) / s^2 on the
+    generalization error, None where s <= 0. Where no model's margin varies over the rows, rho is 0: mr has no variance.
+    """
+    n_models, n_rows = np.shape(H)
+    margins = np.zeros((n_models, n_rows))  # rmg(model, row): 1 where the vote is right, -1 where it is wrong
+    for model in range(n_models):
+        for i in range(n_rows):
+            margins[model, i] = 1 if (H[model][i] > 0) == (y[i] > 0) else -1
+    mr = [2 * np.mean(margins[:, i] == 1) - 1 for i in range(n_rows)]  # 2 P(h(x) = y) - 1, P over the models
+    s = float(np.mean(mr))
+    mean_sd = np.mean([np.std(margins[model]) for model in range(n_models)])
+    rho = float(np.var(mr) / mean_sd**2) if mean_sd > 0 else 0.0
+    bound = rho * (1 - s**2) / s**2 if s > 0 else None
+    return s, rho, bound
+
+
+def balanced_bootstrap(rng, y, ratio):
+    """S2 Alg. 1 steps 1(b) and 1(c): (positives, negatives), row numbers drawn with replacement, N r_d / 2 of each.
+
+    N r_d / 2 is rounded as Python rounds (a half goes to the even number) and is at least 1.
+    """
+    n_rows = len(y)
+    positives = np.array([i for i in range(n_rows) if y[i] > 0])
+    negatives = np.array([i for i in range(n_rows) if not y[i] > 0])
+    size = max(1, round(n_rows * ratio / 2))
+    drawn_positives = positives[rng.integers(len(positives), size=size)]
+    drawn_negatives = negatives[rng.integers(len(negatives), size=size)]
+    return drawn_positives, drawn_negatives
+
+
+def probability(f):
+    """1 / (1 + e^-f), without overflow."""
+    return 1 / (1 + math.exp(-f)) if f >= 0 else math.exp(f) / (1 + math.exp(f))
+
+
+def logistic_loss(margin):
+    """log(1 + e^-margin), without overflow."""
+    return math.log1p(math.exp(-margin)) if margin >= 0 else -margin + math.log1p(math.exp(margin))
+
+
+def add_candidate(F, h, weights):
+    """S2 Alg. 2 step 2(b), in place: F_l <- F_l + a_l h for every label l."""
+    for i in range(F.shape[0]):
+        for label in range(F.shape[1]):
+            F[i, label] += weights[label] * h[i]
+
+
+def as_arrays(weights, slots, losses, F):
+    """The result of a run: one row of weights, one slot and one loss for each round, and the loss before them."""
+    weights = np.array(weights, dtype=float).reshape(len(slots), F.shape[1])
+    return {"weights": weights, "slots": np.array(slots, dtype=int), "losses": np.array(losses), "F": F}

@@ -1,0 +1,182 @@
+"""Which objects belong together: the fast correspondence against Algorithm 1 written out, and what must always hold."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.utils import check_random_state
+
+from fuselearn.kernels import (
+    augmented_kernel,
+    cartesian_correspondence,
+    composite_kernel,
+    composite_test_kernel,
+    tomographic_correspondence,
+)
+from tests.naive import tomographic as naive
+
+CROSSINGS = ["sample", "full", "corners"]
+
+
+def seed_of(random_state):
+    """The number that the naive version is to be seeded with."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+@st.composite
+def problems(draw, most_views=4):
+    """Kernels and labels of views, and some objects that are known to be one thing."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    n_views, n_classes = draw(st.integers(2, most_views)), draw(st.integers(1, 3))
+    discrete = draw(st.booleans())
+    kernels, labels = [], []
+    for _ in range(n_views):
+        own = np.repeat(np.arange(n_classes), rng.integers(1, draw(st.sampled_from([4, 9])), size=n_classes))
+        rng.shuffle(own)
+        points = rng.normal(size=(len(own), 2)) * rng.choice([1.0, 3.0])
+        points = np.round(points) if discrete else points
+        kernels.append(points @ points.T)
+        labels.append(own)
+    known = None
+    if draw(st.booleans()):
+        free = [[list(rng.permutation(np.flatnonzero(own == label))) for own in labels] for label in range(n_classes)]
+        known = []
+        for _ in range(draw(st.integers(0, 12))):
+            of_class = free[rng.integers(n_classes)]
+            chosen = rng.random(n_views) < rng.choice([0.5, 1.0])
+            row = [int(own.pop()) if wanted and own else -1 for own, wanted in zip(of_class, chosen)]
+            if max(row) >= 0:
+                known.append(row)
+        known = np.array(known).reshape(-1, n_views)
+    return kernels, labels, known
+
+
+@given(
+    problem=problems(),
+    crossing=st.sampled_from(CROSSINGS),
+    l2=st.booleans(),
+    band=st.sampled_from([1, 2, 5]),
+    spare=st.sampled_from([None, 0, 3, 50]),
+    scale=st.booleans(),
+    random_state=st.integers(0, 1000),
+)
+def test_same_as_algorithm_1(problem, crossing, l2, band, spare, scale, random_state):
+    kernels, labels, known = problem
+    most = None
+    if spare is not None:
+        most = least_of(labels, known) + spare
+        with pytest.raises(ValueError, match=f"must be at least {most - spare}"):
+            cartesian_correspondence(labels, known=known, max_meta_objects=most - spare - 1 or False)
+    settings = {"known": known, "crossing": crossing, "l2": l2, "band": band, "max_meta_objects": most}
+    meta_objects, meta_labels = tomographic_correspondence(
+        kernels, labels, scale_kernels=scale, random_state=random_state, **settings
+    )
+    expected = naive.correspondence(kernels, labels, scale_kernels=scale, seed=seed_of(random_state), **settings)
+    assert [tuple(row) for row in meta_objects.tolist()] == expected[0]
+    assert meta_labels.tolist() == expected[1]
+    check_invariants(meta_objects, meta_labels, labels, known, most)
+
+
+@given(problem=problems(), spare=st.sampled_from([None, 0, 3, 50]), random_state=st.integers(0, 1000))
+def test_random_pairs_as_written_out(problem, spare, random_state):
+    _, labels, known = problem
+    most = None if spare is None else least_of(labels, known) + spare
+    meta_objects, meta_labels = cartesian_correspondence(
+        labels, known=known, max_meta_objects=most, random_state=random_state
+    )
+    expected = naive.cartesian(labels, known=known, max_meta_objects=most, seed=seed_of(random_state))
+    assert [tuple(row) for row in meta_objects.tolist()] == expected[0]
+    assert meta_labels.tolist() == expected[1]
+    check_invariants(meta_objects, meta_labels, labels, known, most)
+
+
+def least_of(labels, known):
+    """Fewest meta-objects that can be asked for."""
+    rows = [naive.rows_of_class(objects, known) for objects in naive.split_by_class(labels)[1]]
+    return sum(len(own["complete"]) + len(own["partial"]) + naive.largest_single_count(own["single"]) for own in rows)
+
+
+def check_invariants(meta_objects, meta_labels, labels, known, most):
+    assert len(np.unique(meta_objects, axis=0)) == len(meta_objects)
+    for view, own in enumerate(labels):
+        assert set(meta_objects[:, view]) == set(range(len(own)))  # nothing is thrown away
+        assert np.array_equal(own[meta_objects[:, view]], meta_labels)
+    if most is not None:
+        assert len(meta_objects) <= most
+    for row in [] if known is None else known:
+        seen = row >= 0
+        together = (meta_objects[:, seen] == row[seen]).all(axis=1)
+        assert together.any()
+    complete = [] if known is None else known[(known >= 0).all(axis=1)]
+    # Objects that all views saw are put together with others only where those lack a view.
+    matched = np.column_stack(
+        [np.isin(column, complete[:, m]) if len(complete) else column < 0 for m, column in enumerate(meta_objects.T)]
+    )
+    assert matched.all(axis=1).sum() == len(complete)
+
+
+@given(problem=problems(most_views=3), crossing=st.sampled_from(CROSSINGS), shuffle=st.integers(0, 2**32 - 1))
+def test_order_of_objects_does_not_matter(problem, crossing, shuffle):
+    _, labels, _ = problem
+    rng = np.random.default_rng(shuffle)
+    # A class of one or two objects in a view is a tie by nature.
+    labels = [np.concatenate([own, np.repeat(np.unique(own), 3)]) for own in labels]
+    points = [rng.normal(size=(len(own), 3)) for own in labels]
+    orders = [rng.permutation(len(own)) for own in labels]
+    settings = {"crossing": crossing, "random_state": 5}
+    before, _ = tomographic_correspondence([p @ p.T for p in points], labels, **settings)
+    shuffled = [p[order] for p, order in zip(points, orders)]
+    after, _ = tomographic_correspondence(
+        [p @ p.T for p in shuffled], [own[order] for own, order in zip(labels, orders)], **settings
+    )
+    renamed = np.column_stack([order[column] for order, column in zip(orders, after.T)])
+    assert {tuple(row) for row in before} == {tuple(row) for row in renamed}
+
+
+def test_everything_matched_stays_as_it_is():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, size=30)
+    A, B = rng.normal(size=(30, 4)), rng.normal(size=(30, 3))
+    known = np.column_stack([np.arange(30), np.arange(30)])
+    meta_objects, meta_labels = tomographic_correspondence([A @ A.T, B @ B.T], [y, y], known=known)
+    order = np.argsort(meta_objects[:, 0])
+    assert np.array_equal(meta_objects[order], known)
+    composite = composite_kernel([A @ A.T, B @ B.T], meta_objects[order])
+    np.testing.assert_allclose(composite, A @ A.T + B @ B.T)
+    assert np.array_equal(meta_labels[order], y)
+
+
+@given(problem=problems(), random_state=st.integers(0, 99))
+def test_composite_kernels(problem, random_state):
+    kernels, labels, known = problem
+    meta_objects, _ = tomographic_correspondence(kernels, labels, known=known, random_state=random_state)
+    composite = composite_kernel(kernels, meta_objects)
+    np.testing.assert_allclose(composite, naive.naive_composite(kernels, meta_objects.tolist()), atol=1e-9)
+    assert np.linalg.eigvalsh(composite).min() > -1e-8 * max(1.0, np.trace(composite))
+    weights = np.arange(1.0, len(kernels) + 1)
+    test_kernels = [kernel[:1] for kernel in kernels]
+    test_kernel = composite_test_kernel(test_kernels, meta_objects, weights=weights)
+    expected = sum(w * kernel[0, column] for w, kernel, column in zip(weights, kernels, meta_objects.T))
+    np.testing.assert_allclose(test_kernel[0], expected, atol=1e-9)
+    augmented = augmented_kernel(kernels)
+    np.testing.assert_array_equal(augmented, naive.naive_augmented(kernels))
+    assert np.linalg.eigvalsh(augmented).min() > -1e-8 * max(1.0, np.trace(augmented))
+
+
+def test_a_view_on_another_scale_is_not_passed_over():
+    rng = np.random.default_rng(1)
+    points = rng.normal(size=(60, 2))
+    labels = [np.zeros(60, dtype=int)] * 2
+    small, large = np.outer(points[:, 0], points[:, 0]), 100 * np.outer(points[:, 1], points[:, 1])
+    scaled, _ = tomographic_correspondence([small, large], labels, random_state=0)
+    same, _ = tomographic_correspondence([small, large / 100], labels, random_state=0)
+    assert np.array_equal(scaled, same)
+
+
+def test_numbers_bounded_by_the_cap_and_not_by_the_product():
+    rng = np.random.default_rng(2)
+    points = [rng.normal(size=(60, 2)) for _ in range(6)]
+    labels = [np.zeros(60, dtype=int)] * 6
+    kernels = [p @ p.T for p in points]
+    meta_objects, _ = tomographic_correspondence(kernels, labels, crossing="full", max_meta_objects=100)
+    assert 60 <= len(meta_objects) <= 100
