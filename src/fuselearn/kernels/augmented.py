@@ -46,7 +46,8 @@ class AugmentedKernelClassifier(BaseKernelFusion):
     >>> from sklearn.datasets import load_iris
     >>> from fuselearn import AugmentedKernelClassifier
     >>> X, y = load_iris(return_X_y=True)
-    >>> AugmentedKernelClassifier(views=[slice(0, 2), slice(2, 4)], kernel="rbf").fit(X, y).score(X, y).round(2)
+    >>> model = AugmentedKernelClassifier(views=[slice(0, 2), slice(2, 4)], kernel="rbf").fit(X, y)
+    >>> round(model.score(X, y), 2)
     0.9
     """
 
@@ -72,7 +73,7 @@ class AugmentedKernelClassifier(BaseKernelFusion):
         row_numbers, views = np.nonzero(objects >= 0)
         places = np.full((len(row_numbers), objects.shape[1]), -1)
         places[np.arange(len(places)), views] = objects[row_numbers, views]
-        return places, rows.codes[row_numbers], {}
+        return places, rows.codes[row_numbers], np.ones(len(places)), {}
 
-    def _weigh(self, weights, placed, signs):
+    def _weigh(self, weights, placed, signs, upper):
         return np.ones(len(placed.grams)) if isinstance(weights, str) else weights

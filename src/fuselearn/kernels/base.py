@@ -104,10 +104,10 @@ class BaseKernelFusion(ClassifierMixin, BaseEstimator):
         scales = np.array([self._scale(gram) for gram in grams])
         grams = [gram / scale for gram, scale in zip(grams, scales)]
         rows = KernelRows(names, columns, blocks, classes, codes, kernels, grams, scales)
-        places, item_codes, seen = self._items(rows)
-        placed, signs = PlacedKernels(grams, places), signs_of(item_codes, len(classes))
-        weights = self._weigh(weights, placed, signs)
-        machines = fit_machines(placed.combined(weights), signs, self.C, n_jobs=self.n_jobs)
+        places, item_codes, item_weights, seen = self._items(rows)
+        placed, signs, upper = PlacedKernels(grams, places), signs_of(item_codes, len(classes)), self.C * item_weights
+        weights = self._weigh(weights, placed, signs, upper)
+        machines = fit_machines(placed.combined(weights), signs, upper, n_jobs=self.n_jobs)
         self._publish(rows, features, placed, weights, machines)
         for name, value in seen.items():
             setattr(self, name, value)
@@ -182,6 +182,8 @@ class BaseKernelFusion(ClassifierMixin, BaseEstimator):
         -------
         places : intp ndarray of shape (n_items, n_views)
         codes : int ndarray of shape (n_items,)
+        weights : ndarray of shape (n_items,)
+            How much each item counts.
         seen : dict
             Fitted attributes to set.
         """
@@ -191,7 +193,7 @@ class BaseKernelFusion(ClassifierMixin, BaseEstimator):
         return 1.0
 
     @abstractmethod
-    def _weigh(self, weights, placed, signs):
+    def _weigh(self, weights, placed, signs, upper):
         """Weight of each view's scaled kernel, from the checked setting."""
 
     def _publish(self, rows, features, placed, weights, machines):

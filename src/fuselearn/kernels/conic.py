@@ -11,14 +11,15 @@ import numpy as np
 from scipy.linalg import eigh
 
 
-def conic_weights(placed, signs, C):
+def conic_weights(placed, signs, upper):
     """Weights of sum 1 for kernels of mean diagonal 1, by CVXPY and Clarabel.
 
     Parameters
     ----------
     placed : PlacedKernels
     signs : ndarray of shape (n_problems, n_items)
-    C : float
+    upper : ndarray of shape (n_items,)
+        Largest dual variable of each item.
 
     Returns
     -------
@@ -40,7 +41,7 @@ def conic_weights(placed, signs, C):
         limits.append(sum(squares) <= bound)
     box = []
     for row, here, alpha in zip(signs, items, alphas):
-        box += [alpha >= 0, alpha <= C, row[here] @ alpha == 0]
+        box += [alpha >= 0, alpha <= upper[here], row[here] @ alpha == 0]
     problem = cvxpy.Problem(cvxpy.Maximize(sum(cvxpy.sum(alpha) for alpha in alphas) - 0.5 * bound), [*limits, *box])
     problem.solve(solver="CLARABEL")
     if problem.status not in ("optimal", "optimal_inaccurate"):

@@ -31,14 +31,15 @@ def signs_of(codes, n_classes):
     return np.stack([(codes == b) * 1.0 - (codes == a) for a, b in pairs_of_classes(n_classes)])
 
 
-def fit_machines(gram, signs, C, *, start=None, tolerance=1e-3, n_jobs=None):
+def fit_machines(gram, signs, upper, *, start=None, tolerance=1e-3, n_jobs=None):
     """Solve every problem.
 
     Parameters
     ----------
     gram : ndarray of shape (n_items, n_items)
     signs : ndarray of shape (n_problems, n_items)
-    C : float
+    upper : ndarray of shape (n_items,)
+        Largest dual variable of each item: C times its weight.
     start : Machines, default=None
         Where to start from, such as the machines of a nearby kernel.
     tolerance : float, default=1e-3
@@ -52,7 +53,7 @@ def fit_machines(gram, signs, C, *, start=None, tolerance=1e-3, n_jobs=None):
         here = np.flatnonzero(row)
         own = gram if len(here) == len(row) else gram[np.ix_(here, here)]
         alpha = None if alpha is None else alpha[here]
-        solution = solve_svm(own, row[here], C, tolerance=tolerance, alpha=alpha)
+        solution = solve_svm(own, row[here], upper[here], tolerance=tolerance, alpha=alpha)
         coefficients = np.zeros(len(row))
         coefficients[here] = solution.alpha * row[here]
         return coefficients, solution.intercept, solution.objective

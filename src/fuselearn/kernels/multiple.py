@@ -83,11 +83,11 @@ class MKLClassifier(BaseKernelFusion):
         return np.trace(gram) / len(gram) or 1.0
 
     def _items(self, rows):
-        return rows.objects(), rows.codes, {}
+        return rows.objects(), rows.codes, np.ones(len(rows.codes)), {}
 
-    def _weigh(self, weights, placed, signs):
+    def _weigh(self, weights, placed, signs, upper):
         if uses_learning(weights):
-            return learn_weights(weights, placed, signs, self.C, float(self.norm), self.n_jobs)
+            return learn_weights(weights, placed, signs, upper, float(self.norm), self.n_jobs)
         n_views = len(placed.grams)
         return np.full(n_views, n_views ** (-1.0 / self.norm)) if isinstance(weights, str) else weights
 

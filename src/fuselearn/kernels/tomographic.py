@@ -5,6 +5,7 @@ from sklearn.utils import check_random_state
 
 from fuselearn.kernels.base import BaseKernelFusion, uses_learning
 from fuselearn.kernels.correspondence import CROSSINGS, Walk, paired_classes, walked_classes
+from fuselearn.kernels.marginals import marginal_weights
 from fuselearn.kernels.matching import read_matching
 from fuselearn.kernels.weighting import learn_weights
 from fuselearn.numeric.pairs import mean_squared_distance
@@ -43,6 +44,9 @@ class TomographicClassifier(BaseKernelFusion):
     max_meta_objects : int, default=None
         Most meta-objects. None: in each class four times its unmatched objects in the view with most of them, beside
         those that are matched.
+    keep_marginals : bool, default=True
+        Weight the meta-objects so that in each view every object counts alike, however often it was put together
+        with others. False counts each meta-object once, as S4's experiments do, and leans on dense places.
     weights : {"uniform", "mkl", "sdp"}, dict or array, default="uniform"
         Weight of each view's kernel: 1 each, learnt on the meta-objects (see :class:`MKLClassifier`), or given.
     C : float, default=1.0
@@ -57,6 +61,8 @@ class TomographicClassifier(BaseKernelFusion):
     meta_objects_ : int ndarray of shape (n_meta, n_views)
         Rows of `X` that were put together, one for each view.
     meta_labels_ : ndarray of shape (n_meta,)
+    meta_weights_ : ndarray of shape (n_meta,)
+        How much each meta-object counts; C times this is its penalty.
     kernel_weights_ : ndarray of shape (n_views,)
     kernel_scales_ : ndarray of shape (n_views,)
         What each kernel was divided by.
@@ -108,6 +114,7 @@ class TomographicClassifier(BaseKernelFusion):
         l2=False,
         band=5,
         max_meta_objects=None,
+        keep_marginals=True,
         weights="uniform",
         C=1.0,
         n_jobs=None,
@@ -121,6 +128,7 @@ class TomographicClassifier(BaseKernelFusion):
         self.l2 = l2
         self.band = band
         self.max_meta_objects = max_meta_objects
+        self.keep_marginals = keep_marginals
         self.weights = weights
         self.C = C
         self.n_jobs = n_jobs
@@ -132,6 +140,7 @@ class TomographicClassifier(BaseKernelFusion):
         check_choice("crossing", self.crossing, CROSSINGS)
         check_flag("scale_kernels", self.scale_kernels)
         check_flag("l2", self.l2)
+        check_flag("keep_marginals", self.keep_marginals)
         check_count("band", self.band)
         if self.max_meta_objects is not None:
             check_count("max_meta_objects", self.max_meta_objects)
@@ -157,17 +166,20 @@ class TomographicClassifier(BaseKernelFusion):
         else:
             found = paired_classes(matching, seed)
         places, labels = matching.put_together(found)
+        codes = np.searchsorted(rows.classes, labels)
+        weights = marginal_weights(places, codes) if self.keep_marginals else np.ones(len(places))
         seen = {
             "meta_objects_": np.column_stack([rows.rows_of(view)[column] for view, column in enumerate(places.T)]),
             "meta_labels_": labels,
+            "meta_weights_": weights,
         }
-        return places, np.searchsorted(rows.classes, labels), seen
+        return places, codes, weights, seen
 
-    def _weigh(self, weights, placed, signs):
+    def _weigh(self, weights, placed, signs, upper):
         if not uses_learning(weights):
             return np.ones(len(placed.grams)) if isinstance(weights, str) else weights
         # Learnt on kernels of mean diagonal 1, for which the plain sum has weights that are proportional to traces.
         traces = np.maximum(placed.traces(), np.finfo(float).tiny)
         even = [gram * (len(placed) / trace) for gram, trace in zip(placed.grams, traces)]
-        learnt = learn_weights(weights, type(placed)(even, placed.places), signs, self.C, 1.0, self.n_jobs)
+        learnt = learn_weights(weights, type(placed)(even, placed.places), signs, upper, 1.0, self.n_jobs)
         return learnt * traces.sum() / traces

@@ -45,7 +45,7 @@ def check_weights(weights, names):
     return given
 
 
-def learn_weights(kind, placed, signs, C, norm, n_jobs=None):
+def learn_weights(kind, placed, signs, upper, norm, n_jobs=None):
     """Weights for kernels of mean diagonal 1, ‖μ‖ = 1.
 
     Parameters
@@ -54,15 +54,16 @@ def learn_weights(kind, placed, signs, C, norm, n_jobs=None):
     placed : PlacedKernels
         Of mean diagonal 1.
     signs : ndarray of shape (n_problems, n_items)
-    C : float
+    upper : ndarray of shape (n_items,)
+        Largest dual variable of each item.
     norm : float
     """
     if kind == "sdp":
-        return conic_weights(placed, signs, C)
-    return alternated_weights(placed, signs, C, norm, n_jobs)
+        return conic_weights(placed, signs, upper)
+    return alternated_weights(placed, signs, upper, norm, n_jobs)
 
 
-def alternated_weights(placed, signs, C, norm, n_jobs=None):
+def alternated_weights(placed, signs, upper, norm, n_jobs=None):
     """Solve the machines for the weights and the weights for the machines, in turns, until the two bounds meet.
 
     The weights that are best for given machines have a closed form, μ_m ∝ ‖w_m‖^(2/(p + 1)) with
@@ -74,14 +75,14 @@ def alternated_weights(placed, signs, C, norm, n_jobs=None):
     >>> from fuselearn.kernels.placing import PlacedKernels
     >>> useful, useless = np.array([-1.0, -1.0, 1.0, 1.0]), np.array([1.0, -1.0, 1.0, -1.0])
     >>> placed = PlacedKernels([np.outer(useful, useful), np.outer(useless, useless)], np.tile(np.arange(4), (2, 1)).T)
-    >>> alternated_weights(placed, np.array([[-1.0, -1.0, 1.0, 1.0]]), 1.0, 1.0).round(3)
+    >>> alternated_weights(placed, np.array([[-1.0, -1.0, 1.0, 1.0]]), np.ones(4), 1.0).round(3)
     array([1., 0.])
     """
     weights = np.full(len(placed.grams), len(placed.grams) ** (-1.0 / norm))
     machines = None
     for _ in range(MOST_ROUNDS):
         gram = placed.combined(weights)
-        machines = fit_machines(gram, signs, C, start=machines, tolerance=1e-4, n_jobs=n_jobs)
+        machines = fit_machines(gram, signs, upper, start=machines, tolerance=1e-4, n_jobs=n_jobs)
         norms = placed.squared_norms(machines.coefficients)
         # The best that any weights could do for these machines: the dual norm of the squared norms.
         best = norms.max() if norm == 1 else np.linalg.norm(norms, norm / (norm - 1))
