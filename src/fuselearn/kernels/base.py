@@ -124,7 +124,8 @@ class BaseKernelFusion(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples,)
         """
-        return self.classes_[codes_of(self.decision_function(X))]
+        codes = codes_of(self.decision_function(X))
+        return self.classes_[codes]
 
     def predict_proba(self, X):
         """Class probabilities by a logistic link, softmax(2·decision), which is not calibrated.
@@ -159,12 +160,13 @@ class BaseKernelFusion(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
-        chunks = [table[start : start + CHUNK_ROWS] for start in range(0, len(table), CHUNK_ROWS)]
-        return np.concatenate([self._decide(chunk) for chunk in chunks])
+        starts = range(0, len(table), CHUNK_ROWS)
+        return np.concatenate([self._decide(table[start : start + CHUNK_ROWS], start) for start in starts])
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
+        # One view that is absent leaves nothing of a row.
+        tags.input_tags.allow_nan = self.views is not None
         return tags
 
     def _check_settings(self):
@@ -213,11 +215,12 @@ class BaseKernelFusion(ClassifierMixin, BaseEstimator):
             self.support_rows_.append(np.ascontiguousarray(values[kept]))
             self.dual_coef_.append(coefficients[:, kept])
 
-    def _decide(self, table):
+    def _decide(self, table, start):
+        """Decision values of some rows, the first being row `start` of `X`."""
         blocks = ViewBlocks.of(table, self.view_names_, self.view_columns_)
         sums = np.zeros((len(table), len(self.intercept_)))
         for number, view in enumerate(blocks):
-            _check_whole(view)
+            _check_whole(view, start)
             if len(view) and len(self.support_[number]):
                 values = self.kernels_[number].between(view.array(), self.support_rows_[number])
                 factor = self.kernel_weights_[number] / self.kernel_scales_[number]
@@ -239,13 +242,13 @@ def uses_learning(weights):
     return isinstance(weights, str) and weights in LEARNT
 
 
-def _check_whole(view):
-    """Refuse a row that has a view in parts: a kernel needs all its columns."""
+def _check_whole(view, start=0):
+    """Refuse a row that has a view in parts: a kernel needs all its columns. The first row is row `start` of `X`."""
     values = view.array()
     broken = np.isnan(values).any(axis=1)
     if broken.any():
         row = np.flatnonzero(broken)[0]
-        row = row if view.rows is None else view.rows[row]
+        row = start + (row if view.rows is None else view.rows[row])
         raise ValueError(
             f"The view {view.name!r} has NaN among its columns in row {row} of X. A kernel needs all of them; "
             "impute them, or set all of them to NaN where the view is absent."
