@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from fuselearn.kernels.matching import read_matching
 from fuselearn.kernels.meta_objects import MetaObjects
 from fuselearn.kernels.validation import check_kernels
-from fuselearn.numeric.pairs import by_centrality, level, mean_squared_distance, sort_pairs, squared_distances
+from fuselearn.numeric.pairs import SortedPairs, mean_squared_distance, squared_distances
 from fuselearn.settings import check_choice, check_count, check_flag
 
 CROSSINGS = ("sample", "full", "corners")
@@ -138,19 +138,21 @@ def cartesian_correspondence(labels, *, known=None, max_meta_objects=None, rando
 
 def walked_classes(kernels, matching, walk, scale_kernels, seed):
     """Yield the meta-objects of each class by Algorithm 1, in the class's own numbers."""
-    scales = [mean_squared_distance(kernel) if scale_kernels else 0.0 for kernel in kernels]
+    scales = [(mean_squared_distance(kernel) or 1.0) if scale_kernels else 1.0 for kernel in kernels]
     for number, group in enumerate(matching.groups):
-        distances = []
-        for kernel, scale, objects in zip(kernels, scales, group.objects):
-            table = squared_distances(kernel[np.ix_(objects, objects)])
-            distances.append(level(table / scale if scale > 0 else table))
-        # Objects are numbered by how central they are, so that the result does not depend on the order of a view's
-        # objects, not even where it is drawn at random.
-        orders = [by_centrality(table) for table in distances]
-        distances = [table[np.ix_(order, order)] for table, order in zip(distances, orders)]
         rng = np.random.default_rng([seed, number])
+        pairs, orders = [], []
+        for kernel, scale, objects in zip(kernels, scales, group.objects):
+            distances = squared_distances(kernel[np.ix_(objects, objects)])
+            distances /= scale
+            own = SortedPairs.of(distances)
+            # Objects are numbered by how central they are, so that the result does not depend on the order of a
+            # view's objects, not even where it is drawn at random.
+            order = own.by_centrality(len(objects))
+            pairs.append(own.renumbered(order, rng.random(len(own))))
+            orders.append(order)
         found = MetaObjects(_renumbered(group.rows, orders), group.cap)
-        _walk(distances, found, walk, rng)
+        _walk(pairs, [len(objects) for objects in group.objects], found, walk, rng)
         found.cover(rng)
         yield np.column_stack([order[column] for order, column in zip(orders, np.array(found.members).T)])
 
@@ -171,11 +173,11 @@ def paired_classes(matching, seed):
         yield np.array(found.members)
 
 
-def _walk(distances, found, walk, rng):
-    """S4 Algorithm 1's main loop."""
-    pairs = [sort_pairs(table, rng.random(len(table) * (len(table) - 1) // 2)) for table in distances]
+def _walk(pairs, sizes, found, walk, rng):
+    """S4 Algorithm 1's main loop, over the sorted pairs of views with so many objects of the class."""
     if found.all_complete or found.room <= 0:
         return
+    tables = [own.table(size) for own, size in zip(pairs, sizes)] if walk.crossing == "corners" else None
     reference = pairs[0]
     ends = [0] * len(pairs)  # S4's counters k_m: how many pairs of each view were read
     starts = ends
@@ -191,9 +193,9 @@ def _walk(distances, found, walk, rng):
         if not found.admit(_joined(bands, found, radius)):
             return
         rest = [list(band.objects_left()) for band in bands]
-        if all(rest) and not found.admit(_crossed(rest, distances, walk.crossing, found.room, rng)):
+        if all(rest) and not found.admit(_crossed(rest, tables, walk.crossing, found.room, rng)):
             return
-        if found.all_covered and end >= len(distances[0]):
+        if found.all_covered and end >= sizes[0]:
             return
 
 
@@ -247,10 +249,10 @@ def _joined(bands, found, radius):
                 yield tuple(other for other, _ in choice)
 
 
-def _crossed(objects, distances, crossing, room, rng):
+def _crossed(objects, tables, crossing, room, rng):
     """Put the objects of a band together (S4 step 16)."""
     if crossing == "corners":
-        return product(*[_farthest(table, some) for table, some in zip(distances, objects)])
+        return product(*[_farthest(table, some) for table, some in zip(tables, objects)])
     if crossing == "full" and prod(map(len, objects)) <= room:
         return product(*objects)
     return _sampled(objects, rng)

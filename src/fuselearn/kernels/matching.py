@@ -71,8 +71,8 @@ def read_matching(labels, sizes, known, max_meta_objects, names=None):
         lacking = np.setdiff1d(classes, column)
         if len(lacking):
             raise ValueError(
-                f"The view {name!r} has no object of the class {lacking.tolist()[0]!r}, which other views have; leave that "
-                "class out, or add objects."
+                f"The view {name!r} has no object of the class {lacking.tolist()[0]!r}, which other views have; leave "
+                "that class out, or add objects."
             )
     parts = [_objects_and_rows(label, labels, known) for label in classes]
     caps = _caps(parts, max_meta_objects)

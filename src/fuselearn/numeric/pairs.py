@@ -36,36 +36,6 @@ def mean_squared_distance(gram):
     return max(total, 0.0) / (n * (n - 1))
 
 
-def level(distances):
-    """Make distances equal that are equal but for rounding, so that what follows does not depend on it.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n, n)
-        Symmetric. Changed in place.
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-    """
-    first, second = np.triu_indices(len(distances), 1)
-    values = distances[first, second]
-    order, starts = _order_and_runs(values)
-    if len(starts) < len(values):
-        values[order] = np.repeat(values[order[starts]], np.diff(starts, append=len(values)))
-        distances[first, second] = values
-    distances[second, first] = values
-    return distances
-
-
-def by_centrality(distances):
-    """Numbers of the objects, those first whose distances to the others have the least sum; ties by number."""
-    sums = distances.sum(axis=1)
-    order, starts = _order_and_runs(sums)
-    groups = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(sums)))
-    return order[np.lexsort((order, groups))]
-
-
 @dataclass(frozen=True)
 class SortedPairs:
     """Pairs (first < second) of objects, by ascending distance.
@@ -74,24 +44,79 @@ class SortedPairs:
     ----------
     first, second : intp ndarray of shape (n_pairs,)
     distances : ndarray of shape (n_pairs,)
-        Of the pairs, ascending.
-    run_ends : list of int
+        Ascending. Distances that are equal but for rounding are made equal, so that nothing depends on it.
+    run_ends : intp ndarray
         Where each run of equal distances ends.
     """
 
     first: np.ndarray
     second: np.ndarray
     distances: np.ndarray
-    run_ends: list
+    run_ends: np.ndarray
+
+    @classmethod
+    def of(cls, distances):
+        """Sort all pairs of objects, those of equal distance in any order.
+
+        Parameters
+        ----------
+        distances : ndarray of shape (n, n)
+        """
+        first, second = np.triu_indices(len(distances), 1)
+        values = distances[first, second]
+        order = np.argsort(values)
+        values = values[order]
+        starts = _run_starts(values)
+        run_ends = np.append(starts[1:], len(values)) if len(values) else starts
+        if len(starts) < len(values):
+            values = np.repeat(values[starts], run_ends - starts)
+        return cls(first[order], second[order], values, run_ends)
 
     def __len__(self):
         return len(self.distances)
+
+    def by_centrality(self, n_objects):
+        """Numbers of the objects, those first whose distances to the others have the least sum; ties by number."""
+        sums = sum(np.bincount(ends, self.distances, minlength=n_objects) for ends in (self.first, self.second))
+        order = np.argsort(sums, kind="stable")
+        starts = _run_starts(sums[order])
+        groups = np.repeat(np.arange(len(starts)), np.diff(starts, append=n_objects))
+        return order[np.lexsort((order, groups))]
+
+    def renumbered(self, order, keys):
+        """The pairs with object ``order[i]`` called i, those of equal distance by ascending key.
+
+        Parameters
+        ----------
+        order : intp ndarray of shape (n_objects,)
+        keys : ndarray of shape (n_pairs,)
+            One for each pair by its new numbers, in the order (0, 1), (0, 2), …, (1, 2), …
+        """
+        n_objects = len(order)
+        place = np.empty(n_objects, dtype=np.intp)
+        place[order] = np.arange(n_objects)
+        one, other = place[self.first], place[self.second]
+        first, second = np.minimum(one, other), np.maximum(one, other)
+        lengths = np.diff(self.run_ends, prepend=0)
+        if (lengths > 1).any():
+            tied = np.repeat(lengths > 1, lengths)
+            runs = np.repeat(np.arange(len(lengths)), lengths)[tied]
+            numbers = first * (2 * n_objects - first - 1) // 2 + second - first - 1
+            by_key = np.lexsort((keys[numbers[tied]], runs))
+            first[tied], second[tied] = first[tied][by_key], second[tied][by_key]
+        return SortedPairs(first, second, self.distances, self.run_ends)
+
+    def table(self, n_objects):
+        """All distances as a matrix of shape (n_objects, n_objects)."""
+        table = np.zeros((n_objects, n_objects))
+        table[self.first, self.second] = table[self.second, self.first] = self.distances
+        return table
 
     def bands(self, most):
         """Yield where each band ends: a run of equal distances, one longer than `most` pairs bisected, shorter
         neighbours taken together up to `most` (S4 §4.2: bisection to an index gap of 5)."""
         start = end = 0
-        for run_end in self.run_ends:
+        for run_end in self.run_ends.tolist():
             if run_end - end > most:
                 if end > start:
                     yield end
@@ -116,29 +141,10 @@ class SortedPairs:
         return least + int(np.searchsorted(ahead, below))
 
 
-def sort_pairs(distances, keys):
-    """Sort all pairs of objects by distance, equal ones by key.
-
-    Parameters
-    ----------
-    distances : ndarray of shape (n, n)
-    keys : ndarray of shape (n (n − 1) / 2,)
-        One number per pair, in the order (0, 1), (0, 2), …, (1, 2), …
-    """
-    first, second = np.triu_indices(len(distances), 1)
-    values = distances[first, second]
-    order = np.lexsort((keys, values))
-    first, second, values = first[order], second[order], values[order]
-    run_ends = np.flatnonzero(np.diff(values, append=np.inf) > 0) + 1
-    return SortedPairs(first, second, values, run_ends.tolist())
-
-
-def _order_and_runs(values):
-    """Ascending order of some values, and where in it each run of values that are equal but for rounding starts."""
-    order = np.argsort(values, kind="stable")
-    ascending = values[order]
-    largest = ascending[-1] if len(values) else 0.0
-    return order, np.flatnonzero(np.diff(ascending, prepend=-np.inf) > TIE * largest)
+def _run_starts(ascending):
+    """Where each run of values that are equal but for rounding starts."""
+    largest = ascending[-1] if len(ascending) else 0.0
+    return np.flatnonzero(np.diff(ascending, prepend=-np.inf) > TIE * largest)
 
 
 def _bisected(start, stop, most):
