@@ -102,7 +102,8 @@ class BaseKernelFusion(ClassifierMixin, BaseEstimator):
             delayed(kernel.gram)(view.array()) for kernel, view in zip(kernels, blocks)
         )
         scales = np.array([self._scale(gram) for gram in grams])
-        grams = [gram / scale for gram, scale in zip(grams, scales)]
+        for gram, scale in zip(grams, scales):
+            gram /= scale
         rows = KernelRows(names, columns, blocks, classes, codes, kernels, grams, scales)
         places, item_codes, item_weights, seen = self._items(rows)
         placed, signs, upper = PlacedKernels(grams, places), signs_of(item_codes, len(classes)), self.C * item_weights

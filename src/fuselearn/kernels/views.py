@@ -110,11 +110,11 @@ class ViewKernel:
         return gram if self.kernel in ALWAYS_POSITIVE else check_kernel(gram, f"The kernel of the view {self.name!r}")
 
     def between(self, rows, others):
-        """Kernel of each row with each of the others."""
+        """Kernel of each row with each of the others, as an array that nobody else has."""
         if isinstance(self.kernel, str):
             settings = {} if self.gamma is None else {"gamma": self.gamma}
             return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, **settings), dtype=np.float64)
-        values = np.asarray(self.kernel(rows, others), dtype=np.float64)
+        values = np.array(self.kernel(rows, others), dtype=np.float64)  # a copy: the function may keep its own
         if values.shape != (len(rows), len(others)):
             raise ValueError(
                 f"kernel for the view {self.name!r} must return a matrix of shape {(len(rows), len(others))}, a value "

@@ -1,0 +1,1 @@
+"""What the labels and the views agree on."""
