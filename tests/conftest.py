@@ -23,6 +23,8 @@ def real_data():
         pytest.skip("FUSELEARN_DATA is not set")
 
     def load(name):
+        if not (Path(folder) / name).is_dir():
+            pytest.skip(f"FUSELEARN_DATA has no {name}")
         with np.load(Path(folder) / name / f"{name}.npz", allow_pickle=False) as arrays:
             return dict(arrays)
 

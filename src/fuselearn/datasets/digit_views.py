@@ -4,6 +4,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch
 
+from fuselearn.datasets.layout import side_by_side
+
 N_DIRECTIONS = 8
 
 DESCRIPTION = """\
@@ -64,18 +66,10 @@ def load_digit_views(*, return_tuple=False):
         "profiles": _profiles(images),
         "edges": _edges(images),
     }
-    X = np.hstack(list(blocks.values()))
-    ends = np.cumsum([block.shape[1] for block in blocks.values()]).tolist()
-    views = {name: slice(start, end) for name, start, end in zip(blocks, [0, *ends[:-1]], ends)}
+    X, views, feature_names = side_by_side(blocks)
     if return_tuple:
         return X, views, digits.target
-    return Bunch(
-        X=X,
-        y=digits.target,
-        views=views,
-        feature_names=[f"{name}_{i}" for name, block in blocks.items() for i in range(block.shape[1])],
-        DESCR=DESCRIPTION,
-    )
+    return Bunch(X=X, y=digits.target, views=views, feature_names=feature_names, DESCR=DESCRIPTION)
 
 
 def _fourier(images):

@@ -14,6 +14,8 @@ import numpy as np
 from sklearn.datasets import fetch_olivetti_faces, fetch_openml, load_iris, load_wine
 from sklearn.utils import Bunch
 
+from fuselearn.datasets.layout import side_by_side
+
 DATA_FOLDER_VARIABLE = "FUSELEARN_DATA"
 MFEAT_VIEWS = {"fou": (14, 76), "fac": (12, 216), "kar": (16, 64), "pix": (40979, 240), "zer": (22, 47), "mor": (18, 6)}
 # Embryos that were not photographed from one side have zeros there.
@@ -38,6 +40,7 @@ def fetch_views(name, *, data_home=None):
         breast_tcga      150   mrna, mirna, protein                        3 classes
         cal500           502   spectral, mfcc                              174 labels
         dtd10            1200  red, green, blue                            10 classes
+        emotions         593   timbre, rhythm                              6 labels         OpenML
         football_kernels 248   9 kernels instead of views                  20 classes
         heart_statlog    270   features                                    2 classes        OpenML
         ionosphere       351   features                                    2 classes        OpenML
@@ -161,7 +164,7 @@ def _arrange(name, arrays, origin):
         _check_rows(name, origin, labels, {"kernels": data["kernels"][0]})
     elif blocks:
         _check_rows(name, origin, labels, blocks)
-        data = _side_by_side(blocks, zero_means_missing=name in ZERO_MEANS_MISSING)
+        data = _of_blocks(blocks, zero_means_missing=name in ZERO_MEANS_MISSING)
     elif "X" in rest and "feature_groups" in rest:
         data = {"X": rest.pop("X").astype(np.float64), "views": _views_of_groups(rest["feature_groups"])}
         _check_rows(name, origin, labels, {"X": data["X"]})
@@ -187,17 +190,15 @@ def _check_rows(name, origin, labels, blocks):
             )
 
 
-def _side_by_side(blocks, *, zero_means_missing):
-    tables = []
-    for block in blocks.values():
-        table = block.astype(np.float64)
-        if zero_means_missing:
+def _of_blocks(blocks, *, zero_means_missing):
+    tables = {name: block.astype(np.float64) for name, block in blocks.items()}
+    if zero_means_missing:
+        for table in tables.values():
             table[(table == 0).all(axis=1)] = np.nan
-        tables.append(table)
-    names = list(blocks) if len(blocks) > 1 else ["features"]
-    ends = np.cumsum([table.shape[1] for table in tables]).tolist()
-    views = {name: slice(start, end) for name, start, end in zip(names, [0, *ends[:-1]], ends)}
-    return {"X": np.hstack(tables), "views": views}
+    if len(tables) == 1:
+        tables = dict(zip(["features"], tables.values()))
+    X, views, _ = side_by_side(tables)
+    return {"X": X, "views": views}
 
 
 def _views_of_groups(groups):
@@ -288,6 +289,7 @@ PUBLIC_SOURCES = {
     "breast_tcga": None,
     "cal500": None,
     "dtd10": None,
+    "emotions": partial(_labels_of_openml, 40589, {"timbre": 64, "rhythm": 8}),
     "football_kernels": None,
     "heart_statlog": partial(_one_view_of_openml, 53, 13, {"absent": 1, "present": 2}),
     "ionosphere": partial(_one_view_of_openml, 59, 34, {"b": "b", "g": "g"}),

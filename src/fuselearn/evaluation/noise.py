@@ -1,9 +1,12 @@
-"""Wrong labels on purpose: the noise studies of S0 and S1."""
+"""Wrong labels and blurred columns on purpose: the noise studies of S0 and S1."""
 
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.utils import check_random_state, column_or_1d
+from sklearn.utils import check_array, check_random_state, column_or_1d
+
+from fuselearn.settings import check_flag
+from fuselearn.views import resolve_views
 
 
 def add_label_noise(y, n_views, rate, *, views="all", shared=False, random_state=None):
@@ -44,8 +47,9 @@ def add_label_noise(y, n_views, rate, *, views="all", shared=False, random_state
         raise ValueError(f"y must hold at least two classes for a label to be flipped; it has {len(classes)}.")
     if isinstance(n_views, bool) or not isinstance(n_views, Integral) or n_views < 1:
         raise ValueError(f"n_views must be an integer of at least 1; got {n_views!r}.")
-    if not (isinstance(rate, Real) and 0 <= rate <= 1):
+    if isinstance(rate, bool) or not (isinstance(rate, Real) and 0 <= rate <= 1):
         raise ValueError(f"rate must be in [0, 1]; got {rate!r}.")
+    check_flag("shared", shared)
     everyone = range(n_views)
     noisy = everyone if isinstance(views, str) and views == "all" else views
     if not isinstance(noisy, list | tuple | range | np.ndarray) or not all(
@@ -65,3 +69,75 @@ def add_label_noise(y, n_views, rate, *, views="all", shared=False, random_state
         rows, wrong = drawn
         view_codes[rows, view] = wrong
     return classes[view_codes], view_codes != codes[:, None]
+
+
+def add_feature_noise(X, views, scale, *, which="all", random_state=None):
+    """Add white noise to the columns of some views, as S1 §5 does beside its label noise.
+
+    Parameters
+    ----------
+    X : array or data frame of shape (n_samples, n_features)
+        Numbers; NaN where a view is absent.
+    views : None, dict of name to selector, or list of selectors
+        As for an estimator; None is one view of all columns.
+    scale : float
+        Standard deviation of the noise, in standard deviations of each column. At 1, half of a column's variance is
+        noise.
+    which : "all" or list of str, default="all"
+        Names of the views that get noise. Those of a list of selectors are ``"view0"``, ``"view1"`` and so on.
+    random_state : int, RandomState or None, default=None
+
+    Returns
+    -------
+    noisy : float ndarray of shape (n_samples, n_features)
+        A copy of `X`. What was NaN is NaN still, and a constant column stays as it is. A column of two views gets
+        noise once, if either is chosen.
+
+    See Also
+    --------
+    add_label_noise : Wrong labels instead.
+
+    Notes
+    -----
+    S1 does not say how strong its noise was, nor whether test rows had it. The noise of a column depends on
+    `random_state` and the shape of `X` only, so that choosing further views leaves that of the others as it was.
+
+    References
+    ----------
+    S1: Peng et al. ShareBoost: Boosting for Multi-view Learning with Performance Guarantees. ECML PKDD 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fuselearn.evaluation import add_feature_noise
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> noisy = add_feature_noise(X, {"rna": [0, 1], "image": [2]}, 1.0, which=["image"], random_state=0)
+    >>> (noisy.std(axis=0) / X.std(axis=0)).round(1)
+    array([1. , 1. , 1.4])
+    """
+    if isinstance(scale, bool) or not (isinstance(scale, Real) and 0 <= scale < np.inf):
+        raise ValueError(f"scale must be a number of at least 0; got {scale!r}.")
+    table = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", copy=True, input_name="X")
+    names, columns = resolve_views(views, X, table.shape[1])
+    chosen = names if isinstance(which, str) and which == "all" else which
+    if not isinstance(chosen, list | tuple) or not all(name in names for name in chosen):
+        raise ValueError(f"which must be 'all' or a list of names of the views {names}; got {which!r}.")
+    noise = check_random_state(random_state).standard_normal(table.shape)
+    noisy = np.zeros(table.shape[1], dtype=bool)
+    for name, of_view in zip(names, columns):
+        noisy[of_view] |= name in chosen
+    table[:, noisy] += scale * _deviations(table[:, noisy]) * noise[:, noisy]
+    return table
+
+
+def _deviations(table):
+    """Standard deviation of each column's known values; 0 where there are none, or all are the same."""
+    known = ~np.isnan(table)
+    lowest = np.where(known, table, np.inf).min(axis=0)
+    highest = np.where(known, table, -np.inf).max(axis=0)
+    # The mean of equal values need not be that value, once rounded.
+    varied = highest > lowest
+    counts = np.maximum(known.sum(axis=0), 1)
+    means = np.where(known, table, 0).sum(axis=0, dtype=np.float64) / counts
+    squares = np.where(known, table - means, 0) ** 2
+    return np.where(varied, np.sqrt(squares.sum(axis=0) / counts), 0)

@@ -1,0 +1,134 @@
+"""Patches of colour photographs, seen through their red, green and blue channel: S3's views."""
+
+import numpy as np
+from sklearn.utils import Bunch, check_random_state
+
+from fuselearn.datasets.image_packages import image_package
+from fuselearn.datasets.layout import side_by_side
+from fuselearn.datasets.principal_components import check_components, principal_components
+from fuselearn.settings import check_count
+
+DESCRIPTION = """\
+Patches of photographs in three views
+-------------------------------------
+Square patches of the colour photographs that come with scikit-image. The class of a patch is the photograph that it was
+cut from. No two patches overlap or are alike. The views are the channels, as in S3:
+
+red, green, blue  principal components of the channel's pixels, or the pixels themselves, from 0 to 1
+
+They stand in for S3's ten textures of VisTex, which is not public. Pairs of photographs make two-class sets like S3's
+five.
+"""
+CHANNELS = ("red", "green", "blue")
+PHOTOGRAPHS = {
+    "astronaut": lambda data: data.astronaut(),
+    "cat": lambda data: data.chelsea(),
+    "coffee": lambda data: data.coffee(),
+    "galaxies": lambda data: data.hubble_deep_field(),
+    "motorcycle": lambda data: data.stereo_motorcycle()[0],
+    "retina": lambda data: data.retina(),
+    "rocket": lambda data: data.rocket(),
+    "tissue": lambda data: data.immunohistochemistry(),
+}
+
+
+def load_colour_patches(
+    photographs=None, *, patch_size=16, n_patches=72, n_components=100, random_state=0, return_tuple=False
+):
+    """Load patches of colour photographs in three views: their red, green and blue channel.
+
+    The photographs are part of scikit-image, so nothing is downloaded: ``pip install 'fuselearn[datasets]'``.
+
+    Parameters
+    ----------
+    photographs : list of str or None, default=None
+        Two or more of ``"astronaut"``, ``"cat"``, ``"coffee"``, ``"galaxies"``, ``"motorcycle"``, ``"retina"``,
+        ``"rocket"`` and ``"tissue"``. None is all of them.
+    patch_size : int, default=16
+        Height and width of a patch, in pixels.
+    n_patches : int, default=72
+        Patches of each photograph: two of them then have 144, like S3's first set.
+    n_components : int or None, default=100
+        Principal components of each channel, of all patches, as in S3; fewer where there are fewer patches or pixels.
+        They never see a label, but they do see the patches that are tested on later. None gives the pixels, for a
+        classifier that learns the components from its training rows (`preprocess`).
+    random_state : int, RandomState or None, default=0
+        Which patches of a photograph, and the order of the rows.
+    return_tuple : bool, default=False
+        Whether to return ``(X, views, y)`` instead of a Bunch.
+
+    Returns
+    -------
+    data : :class:`~sklearn.utils.Bunch`
+        X : ndarray of shape (n_patches of all photographs, n_columns of all views)
+            The views side by side.
+        y : str ndarray of shape (n_patches of all photographs,)
+            The photograph.
+        views : dict of name to slice
+            ``"red"``, ``"green"`` and ``"blue"``: what to pass as `views` to an estimator.
+        feature_names : list of str
+            Such as ``"red_0"``.
+        DESCR : str
+            What the views are.
+    X, views, y : tuple, if ``return_tuple=True``
+
+    References
+    ----------
+    S3: Barbu, Iqbal, Peng. Classifier Fusion Using Shared Sampling Distribution for Boosting. ICDM 2005.
+
+    Examples
+    --------
+    >>> from fuselearn.datasets import load_colour_patches
+    >>> data = load_colour_patches(["cat", "coffee"], n_components=30)
+    >>> data.X.shape, data.views
+    ((144, 90), {'red': slice(0, 30, None), 'green': slice(30, 60, None), 'blue': slice(60, 90, None)})
+    """
+    names = _names(photographs)
+    check_count("patch_size", patch_size, 2)
+    check_count("n_patches", n_patches)
+    check_components(n_components)
+    data = image_package("skimage.data", needed_by="load_colour_patches")
+    generator = check_random_state(random_state)
+    patches = np.concatenate(
+        [_drawn(name, PHOTOGRAPHS[name](data), patch_size, n_patches, generator) for name in names]
+    )
+    order = generator.permutation(len(patches))
+    y = np.repeat(names, n_patches)[order]
+    channels = patches[order].transpose(2, 0, 1) / 255
+    X, views, feature_names = side_by_side(
+        {name: principal_components(channel, n_components) for name, channel in zip(CHANNELS, channels)}
+    )
+    if return_tuple:
+        return X, views, y
+    return Bunch(X=X, y=y, views=views, feature_names=feature_names, DESCR=DESCRIPTION)
+
+
+def _names(photographs):
+    if photographs is None:
+        return list(PHOTOGRAPHS)
+    names = list(photographs) if isinstance(photographs, list | tuple) else []
+    known = all(isinstance(name, str) and name in PHOTOGRAPHS for name in names)
+    if len(names) < 2 or not known or len(set(names)) < len(names):
+        raise ValueError(
+            f"photographs must be None or a list of two or more of {', '.join(PHOTOGRAPHS)}, each once; "
+            f"got {photographs!r}."
+        )
+    return names
+
+
+def _drawn(name, photograph, patch_size, n_patches, generator):
+    """Some patches of a grid on the photograph, of shape (n_patches, patch_size ** 2, 3)."""
+    n_rows, n_columns = photograph.shape[0] // patch_size, photograph.shape[1] // patch_size
+    grid = photograph[: n_rows * patch_size, : n_columns * patch_size]
+    grid = grid.reshape(n_rows, patch_size, n_columns, patch_size, len(CHANNELS))
+    patches = grid.swapaxes(1, 2).reshape(n_rows * n_columns, patch_size**2 * len(CHANNELS))
+    # The black around the retina is one patch a thousand times: in training and in test, it would be known by heart.
+    if len(patches):
+        patches = patches[np.sort(np.unique(patches, axis=0, return_index=True)[1])]
+    if n_patches > len(patches):
+        raise ValueError(
+            f"n_patches must be at most {len(patches)} for the photograph {name!r} and patch_size={patch_size}; "
+            f"got {n_patches}."
+        )
+    drawn = generator.permutation(len(patches))[:n_patches]
+    return patches[drawn].reshape(n_patches, patch_size**2, len(CHANNELS))
