@@ -284,22 +284,35 @@ def test_same_model_for_any_number_of_threads(cut_apart, kind):
     np.testing.assert_array_equal(one.decision_function(X), two.decision_function(X))
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(2, 3), st.integers(2, 30))
-def test_marginals(seed, n_views, n_meta):
+@given(st.integers(0, 2**32 - 1), st.integers(2, 3))
+def test_objects_count_alike(seed, n_views):
+    # A full product, some of it twice, can be balanced exactly.
     rng = np.random.default_rng(seed)
-    places = rng.integers(0, 6, size=(n_meta, n_views))
-    codes = rng.integers(0, 2, size=n_meta)
-    weights = marginal_weights(places, codes)
-    for code in np.unique(codes):
-        here = codes == code
-        most = max(len(np.unique(column)) for column in places[here].T)
-        assert weights[here].sum() == pytest.approx(most, rel=1e-4)
-    # A full product can be balanced exactly.
     product = np.stack(np.meshgrid(*[np.arange(4)] * n_views), axis=-1).reshape(-1, n_views)
-    start = np.concatenate([product, product[: len(product) // 3]])
-    balanced = marginal_weights(start, np.zeros(len(start), dtype=int))
-    for column in start.T:
-        np.testing.assert_allclose(np.bincount(column, balanced), 1.0, atol=1e-6)
+    places = np.concatenate([product, product[rng.integers(len(product), size=7)]])
+    weights = marginal_weights(places, np.zeros(len(places), dtype=int))
+    for column in places.T:
+        np.testing.assert_allclose(np.bincount(column, weights), 1.0, atol=1e-6)
+
+
+def test_what_all_views_saw_counts_once_and_lending_takes_nothing_from_it():
+    # Things 0 and 1 are matched; object 2 of the first view is lent objects of the second.
+    places = np.array([[0, 0], [1, 1], [2, 0], [2, 1]])
+    matched = np.array([[True, True], [True, True], [False, True], [False, True]])
+    np.testing.assert_allclose(marginal_weights(places, np.zeros(4, dtype=int), matched), [1.0, 1.0, 0.5, 0.5])
+
+
+def test_known_matches_weigh_as_much_as_others(cut_apart):
+    X, y = cut_apart
+    model = TomographicClassifier(views=HALVES, random_state=0).fit(X, y)
+    complete = ~np.isnan(X).any(axis=1)
+    known = model.meta_objects_[:, 0] == model.meta_objects_[:, 1]
+    np.testing.assert_array_equal(model.meta_weights_[known], 1.0)
+    assert known.sum() == complete.sum()
+    for view in range(2):
+        sums = np.bincount(model.meta_objects_[~known, view], model.meta_weights_[~known], minlength=len(X))
+        alone = ~complete & ~np.isnan(X[:, 0 if view == 0 else 6])
+        assert np.median(sums[alone]) == pytest.approx(1.0, abs=0.2)
 
 
 def test_cross_validation(wine):

@@ -5,7 +5,7 @@ Nothing that is slow to import may be imported before a command runs, so that ``
 
 import sys
 
-EXTRA_PACKAGES = {"rich", "typer"}
+EXTRA_PACKAGES = {"pyarrow", "rich", "typer"}
 """What the command line needs beside the library: the extra ``app``."""
 
 

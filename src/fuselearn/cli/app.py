@@ -5,9 +5,11 @@ from typing import Annotated
 import typer
 
 from fuselearn import __version__
+from fuselearn.cli.compare import compare
 from fuselearn.cli.demo import demo
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+app.command()(compare)
 app.command()(demo)
 
 

@@ -1,1 +1,15 @@
 """Fusion by voting, stacking and concatenation: what every other method has to beat."""
+
+from fuselearn.fusion.concatenated import ConcatenatedClassifier
+from fuselearn.fusion.stacking import ViewStackingClassifier
+from fuselearn.fusion.super_kernel import SuperKernelClassifier
+from fuselearn.fusion.svm_grid import tuned_svm
+from fuselearn.fusion.voting import ViewVotingClassifier
+
+__all__ = [
+    "ConcatenatedClassifier",
+    "SuperKernelClassifier",
+    "ViewStackingClassifier",
+    "ViewVotingClassifier",
+    "tuned_svm",
+]

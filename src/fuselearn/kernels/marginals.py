@@ -8,13 +8,15 @@ marginals (§2.1), and sampling preserves marginal rates (§3.1.3). Weights can 
 import numpy as np
 
 ROUNDS = 25
+LEAST = 1e-6
+"""A dual variable needs some room to move in."""
 
 
-def marginal_weights(places, codes):
+def marginal_weights(places, codes, matched=None):
     """Weights under which the objects of a class count alike in each view.
 
     Proportional fitting: in turn, each view's objects are given equal sums. Where the meta-objects leave no exact
-    answer, it ends near one.
+    answer, it ends near one. What all views saw counts once, and what it lends to others does not take from that.
 
     Parameters
     ----------
@@ -22,27 +24,40 @@ def marginal_weights(places, codes):
         Number of the object of each view.
     codes : int ndarray of shape (n_meta,)
         Class of each meta-object.
+    matched : bool ndarray of shape (n_meta, n_views), default=None
+        Whether all views saw the thing that an object is of. A meta-object of such objects only is that thing.
 
     Returns
     -------
     ndarray of shape (n_meta,)
-        Their sum over a class is the number of its objects in the view with most of them.
 
     Examples
     --------
     >>> marginal_weights(np.array([[0, 0], [0, 1], [1, 1]]), np.zeros(3, dtype=int)).round(1)
     array([1., 0., 1.])
     """
+    matched = np.zeros(places.shape, dtype=bool) if matched is None else matched
     weights = np.ones(len(places))
-    for code in np.unique(codes):
-        here = codes == code
-        columns = [np.unique(column, return_inverse=True)[1] for column in places[here].T]
-        counts = [column.max() + 1 for column in columns]
-        own = np.ones(here.sum())
-        for _ in range(ROUNDS):
-            for column, count in zip(columns, counts):
-                sums = np.bincount(column, own, minlength=count)
-                own *= (max(counts) / count / np.maximum(sums, np.finfo(float).tiny))[column]
-        weights[here] = own * (max(counts) / own.sum())
-    # A dual variable needs some room to move in.
-    return np.maximum(weights, 1e-6)
+    open_ones = ~matched.all(axis=1)
+    for code in np.unique(codes[open_ones]):
+        here = (codes == code) & open_ones
+        weights[here] = _balanced(places[here], matched[here])
+    return np.maximum(weights, LEAST)
+
+
+def _balanced(places, matched):
+    """Weights of the meta-objects of one class that are not known matches."""
+    views = []
+    for column, lent in zip(places.T, matched.T):
+        numbers = np.unique(column[~lent], return_inverse=True)[1]
+        views.append((numbers, ~lent, numbers.max(initial=-1) + 1, lent.any()))
+    total = max(count for _, _, count, _ in views)
+    weights = np.full(len(places), total / len(places))
+    for _ in range(ROUNDS):
+        for numbers, own, count, any_lent in views:
+            if count:
+                # Where others lend objects, they make up for those that this view lacks.
+                due = 1.0 if any_lent else total / count
+                sums = np.bincount(numbers, weights[own], minlength=count)
+                weights[own] *= (due / np.maximum(sums, np.finfo(float).tiny))[numbers]
+    return weights

@@ -167,9 +167,11 @@ class TomographicClassifier(BaseKernelFusion):
             found = paired_classes(matching, seed)
         places, labels = matching.put_together(found)
         codes = np.searchsorted(rows.classes, labels)
-        weights = marginal_weights(places, codes) if self.keep_marginals else np.ones(len(places))
+        meta_objects = np.column_stack([rows.rows_of(view)[column] for view, column in enumerate(places.T)])
+        matched = rows.blocks.present.all(axis=1)[meta_objects]
+        weights = marginal_weights(places, codes, matched) if self.keep_marginals else np.ones(len(places))
         seen = {
-            "meta_objects_": np.column_stack([rows.rows_of(view)[column] for view, column in enumerate(places.T)]),
+            "meta_objects_": meta_objects,
             "meta_labels_": labels,
             "meta_weights_": weights,
         }

@@ -1,0 +1,109 @@
+"""One cell of a comparison: one method on one run's splits, trained on one kind of labels."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.metrics import get_scorer
+
+from fuselearn.consensus import LabelConsensus
+from fuselearn.evaluation.labelling import majority_labels
+from fuselearn.evaluation.noise import add_label_noise
+
+GIVEN, OWN, MAJORITY, ONE_VIEW, CONSENSUS = "given", "own", "majority", "one view", "consensus"
+"""Kinds of labels to train on: the column that is there; each view's own; the views' majority; the first view's; what
+label consensus makes of them."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What all cells share.
+
+    Attributes
+    ----------
+    table : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,)
+    views : dict of name to column numbers
+    view_labels : ndarray of shape (n_rows, n_views) or None
+    protocol : Protocol
+    noise : float
+    noise_views : "all" or list of int
+    noise_shared : bool
+    scoring : str or callable
+    seed : int
+    """
+
+    table: np.ndarray
+    y: np.ndarray
+    views: dict
+    view_labels: np.ndarray | None
+    protocol: object
+    noise: float
+    noise_views: object
+    noise_shared: bool
+    scoring: object
+    seed: int
+
+    @property
+    def labels_differ(self):
+        """Whether views have labels of their own."""
+        return self.view_labels is not None or self.noise > 0
+
+    def kinds(self, method):
+        """Kinds of labels that a method is trained on, the first being the one that it is judged by."""
+        if not self.labels_differ:
+            return [GIVEN]
+        if method.only_view is not None or method.takes_view_labels(self.views):
+            return [OWN]
+        return [MAJORITY, ONE_VIEW]
+
+
+def run_cell(task, method, kind, run):
+    """Fit and score a method on the splits of a run.
+
+    Returns
+    -------
+    dict
+        Mean score over the splits, and total seconds of fitting and of scoring.
+    """
+    scorer = get_scorer(task.scoring) if isinstance(task.scoring, str) else task.scoring
+    scores, fit_seconds, predict_seconds = [], 0.0, 0.0
+    for number, (train, test) in enumerate(task.protocol.splits(task.y, run, task.seed)):
+        # The same noise and the same draws for every method.
+        seed = int(np.random.SeedSequence([task.seed, run, number]).generate_state(1)[0])
+        estimator = method.estimator(task.views, task.protocol.n_estimators, seed)
+        X = task.table[train]
+        start = time.perf_counter()
+        arguments = _labels(task, method, kind, train, seed)
+        estimator.fit(X, **arguments)
+        fitted = time.perf_counter()
+        scores.append(float(scorer(estimator, task.table[test], task.y[test])))
+        fit_seconds += fitted - start
+        predict_seconds += time.perf_counter() - fitted
+    return {"score": float(np.mean(scores)), "fit_seconds": fit_seconds, "predict_seconds": predict_seconds}
+
+
+def _labels(task, method, kind, train, seed):
+    """Arguments of `fit` beside X."""
+    y = task.y[train]
+    if not task.labels_differ:
+        return {"y": y} if kind == GIVEN else {"y": _agreed(task, train, y, None, seed)}
+    if task.view_labels is not None:
+        view_labels = task.view_labels[train]
+    else:
+        settings = {"views": task.noise_views, "shared": task.noise_shared, "random_state": seed % 2**31}
+        view_labels, _ = add_label_noise(y, len(task.views), task.noise, **settings)
+    if kind == OWN:
+        if method.only_view is not None:
+            return {"y": view_labels[:, list(task.views).index(method.only_view)]}
+        return {"y": y, "view_labels": view_labels}
+    if kind == ONE_VIEW:
+        return {"y": view_labels[:, 0]}
+    if kind == CONSENSUS:
+        return {"y": _agreed(task, train, y, view_labels, seed)}
+    return {"y": majority_labels(view_labels, np.random.default_rng(seed))}
+
+
+def _agreed(task, train, y, view_labels, seed):
+    consensus = LabelConsensus(views=task.views, random_state=seed % 2**31)
+    return consensus.fit(task.table[train], y, view_labels=view_labels).labels_

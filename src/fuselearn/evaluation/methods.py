@@ -1,0 +1,158 @@
+"""The methods that a comparison knows by name."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.validation import has_fit_parameter
+
+from fuselearn.boosting import IndependentBoostClassifier, ShareBoostClassifier
+from fuselearn.fusion import (
+    ConcatenatedClassifier,
+    SuperKernelClassifier,
+    ViewStackingClassifier,
+    ViewVotingClassifier,
+    tuned_svm,
+)
+from fuselearn.kernels import MKLClassifier
+
+DEFAULT_ROUNDS = 150
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to fuse views.
+
+    Attributes
+    ----------
+    name : str
+    make : callable of (views, n_estimators) to estimator
+        `views` is a dict of name to column numbers.
+    only_view : str or None
+        The one view that it looks at.
+    """
+
+    name: str
+    make: Callable
+    only_view: str | None = None
+
+    def estimator(self, views, n_estimators, seed):
+        """An unfitted estimator, with its draws seeded."""
+        estimator = self.make(views, n_estimators or DEFAULT_ROUNDS)
+        if "random_state" in estimator.get_params():
+            estimator.set_params(random_state=seed)
+        return estimator
+
+    def takes_view_labels(self, views):
+        """Whether it can be trained on labels that differ between views."""
+        return has_fit_parameter(self.make(views, 1), "view_labels")
+
+
+def svm():
+    """The plain support vector machine of a view: standardised columns, RBF kernel, C = 1."""
+    return make_pipeline(StandardScaler(), SVC())
+
+
+MAKERS = {
+    "shareboost": lambda views, rounds: ShareBoostClassifier(views=views, n_estimators=rounds),
+    "rshareboost": lambda views, rounds: ShareBoostClassifier(views=views, n_estimators=rounds, view_policy="exp3p"),
+    "bssd": lambda views, rounds: ShareBoostClassifier(views=views, n_estimators=rounds, resample=True),
+    "iboost": lambda views, rounds: IndependentBoostClassifier(views=views, n_estimators=rounds),
+    # With one view shared boosting is AdaBoost, with the same weak learner as the others.
+    "adaboost_vote": lambda views, rounds: ViewVotingClassifier(ShareBoostClassifier(n_estimators=rounds), views=views),
+    "adaboost_concatenated": lambda views, rounds: ConcatenatedClassifier(
+        ShareBoostClassifier(n_estimators=rounds), views=views
+    ),
+    "svm_vote": lambda views, rounds: ViewVotingClassifier(svm(), views=views, voting="majority"),
+    "svm_sum": lambda views, rounds: ViewVotingClassifier(svm(), views=views, voting="sum"),
+    "svm_concatenated": lambda views, rounds: ConcatenatedClassifier(svm(), views=views),
+    "tuned_svm_vote": lambda views, rounds: ViewVotingClassifier(tuned_svm(), views=views, voting="majority"),
+    "stacking": lambda views, rounds: ViewStackingClassifier(svm(), views=views, stack_method="predict"),
+    "stacking_decision": lambda views, rounds: ViewStackingClassifier(
+        svm(), views=views, stack_method="decision_function"
+    ),
+    "tuned_stacking": lambda views, rounds: ViewStackingClassifier(tuned_svm(), views=views, stack_method="predict"),
+    "super_kernel": lambda views, rounds: SuperKernelClassifier(views=views),
+    "mkl_uniform": lambda views, rounds: MKLClassifier(views=views),
+    "mkl": lambda views, rounds: MKLClassifier(views=views, weights="mkl"),
+    "sdp": lambda views, rounds: MKLClassifier(views=views, weights="sdp"),
+}
+DEFAULT = (
+    "shareboost",
+    "rshareboost",
+    "iboost",
+    "adaboost_vote",
+    "adaboost_concatenated",
+    "svm_vote",
+    "svm_sum",
+    "svm_concatenated",
+    "stacking",
+    "super_kernel",
+    "mkl_uniform",
+    "mkl",
+)
+"""All but those that search a grid or solve a conic program, which take many times as long."""
+SINGLE = "view:"
+"""What stands before the name of a view that is to be judged alone."""
+
+
+def resolve_methods(methods, view_names):
+    """The methods of a comparison.
+
+    Parameters
+    ----------
+    methods : "default", "all", list of names, or dict of name to estimator
+        A name is one of `MAKERS`, or "view:" and the name of a view, for that view alone. "default" and "all" have
+        every view alone too. An estimator is cloned; where it has a setting `views` that is None, it gets the views.
+    view_names : list of str
+
+    Returns
+    -------
+    list of Method
+    """
+    if isinstance(methods, Mapping):
+        if not methods:
+            raise ValueError("methods is empty; name at least one method.")
+        return [Method(str(name), _given(name, estimator)) for name, estimator in methods.items()]
+    if isinstance(methods, str):
+        if methods not in ("default", "all"):
+            methods = [methods]
+        else:
+            chosen = DEFAULT if methods == "default" else tuple(MAKERS)
+            methods = [*chosen, *(f"{SINGLE}{name}" for name in view_names)]
+    methods = list(methods)
+    if not methods:
+        raise ValueError("methods is empty; name at least one method.")
+    repeated = {name for name in methods if methods.count(name) > 1}
+    if repeated:
+        raise ValueError(f"methods names {sorted(map(str, repeated))[0]!r} more than once.")
+    return [_named(name, view_names) for name in methods]
+
+
+def _named(name, view_names):
+    known = [*MAKERS, *(f"{SINGLE}{view}" for view in view_names)]
+    if name not in known:
+        near = get_close_matches(str(name), known, n=3)
+        hint = f"; did you mean {', '.join(map(repr, near))}?" if near else f"; known are {known}."
+        raise ValueError(f"methods names {name!r}, which is not known{hint}")
+    if name in MAKERS:
+        return Method(name, MAKERS[name])
+    view = name.removeprefix(SINGLE)
+    return Method(name, lambda views, rounds: ViewVotingClassifier(svm(), views={view: views[view]}), view)
+
+
+def _given(name, estimator):
+    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise TypeError(f"methods has {estimator!r} for {name!r}; it must be an unfitted estimator.")
+
+    def make(views, rounds):
+        own = clone(estimator)
+        if own.get_params(deep=False).get("views", 0) is None:
+            own.set_params(views=views)
+        return own
+
+    return make

@@ -1,0 +1,89 @@
+"""Results of single fits on disk, so that a comparison that was interrupted goes on where it was.
+
+A file of JSON lines: first what is compared, then one line per finished cell. A line is written at once and in one
+piece; one that was cut off by a crash is passed over, and its cell is computed again.
+"""
+
+import json
+import os
+from pathlib import Path
+
+
+class CellStore:
+    """Finished cells, kept in a file where one is named.
+
+    Parameters
+    ----------
+    path : str or Path or None
+        None keeps them in memory only.
+    header : dict
+        What is compared. A file of another comparison is refused.
+    """
+
+    def __init__(self, path, header):
+        self._path = None if path is None else Path(path)
+        self._cells = {}
+        if self._path is None:
+            return
+        if self._path.is_dir():
+            raise ValueError(f"resume must name a file; {str(self._path)!r} is a folder.")
+        if self._path.exists() and self._path.stat().st_size:
+            self._read(header)
+        else:
+            self._append({"comparison": header})
+
+    def __contains__(self, key):
+        return _name(key) in self._cells
+
+    def __getitem__(self, key):
+        return self._cells[_name(key)]
+
+    def __len__(self):
+        return len(self._cells)
+
+    def add(self, key, cell):
+        """Keep a finished cell.
+
+        Parameters
+        ----------
+        key : tuple of str or int
+        cell : dict
+            What JSON can hold.
+        """
+        self._cells[_name(key)] = cell
+        if self._path is not None:
+            self._append({"key": list(key), "cell": cell})
+
+    def _read(self, header):
+        lines = self._path.read_text(encoding="utf-8").splitlines()
+        try:
+            before = json.loads(lines[0])["comparison"]
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"resume names {str(self._path)!r}, which is not a file of a comparison.") from None
+        for name, value in header.items():
+            if before.get(name) != value:
+                raise ValueError(
+                    f"resume names {str(self._path)!r}, a comparison with {name} = {before.get(name)!r}, but now it is "
+                    f"{value!r}. Name another file, or set it back."
+                )
+        for line in lines[1:]:
+            try:
+                entry = json.loads(line)
+                self._cells[_name(entry["key"])] = entry["cell"]
+            except (ValueError, KeyError, TypeError):
+                continue  # cut off
+        if not self._path.read_bytes().endswith(b"\n"):
+            self._write("\n")
+
+    def _append(self, entry):
+        self._write(json.dumps(entry) + "\n")
+
+    def _write(self, text):
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _name(key):
+    return json.dumps(list(key))
