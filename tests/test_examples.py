@@ -130,3 +130,42 @@ def test_accuracy_against_rounds(tmp_path, capsys):
     clean = results[0.0]["ShareBoost"].mean(axis=0)
     assert clean[-1] > clean[0] + 0.03
     assert results[0.3]["ShareBoost"].mean() > results[0.3]["iBoost"].mean()
+
+
+def test_unmatched_views(tmp_path, capsys):
+    outputs = [tmp_path / "views.png", tmp_path / "bias.png"]
+    unmatched = load("unmatched_views")
+    results, bias = unmatched.main(["--trials", "3", "--output", str(outputs[0]), "--bias-output", str(outputs[1])])
+    assert all(10_000 < output.stat().st_size < 400_000 for output in outputs)
+    assert "mean of 3 trials" in capsys.readouterr().out
+    assert results.shape == (len(unmatched.STYLES), len(unmatched.SIZES), 3)
+    means = dict(zip(unmatched.STYLES, results.mean(axis=(1, 2))))
+    for way in ("tomographic", "cartesian"):
+        assert means[way] > means["one laboratory"] + 0.03
+    added, deconvolved, _ = bias.outside[0]
+    assert added > 0.6 > 0.2 > deconvolved
+    with pytest.raises(SystemExit):
+        unmatched.main(["--trials", "1"])
+    assert "--trials must be at least 2; got 1" in capsys.readouterr().err
+
+
+def test_shared_and_separate_stumps(tmp_path, capsys):
+    output = tmp_path / "images" / "labels.png"
+    curves = load("overlapping_labels").main(["--stumps", "12", "--splits", "4", "--output", str(output)])
+    assert output.stat().st_size > 10_000
+    assert "stumps to NSBoost's error of 12" in capsys.readouterr().out
+    assert all(errors.shape == (4, 12) for errors in curves.values())
+    assert curves["MSSBoost"].mean(axis=0)[7] < curves["NSBoost"].mean(axis=0)[7]
+
+
+def test_boundary_of_a_stump():
+    example = load("overlapping_labels")
+    models, X_test, _ = example.fit_both(seed=0)
+    assert list(models) == ["MSSBoost", "NSBoost"]
+    axis, threshold = example.boundary(models["MSSBoost"], 0)
+    column = models["MSSBoost"].estimators_features_[0][0]
+    assert axis == column
+    # The stump says the same of all points on one side of it.
+    outputs = next(models["MSSBoost"].staged_decision_function(X_test))
+    left = X_test[:, axis] <= threshold
+    assert len(np.unique(outputs[left].round(9), axis=0)) == len(np.unique(outputs[~left].round(9), axis=0)) == 1

@@ -9,15 +9,38 @@ from fuselearn._version import __version__
 
 _HOMES = {
     "AugmentedKernelClassifier": "fuselearn.kernels",
+    "ConcatenatedClassifier": "fuselearn.fusion",
     "IndependentBoostClassifier": "fuselearn.boosting",
+    "LabelConsensus": "fuselearn.consensus",
     "MKLClassifier": "fuselearn.kernels",
+    "MSSBoostClassifier": "fuselearn.multilabel",
+    "NSBoostClassifier": "fuselearn.multilabel",
+    "RSBagClassifier": "fuselearn.multilabel",
     "ShareBoostClassifier": "fuselearn.boosting",
+    "SuperKernelClassifier": "fuselearn.fusion",
     "TomographicClassifier": "fuselearn.kernels",
+    "ViewStackingClassifier": "fuselearn.fusion",
+    "ViewVotingClassifier": "fuselearn.fusion",
+    "add_feature_noise": "fuselearn.evaluation",
     "add_label_noise": "fuselearn.evaluation",
+    "compare": "fuselearn.evaluation.comparison",
     "stack_unpaired": "fuselearn.views",
     "stack_views": "fuselearn.views",
 }
-_ROOMS = ("backends", "bandits", "boosting", "datasets", "evaluation", "exceptions", "kernels", "learners", "views")
+_ROOMS = (
+    "backends",
+    "bandits",
+    "boosting",
+    "consensus",
+    "datasets",
+    "evaluation",
+    "exceptions",
+    "fusion",
+    "kernels",
+    "learners",
+    "multilabel",
+    "views",
+)
 
 __all__ = ["__version__", *_HOMES, *_ROOMS]
 

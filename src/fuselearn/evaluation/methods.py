@@ -48,8 +48,9 @@ class Method:
         return estimator
 
     def takes_view_labels(self, views):
-        """Whether it can be trained on labels that differ between views."""
-        return has_fit_parameter(self.make(views, 1), "view_labels")
+        """Whether labels that differ between views are of use to it. One classifier of all columns needs one label."""
+        estimator = self.make(views, 1)
+        return has_fit_parameter(estimator, "view_labels") and not isinstance(estimator, ConcatenatedClassifier)
 
 
 def svm():
