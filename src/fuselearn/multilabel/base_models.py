@@ -1,0 +1,179 @@
+"""Base models: how they are fitted, what they say of a row, how large they are."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn import config_context, get_config
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
+
+from fuselearn.learners.adapter import check_classifier
+from fuselearn.multilabel.rbf_svc import RbfSVC, kernel_gamma, machine_values
+from fuselearn.multilabel.sampling import Sample, draw_sample
+from fuselearn.numeric.scratch import Scratch
+from fuselearn.numeric.threads import SERIAL
+
+
+def base_estimator(estimator):
+    """The classifier that base models are clones of, checked: one with real-valued outputs."""
+    if estimator is None:
+        return RbfSVC()
+    check_classifier(estimator)
+    if not hasattr(estimator, "predict_proba") and not hasattr(estimator, "decision_function"):
+        raise TypeError(
+            f"estimator must have predict_proba or decision_function, since base models give real-valued outputs; got "
+            f"{estimator!r}, which has neither."
+        )
+    return estimator
+
+
+def fit_sample(estimator, table, sample, generator, scratch):
+    """Fit a clone of the estimator on a sample (S2 Alg. 1 step 1e); its classes are 0 and 1."""
+    model = _seeded(clone(estimator), generator)
+    drawn = np.concatenate([sample.positives, sample.negatives])
+    if isinstance(model, RbfSVC):
+        # A row drawn c times has the optimum of a row whose bound is c times as large.
+        rows, counts = np.unique(drawn, return_counts=True)
+        signs = np.where(np.isin(rows, sample.positives), 1.0, -1.0)
+        values = np.ascontiguousarray(table.sample(rows, sample.columns), dtype=np.float64)
+        return model.fit_signs(values, signs, counts.astype(np.float64), scratch)
+    return fit_rows(model, table.sample(drawn, sample.columns), np.arange(len(drawn)) < len(sample.positives))
+
+
+def fit_rows(model, values, has_label):
+    """Fit an unfitted model on rows with and without a label."""
+    if _is_rbf_machine(model) and isinstance(model.gamma, str):
+        # As a number, since our product needs it too; it is the one that scikit-learn would take.
+        model.set_params(gamma=kernel_gamma(model.gamma, values))
+    return model.fit(values, has_label.astype(np.int64))
+
+
+def scores(model, values, *, single=False, scratch=None):
+    """What a model says of rows: 2p - 1 where it has probabilities, else its decision values.
+
+    `single` lets a kernel machine of ours be off by 1e-6 or so for twice the speed.
+    """
+    if isinstance(model, RbfSVC) or _is_rbf_machine(model):
+        gamma = model.gamma_ if isinstance(model, RbfSVC) else model.gamma
+        return machine_values(model, np.asarray(values, dtype=np.float64), gamma, single=single, scratch=scratch)
+    if hasattr(model, "predict_proba"):
+        return 2.0 * np.asarray(model.predict_proba(values), dtype=np.float64)[:, 1] - 1.0
+    return np.asarray(model.decision_function(values), dtype=np.float64)
+
+
+def outputs(model, values, *, single=False, scratch=None):
+    """h of each row, in [-1, 1] (S2 section 2 asks for |h| ≤ 1)."""
+    said = scores(model, values, single=single, scratch=scratch)
+    if said.shape != (len(values),) or not np.isfinite(said).all():
+        raise ValueError(
+            f"estimator must give each of {len(values)} rows a finite number; {type(model).__name__} gave an array of "
+            f"shape {said.shape}{'' if np.isfinite(said).all() else ' with NaN or infinity in it'}."
+        )
+    return np.clip(said, -1.0, 1.0)
+
+
+def outputs_of_table(model, table, columns, out, *, threads=SERIAL, single=False, scratch=None):
+    """h of every row of a table, into `out`; the result does not depend on the threads."""
+    chunk = table.chunks(columns)
+    config = get_config()  # scikit-learn keeps it per thread
+
+    def work(first, last):
+        with config_context(**config):
+            for number in range(first, last):
+                rows, values = chunk(number)
+                out[rows] = outputs(model, values, single=single, scratch=scratch)
+
+    threads.share(table.n_chunks, work)
+
+
+def size(model, n_features):
+    """Numbers that a model keeps: support vectors × features (S2 section 6.2), tree nodes, or coefficients.
+
+    Returns
+    -------
+    int, or None for a model that has none of these
+    """
+    if isinstance(model, Pipeline):
+        return size(model[-1], n_features)
+    if hasattr(model, "support_vectors_"):
+        return model.support_vectors_.shape[0] * n_features
+    if hasattr(model, "tree_"):
+        return int(model.tree_.node_count)
+    if hasattr(model, "coef_"):
+        return int(np.size(model.coef_))
+    return None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A base model with its outputs on the training rows.
+
+    Attributes
+    ----------
+    model : fitted classifier
+    columns : intp ndarray
+    source_label : int
+        Label that it was learned on.
+    outputs : ndarray of shape (n_rows,)
+    """
+
+    model: object
+    columns: np.ndarray
+    source_label: int
+    outputs: np.ndarray
+
+
+@dataclass(frozen=True)
+class Trainer:
+    """Makes candidates. One is determined by its slot, its generation and its label, not by when it is made.
+
+    Attributes
+    ----------
+    estimator : classifier
+    table : SubspaceTable
+    signs : int8 ndarray of shape (n_labels, n_rows)
+    view_columns : list of intp ndarray
+        A base model draws its columns inside one view. The views take turns: that of a slot's first candidate is the
+        slot's number, and each further generation goes one on.
+    data_ratio, feature_ratio : float
+    seed : int
+    scratch : Scratch
+    """
+
+    estimator: object
+    table: object
+    signs: np.ndarray
+    view_columns: list
+    data_ratio: float
+    feature_ratio: float
+    seed: int
+    scratch: Scratch
+
+    def sample(self, slot, generation, label):
+        """The sample of a candidate, and the generator for what else it draws."""
+        generator = np.random.default_rng([self.seed, slot, generation])
+        columns = self.view_columns[(slot + generation) % len(self.view_columns)]
+        has_label = self.signs[label] > 0
+        drawn: Sample = draw_sample(generator, has_label, self.data_ratio, columns, self.feature_ratio)
+        return drawn, generator
+
+    def train(self, slot, generation, label, threads=SERIAL):
+        """The candidate of a slot's generation, learned on a label."""
+        sample, generator = self.sample(slot, generation, label)
+        model = fit_sample(self.estimator, self.table, sample, generator, self.scratch)
+        said = np.empty(len(self.table))
+        options = {"threads": threads, "single": True, "scratch": self.scratch}
+        outputs_of_table(model, self.table, sample.columns, said, **options)
+        return Candidate(model, sample.columns, label, said)
+
+
+def _is_rbf_machine(model):
+    """Whether it is scikit-learn's SVC with nothing that our product would miss."""
+    return type(model) is SVC and model.kernel == "rbf" and not hasattr(model, "predict_proba")
+
+
+def _seeded(model, generator):
+    """Give every `random_state` in a model a number of its own."""
+    names = sorted(name for name in model.get_params() if name == "random_state" or name.endswith("__random_state"))
+    return model.set_params(**{name: int(generator.integers(2**31)) for name in names})
