@@ -7,25 +7,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fuselearn.boosting.voting import Ensemble
 from fuselearn.numeric.decisions import codes_of, probabilities
 from fuselearn.numeric.threads import Threads
+from fuselearn.prediction import PredictsByDecision
 from fuselearn.views import encode_known
 
 
-class VotePrediction:
+class VotePrediction(PredictsByDecision):
     """Mixin that predicts from `estimators_`, `estimator_weights_` and `winning_views_`."""
-
-    def predict(self, X):
-        """Predict the class with the largest vote.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        decision = self.decision_function(X)
-        return self.classes_[codes_of(decision)]
 
     def decision_function(self, X):
         """Votes of the ensemble.
@@ -44,19 +31,6 @@ class VotePrediction:
         ensemble = self._ensemble()
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             return ensemble.decision(*ensemble.votes(table, threads))
-
-    def predict_proba(self, X):
-        """Class probabilities by the logistic link of the additive model, softmax(2·votes).
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return probabilities(self.decision_function(X))
 
     def staged_decision_function(self, X):
         """Yield `decision_function` after each round."""

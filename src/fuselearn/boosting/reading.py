@@ -4,8 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.boosting import validation
-from fuselearn.views import ViewBlocks, check_presence, encode_labels, read_table, resolve_views
+from fuselearn.views import (
+    ViewBlocks,
+    check_presence,
+    check_sample_weight,
+    check_view_labels,
+    encode_labels,
+    encode_view_labels,
+    read_table,
+    resolve_views,
+)
 
 
 @dataclass(frozen=True)
@@ -77,9 +85,11 @@ def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
     table, y, features = read_table(model, X, y, reset=reset)
     names, columns = resolve_views(model.views, X, table.shape[1])
     classes, codes = encode_labels(y)
-    weights = validation.check_sample_weight(sample_weight, table)
+    weights = check_sample_weight(sample_weight, table)
+    # Sums of very large weights overflow, and those of very small ones vanish.
+    weights = np.ones(len(table)) if weights is None else weights / weights.max()
     if view_labels is not None:
-        view_labels = validation.check_view_labels(view_labels, len(table), names)
+        view_labels = check_view_labels(view_labels, len(table), names)
     counted = weights > 0
     blocks = ViewBlocks.of(table, names, columns, None if counted.all() else counted)
     check_presence(blocks.present, names, counted)
@@ -88,5 +98,5 @@ def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
             raise ValueError("The rows with a positive sample_weight are all of one class; y needs two.")
         codes = [codes] * len(names)
     else:
-        codes = validation.encode_view_labels(view_labels, classes, names, blocks.present)
+        codes = encode_view_labels(view_labels, classes, names, blocks.present)
     return TrainingRows(blocks, columns, classes, codes, weights, view_labels is None, features)

@@ -10,12 +10,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fuselearn.fusion.estimators import takes_nan
 from fuselearn.fusion.reading import read_training_rows
 from fuselearn.fusion.view_models import known_model
-from fuselearn.numeric.decisions import codes_of, prior_votes, probabilities
+from fuselearn.numeric.decisions import prior_votes
+from fuselearn.prediction import PredictsByDecision
 from fuselearn.settings import check_jobs
 from fuselearn.views import ViewBlocks, note_features
 
 
-class BaseViewFusion(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class BaseViewFusion(PredictsByDecision, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Template of a classifier that fuses what models of several views say.
 
     A subclass learns (`_fit`) and decides on rows that have a view (`_decide`).
@@ -53,35 +54,6 @@ class BaseViewFusion(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         for name, value in fitted.items():
             setattr(self, name, value)
         return self
-
-    def predict(self, X):
-        """Predict classes.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        codes = codes_of(self.decision_function(X))
-        return self.classes_[codes]
-
-    def predict_proba(self, X):
-        """Class probabilities by a logistic link, softmax(2·decision), which is not calibrated.
-
-        Wrap the classifier in :class:`sklearn.calibration.CalibratedClassifierCV` where probabilities matter.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return probabilities(self.decision_function(X))
 
     def decision_function(self, X):
         """How much speaks for each class.

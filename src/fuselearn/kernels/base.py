@@ -12,7 +12,8 @@ from fuselearn.kernels.machine import fit_machines, signs_of
 from fuselearn.kernels.placing import PlacedKernels
 from fuselearn.kernels.views import ViewKernel
 from fuselearn.kernels.weighting import LEARNT, check_weights
-from fuselearn.numeric.decisions import codes_of, one_against_one, prior_votes, probabilities
+from fuselearn.numeric.decisions import one_against_one, prior_votes
+from fuselearn.prediction import PredictsByDecision
 from fuselearn.settings import check_jobs, check_positive
 from fuselearn.views import (
     ViewBlocks,
@@ -63,7 +64,7 @@ class KernelRows:
         return np.flatnonzero(self.blocks.present[:, view])
 
 
-class BaseKernelFusion(ClassifierMixin, BaseEstimator):
+class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
     """Template of a support vector machine on kernels of several views.
 
     A subclass says what the machine is trained on (`_items`), how kernels are brought to one scale (`_scale`), and how
@@ -113,35 +114,6 @@ class BaseKernelFusion(ClassifierMixin, BaseEstimator):
         for name, value in seen.items():
             setattr(self, name, value)
         return self
-
-    def predict(self, X):
-        """Predict classes.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        codes = codes_of(self.decision_function(X))
-        return self.classes_[codes]
-
-    def predict_proba(self, X):
-        """Class probabilities by a logistic link, softmax(2·decision), which is not calibrated.
-
-        Wrap the classifier in :class:`sklearn.calibration.CalibratedClassifierCV` where probabilities matter.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        return probabilities(self.decision_function(X))
 
     def decision_function(self, X):
         """Signed distance to the separating surface, in the scale of the margin.
