@@ -94,7 +94,7 @@ def test_random_pairs_as_written_out(problem, spare, random_state):
 def least_of(labels, known):
     """Fewest meta-objects that can be asked for."""
     rows = [naive.rows_of_class(objects, known) for objects in naive.split_by_class(labels)[1]]
-    return sum(len(own["complete"]) + len(own["partial"]) + naive.largest_single_count(own["single"]) for own in rows)
+    return sum(len(own["complete"]) + naive.needed(own, len(labels)) for own in rows)
 
 
 def check_invariants(meta_objects, meta_labels, labels, known, most):
@@ -181,3 +181,44 @@ def test_numbers_bounded_by_the_cap_and_not_by_the_product():
     kernels = [p @ p.T for p in points]
     meta_objects, _ = tomographic_correspondence(kernels, labels, crossing="full", max_meta_objects=100)
     assert 60 <= len(meta_objects) <= 100
+
+
+def test_joining_is_bounded_by_the_cap_and_not_by_the_product():
+    # One object is unmatched, and the last band holds nearly all pairs: there are n^M ways to join in it.
+    rng = np.random.default_rng(0)
+    n_views, n = 6, 40
+    y = np.repeat([0, 1], n)
+    points = [rng.normal(size=(2 * n, 3)) + 3 * y[:, None] for _ in range(n_views)]
+    points[0][:n] *= 0.05
+    kept = [np.arange(2 * n) if view == 1 else np.arange(1, 2 * n) for view in range(n_views)]
+    known = np.column_stack([np.arange(1, 2 * n) - (view != 1) for view in range(n_views)])
+    kernels = [p[rows] @ p[rows].T for p, rows in zip(points, kept)]
+    for l2 in (False, True):
+        found, _ = tomographic_correspondence(kernels, [y[rows] for rows in kept], known=known, l2=l2, random_state=0)
+        assert len(found) >= 2 * n
+
+
+def test_rows_that_lack_a_view_take_in_objects_of_it():
+    labels = [np.zeros(10, dtype=int)] * 3
+    known = np.column_stack([np.arange(10), np.arange(10), np.full(10, -1)])
+    found, _ = cartesian_correspondence(labels, known=known, max_meta_objects=10, random_state=0)
+    assert len(found) == 10
+    with pytest.raises(ValueError, match="must be at least 10"):
+        cartesian_correspondence(labels, known=known, max_meta_objects=9)
+
+
+def test_order_in_which_matches_are_told_does_not_matter():
+    rng = np.random.default_rng(0)
+    points = [rng.normal(size=(20, 2)) for _ in range(3)]
+    kernels, labels = [p @ p.T for p in points], [np.zeros(20, dtype=int)] * 3
+    known = np.array([[0, 3, -1], [5, -1, 2], [-1, 7, 8], [1, 1, 1], [9, 9, -1]])
+    first, _ = tomographic_correspondence(kernels, labels, known=known, random_state=0)
+    second, _ = tomographic_correspondence(kernels, labels, known=known[::-1], random_state=0)
+    assert np.array_equal(first, second)
+
+
+def test_default_cap():
+    labels = [np.zeros(100, dtype=int)] * 2
+    assert len(cartesian_correspondence(labels, random_state=0)[0]) == 400
+    known = np.tile(np.arange(90), (2, 1)).T
+    assert len(cartesian_correspondence(labels, known=known, random_state=0)[0]) == 90 + 4 * 10

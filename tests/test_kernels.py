@@ -1,5 +1,8 @@
 """The kernel classifiers: what they compute, checked against scikit-learn's machines and against a conic solver."""
 
+import tracemalloc
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -8,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.preprocessing import StandardScaler
@@ -21,8 +25,15 @@ from fuselearn import (
     stack_unpaired,
     stack_views,
 )
-from fuselearn.kernels import GramLookup, augmented_kernel, composite_kernel
+from fuselearn.kernels import (
+    GramLookup,
+    augmented_kernel,
+    cartesian_correspondence,
+    composite_kernel,
+    tomographic_correspondence,
+)
 from fuselearn.kernels.marginals import marginal_weights
+from fuselearn.numeric.support_vectors import solve_svm
 
 HALVES = {"left": slice(0, 6), "right": slice(6, 13)}
 
@@ -258,7 +269,7 @@ def test_kernels_by_name_function_matrix_and_view(wine):
         MKLClassifier(views=views, kernel={"left": "rbf", "gram": GramLookup(gram)}), {"C": [0.1, 1.0]}
     )
     assert search.fit(table, y).best_score_ > 0.9
-    assert clone(model).kernel["gram"] is not None
+    assert clone(model).kernel["gram"].gram is model.kernel["gram"].gram  # not copied with every clone
     assert repr(GramLookup(gram)) == "GramLookup(178 objects)"
 
 
@@ -333,3 +344,124 @@ def test_a_fit_that_fails_leaves_the_model_as_it_was(wine):
     with pytest.raises(ValueError, match="'left' has NaN among its columns in row 3"):
         model.fit(broken, y)
     np.testing.assert_array_equal(model.decision_function(X), before)
+
+
+def test_settings_reach_the_correspondence(cut_apart):
+    X, y = cut_apart
+    y = (y == 1).astype(int)
+    objects = np.where(np.isnan(X[:, [0, 6]]), -1, np.cumsum(~np.isnan(X[:, [0, 6]]), axis=0) - 1)
+    present = ~np.isnan(X[:, [0, 6]])
+    grams = [linear_kernel(X[rows][:, columns]) for rows, columns in zip(present.T, HALVES.values())]
+    labels = [y[rows] for rows in present.T]
+    known = objects[present.all(axis=1)]
+    numbers = [np.flatnonzero(rows) for rows in present.T]
+
+    def rows_of(found):
+        return np.column_stack([own[column] for own, column in zip(numbers, found[0].T)])
+
+    for settings in [
+        {},
+        {"crossing": "full"},
+        {"crossing": "corners"},
+        {"l2": True},
+        {"band": 1},
+        {"max_meta_objects": 150},
+    ]:
+        expected = tomographic_correspondence(grams, labels, known=known, random_state=4, **settings)
+        model = TomographicClassifier(views=HALVES, random_state=4, **settings).fit(X, y)
+        np.testing.assert_array_equal(model.meta_objects_, rows_of(expected))
+    paired = cartesian_correspondence(labels, known=known, random_state=4)
+    model = TomographicClassifier(views=HALVES, random_state=4, correspondence="cartesian").fit(X, y)
+    np.testing.assert_array_equal(model.meta_objects_, rows_of(paired))
+
+
+def test_marginals_are_kept_only_if_asked(cut_apart):
+    X, y = cut_apart
+    kept = TomographicClassifier(views=HALVES, random_state=0).fit(X, y)
+    plain = TomographicClassifier(views=HALVES, random_state=0, keep_marginals=False).fit(X, y)
+    np.testing.assert_array_equal(plain.meta_weights_, 1.0)
+    assert np.ptp(kept.meta_weights_) > 0.5
+    assert not np.allclose(kept.decision_function(X), plain.decision_function(X), atol=0.02)
+
+
+def test_learnt_weights_keep_the_scale_of_the_sum(cut_apart):
+    X, y = cut_apart
+    moved = X.copy()
+    moved[:, 6:] = 50 + 3 * moved[:, 6:]
+    for scale_kernels in (True, False):
+        model = TomographicClassifier(views=HALVES, weights="mkl", scale_kernels=scale_kernels, random_state=0)
+        model.fit(moved, y)
+        spread = [
+            np.mean(np.var(moved[:, columns][~np.isnan(moved[:, columns.start])], axis=0))
+            for columns in HALVES.values()
+        ]
+        sizes = np.array([1.0, 1.0]) if scale_kernels else 2 * np.array(spread) * [6, 7]
+        assert model.kernel_weights_ @ sizes == pytest.approx(sizes.sum(), rel=0.05)
+
+
+def test_views_that_say_nothing():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    A = rng.normal(size=(60, 2)) + 2 * y[:, None]
+    for value in (0.0, 7.7):
+        X, views, labels = stack_unpaired([(A, y), (np.full((60, 1), value), y)])
+        whole = np.hstack([A, np.full((60, 1), value)])
+        alone = TomographicClassifier(random_state=0).fit(A, y).score(A, y)
+        for weights in ("uniform", "mkl", "sdp"):
+            model = TomographicClassifier(views=views, weights=weights, random_state=0).fit(X, labels)
+            assert model.kernel_scales_[1] == 1.0
+            assert model.score(whole, y) >= alone - 0.05
+        matched = MKLClassifier(views=views, weights="mkl", kernel="linear").fit(whole, y)
+        assert np.isfinite(matched.decision_function(whole)).all()
+
+
+def test_weights_count_where_rows_lack_views(cut_apart):
+    X, y = cut_apart
+    y = (y == 1).astype(int)
+    weights = np.array([0.3, 2.0])
+    model = MKLClassifier(views=HALVES, kernel="linear", weights=weights).fit(X, y)
+    gram = sum(
+        w * linear_kernel(np.nan_to_num(X[:, columns])) / s
+        for w, columns, s in zip(weights, HALVES.values(), model.kernel_scales_)
+    )
+    peer = SVC(kernel="precomputed", tol=1e-5).fit(gram, y)
+    complete = ~np.isnan(X).any(axis=1)
+    np.testing.assert_allclose(model.decision_function(X)[complete], peer.decision_function(gram)[complete], atol=0.02)
+
+
+def test_width_of_a_kernel_follows_the_data(wine):
+    X, y = wine
+    model = MKLClassifier(views=HALVES).fit(X, y)
+    larger = MKLClassifier(views=HALVES).fit(100 * X, y)
+    np.testing.assert_allclose(model.decision_function(X), larger.decision_function(100 * X), atol=0.02)
+    assert model.kernels_[0].gamma == pytest.approx(1 / (6 * X[:, :6].var()))
+
+
+def test_a_machine_that_does_not_converge_says_so(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    monkeypatch.setattr("fuselearn.kernels.machine.solve_svm", partial(solve_svm, max_iter=3))
+    with pytest.warns(ConvergenceWarning, match="lower C"):
+        MKLClassifier().fit(X, y)
+    monkeypatch.undo()
+    monkeypatch.setattr("fuselearn.kernels.weighting.MOST_ROUNDS", 1)
+    with pytest.warns(ConvergenceWarning, match="have not converged in 1 rounds"):
+        MKLClassifier(views=[[0], [1]], weights="mkl").fit(X, y)
+
+
+def test_many_classes_take_little_memory():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(60), 4)
+    X = rng.normal(size=(60, 4))[y] + 0.1 * rng.normal(size=(240, 4))
+    tracemalloc.start()
+    model = TomographicClassifier(views=[[0, 1], [2, 3]], kernel="rbf").fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert model.score(X, y) > 0.9
+    assert peak < 40e6
+
+
+def test_labels_keep_their_type(cut_apart):
+    X, y = cut_apart
+    model = TomographicClassifier(views=HALVES, random_state=0).fit(X, y.astype(np.uint8))
+    assert model.meta_labels_.dtype == np.uint8

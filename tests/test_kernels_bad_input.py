@@ -4,6 +4,7 @@ import builtins
 
 import numpy as np
 import pytest
+from sklearn.metrics.pairwise import rbf_kernel
 
 from fuselearn import AugmentedKernelClassifier, MKLClassifier, TomographicClassifier, stack_unpaired
 from fuselearn.kernels import (
@@ -54,8 +55,11 @@ def test_what_is_not_a_kernel(use, kernel, message):
 
 
 def test_a_kernel_that_is_saved_in_single_precision_is_one():
-    thin = RNG.normal(size=(60, 2)).astype(np.float32)
-    tomographic_correspondence([thin @ thin.T, thin @ thin.T], [np.zeros(60, dtype=int)] * 2)
+    for n_objects in (60, 1000):
+        thin = RNG.normal(size=(n_objects, 2)).astype(np.float32)
+        augmented_kernel(
+            [thin @ thin.T, rbf_kernel(thin, gamma=0.1), rbf_kernel(thin.astype(float)).astype(np.float32)]
+        )
 
 
 @pytest.mark.parametrize(
@@ -66,6 +70,11 @@ def test_a_kernel_that_is_saved_in_single_precision_is_one():
         ([Y, Y[:4]], r"labels of the view 'view1' must have shape \(20,\); got shape \(4,\)"),
         ([Y], "labels must hold an array for each of the 2 views; got 1"),
         ([Y, np.where(Y, np.nan, 0.0)], "labels holds NaN"),
+        (
+            [Y, np.array(["a", 1] * 10, dtype=object)],
+            r"labels of the view 'view1' are of several kinds, \['int', 'str'\]",
+        ),
+        ([Y, np.array(["a", None] * 10, dtype=object)], "are of several kinds"),
     ],
 )
 def test_labels(labels, message):
@@ -85,7 +94,7 @@ def test_one_label_array_for_all_views():
         ([[0, 1]], r"known puts objects of different classes together: \[0, 1\]"),
         ([[0, 0], [2, 0]], "known has object 0 of the view 'view1' more than once"),
         ([[0, 20]], "known must hold -1 or numbers below 20 for the view 'view1'; got 20"),
-        ([[0, -2]], "known must hold -1 or numbers below 20 for the view 'view1'; got -2"),
+        ([[0, -2], [2, 4]], "known must hold -1 or numbers below 20 for the view 'view1'; got -2"),
         ([[0, 0, 0]], r"known must be an integer array of shape \(n_known, 2\)"),
         ([[0.5, 1.0]], "known must be an integer array"),
     ],
@@ -209,3 +218,27 @@ def test_the_conic_solver_is_named_when_it_is_not_there(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_cvxpy)
     with pytest.raises(ImportError, match=r"pip install 'fuselearn\[sdp\]'"):
         MKLClassifier(views=VIEWS, weights="sdp").fit(X, Y)
+
+
+def test_kernels_without_end():
+    for kind in (TomographicClassifier, AugmentedKernelClassifier, MKLClassifier):
+        with pytest.raises(ValueError, match="The kernel of the view 'face' has NaN or infinite values"):
+            kind(views=VIEWS, kernel="linear").fit(X * 1e200, Y)
+    gram = changed(GRAM, 19, 0, np.nan)
+    model = MKLClassifier(kernel=GramLookup(gram)).fit(np.arange(19.0)[:, None], Y[:19])
+    with pytest.raises(ValueError, match="has NaN or infinite values"):
+        model.predict(np.array([[19.0]]))
+    with pytest.raises(ValueError, match="kernels hold NaN"):
+        composite_test_kernel([gram], [[0]])
+    with pytest.raises(ValueError, match="weights must be 1 numbers"):
+        composite_kernel([GRAM], [[0]], weights=[np.inf])
+    with pytest.raises(TypeError, match=r"is a matrix of shape \(20, 20\); it must be"):
+        MKLClassifier(kernel=GRAM).fit(X, Y)
+
+
+def test_row_of_a_gap_beyond_the_first_chunk():
+    model = MKLClassifier(views=VIEWS).fit(X, Y)
+    many = np.tile(X, (110, 1))
+    many[2100, 3] = np.nan
+    with pytest.raises(ValueError, match="in row 2100 of X"):
+        model.predict(many)

@@ -141,3 +141,21 @@ def test_steps_can_be_limited():
 def test_what_has_no_optimum_is_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         solve_svm(*arguments)
+
+
+@pytest.mark.parametrize("C", [1e8, 1e12, 1e14])
+def test_a_box_without_walls(C):
+    # Small coefficients are far from the upper bound, and must not be taken for rounding beside it.
+    X, signs = two_classes(0, 80, distance=0.5)
+    gram = rbf_kernel(X, gamma=0.5)
+    solution = solve_svm(gram, signs, C)
+    machine = SVC(C=C, kernel="precomputed").fit(gram, signs)
+    decision = gram @ (solution.alpha * signs) + solution.intercept
+    assert solution.converged
+    assert abs((solution.alpha * signs).sum()) < 1e-6
+    assert (signs * decision).min() == pytest.approx((signs * machine.decision_function(gram)).min(), abs=2e-3)
+
+
+def test_a_kernel_with_gaps_is_refused():
+    with pytest.raises(ValueError, match="gram holds NaN"):
+        solve_svm(np.full((2, 2), np.nan), [-1, 1], 1.0)

@@ -16,6 +16,7 @@ import numpy as np
 
 TIE = 1e-12  # distances closer than this share of the largest one are equal
 MAX_PASSES = 8  # of the random pairing
+LOOKED_AT = 16  # joins of a band, as a multiple of the cap
 
 
 def correspondence(
@@ -183,20 +184,25 @@ def rows_of_class(objects, known):
             raise ValueError(f"known has a row {given} with an object of an earlier row; an object may occur once")
         taken.update(row.items())
         rows["complete" if len(row) == len(objects) else "partial" if len(row) > 1 else "single"].append(row)
+    for kind in ("complete", "partial"):  # ours: the order in which matches are told does not matter
+        rows[kind].sort(key=lambda row: [row.get(m, -1) for m in range(len(objects))])
     for m, own in enumerate(objects):
         rows["single"] += [{m: x} for x in range(len(own)) if (m, x) not in taken]
     return rows
 
 
-def largest_single_count(single_rows):
-    """The largest number of single rows in one view."""
-    views = [m for row in single_rows for m in row]
-    return max((views.count(m) for m in set(views)), default=0)
+def needed(rows, n_views):
+    """Ours: meta-objects that partial and single rows need, when partial rows take in what they lack."""
+    alone = [0]
+    for m in range(n_views):
+        lacking = [row for row in rows["partial"] if m not in row]
+        alone.append(len([row for row in rows["single"] if m in row]) - len(lacking))
+    return len(rows["partial"]) + max(alone)
 
 
 def caps_of_classes(objects, rows, max_meta_objects):
     """Ours: the most meta-objects a class may have; a given total is shared out in proportion to the minima."""
-    minima = [len(own["complete"]) + len(own["partial"]) + largest_single_count(own["single"]) for own in rows]
+    minima = [len(own["complete"]) + needed(own, len(of_class)) for own, of_class in zip(rows, objects, strict=True)]
     if max_meta_objects is None:
         complete = [len(own["complete"]) for own in rows]
         return [done + 4 * (minimum - done) for done, minimum in zip(complete, minima, strict=True)]
@@ -251,8 +257,7 @@ class CorrespondenceSet:
 
     def room(self):
         """How many more may be added, so that the uncovered rows still find their place under the cap."""
-        need = len(self.uncovered["partial"]) + largest_single_count(self.uncovered["single"])
-        return self.cap - len(self.members) - need
+        return self.cap - len(self.members) - needed(self.uncovered, self.n_views)
 
     def is_complete(self, m, x):
         return self.row_of[m, x] in self.rows["complete"]
@@ -375,9 +380,12 @@ def joined(found, T, D, d, l2):
     for s in found.members:
         for choice in itertools.product(*[[pair for pair in T[m] if s[m] in pair] for m in range(M)]):
             total = math.fsum(D[m][i][j] for m, (i, j) in enumerate(choice))
+            h = tuple(j if i == s[m] else i for m, (i, j) in enumerate(choice))
             if l2 and total > M * d * (1 + TIE):
                 continue
-            joining.append(tuple(j if i == s[m] else i for m, (i, j) in enumerate(choice)))
+            if all(found.is_complete(m, x) for m, x in enumerate(h)) or len(joining) == LOOKED_AT * found.cap:
+                continue  # ours: what is matched already leads nowhere, and a band has its limit
+            joining.append(h)
             for m in range(M):
                 used[m].add(choice[m])
     return joining, used

@@ -75,5 +75,5 @@ class AugmentedKernelClassifier(BaseKernelFusion):
         places[np.arange(len(places)), views] = objects[row_numbers, views]
         return places, rows.codes[row_numbers], np.ones(len(places)), {}
 
-    def _weigh(self, weights, placed, signs, upper):
+    def _weigh(self, weights, placed, problems, upper):
         return np.ones(len(placed.grams)) if isinstance(weights, str) else weights

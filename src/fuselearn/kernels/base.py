@@ -8,7 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fuselearn.kernels.machine import fit_machines, signs_of
+from fuselearn.kernels.machine import fit_machines, problems_of
 from fuselearn.kernels.placing import PlacedKernels
 from fuselearn.kernels.views import ViewKernel
 from fuselearn.kernels.weighting import LEARNT, check_weights
@@ -107,9 +107,10 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
             gram /= scale
         rows = KernelRows(names, columns, blocks, classes, codes, kernels, grams, scales)
         places, item_codes, item_weights, seen = self._items(rows)
-        placed, signs, upper = PlacedKernels(grams, places), signs_of(item_codes, len(classes)), self.C * item_weights
-        weights = self._weigh(weights, placed, signs, upper)
-        machines = fit_machines(placed.combined(weights), signs, upper, n_jobs=self.n_jobs)
+        placed, problems = PlacedKernels(grams, places), problems_of(item_codes, len(classes))
+        upper = self.C * item_weights
+        weights = self._weigh(weights, placed, problems, upper)
+        machines = fit_machines(placed.combined(weights), problems, upper, n_jobs=self.n_jobs)
         self._publish(rows, features, placed, weights, machines)
         for name, value in seen.items():
             setattr(self, name, value)
@@ -168,7 +169,7 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
         return 1.0
 
     @abstractmethod
-    def _weigh(self, weights, placed, signs, upper):
+    def _weigh(self, weights, placed, problems, upper):
         """Weight of each view's scaled kernel, from the checked setting."""
 
     def _publish(self, rows, features, placed, weights, machines):

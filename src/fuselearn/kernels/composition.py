@@ -57,6 +57,8 @@ def composite_test_kernel(kernels, meta_objects, *, weights=None):
             "kernels must be matrices with a row for each test object, the same in all views; got shapes "
             f"{[kernel.shape for kernel in kernels]}."
         )
+    if not all(np.isfinite(kernel).all() for kernel in kernels):
+        raise ValueError("kernels hold NaN or infinity; a kernel has a value for every pair of objects.")
     meta_objects = _checked_meta_objects(meta_objects, kernels)
     everyone = np.arange(len(kernels[0]))
     return sum_over_views(
@@ -113,7 +115,7 @@ def _counts_up(numbers, count):
 
 def _checked_weights(weights, kernels):
     weights = np.ones(len(kernels)) if weights is None else np.asarray(weights, dtype=np.float64)
-    if weights.shape != (len(kernels),) or not (weights >= 0).all():
+    if weights.shape != (len(kernels),) or not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError(
             f"weights must be {len(kernels)} numbers of at least 0, one per kernel; got {weights.tolist()}."
         )

@@ -11,13 +11,24 @@ import numpy as np
 from scipy.linalg import eigh
 
 
-def conic_weights(placed, signs, upper):
+def conic_solver():
+    """CVXPY, or an error that names the extra that brings it."""
+    try:
+        import cvxpy
+    except ImportError:
+        raise ImportError(
+            "weights='sdp' needs CVXPY and Clarabel: pip install 'fuselearn[sdp]', or use weights='mkl'."
+        ) from None
+    return cvxpy
+
+
+def conic_weights(placed, problems, upper):
     """Weights of sum 1 for kernels of mean diagonal 1, by CVXPY and Clarabel.
 
     Parameters
     ----------
     placed : PlacedKernels
-    signs : ndarray of shape (n_problems, n_items)
+    problems : list of Problem
     upper : ndarray of shape (n_items,)
         Largest dual variable of each item.
 
@@ -25,27 +36,23 @@ def conic_weights(placed, signs, upper):
     -------
     ndarray of shape (n_views,)
     """
-    try:
-        import cvxpy
-    except ImportError:
-        raise ImportError(
-            "weights='sdp' needs CVXPY and Clarabel: pip install 'fuselearn[sdp]', or use weights='mkl'."
-        ) from None
-    items = [np.flatnonzero(row) for row in signs]
-    alphas = [cvxpy.Variable(len(here)) for here in items]
+    cvxpy = conic_solver()
+    alphas = [cvxpy.Variable(len(problem.items)) for problem in problems]
     bound = cvxpy.Variable()
-    limits = []
+    limits, box = [], []
     for view in range(len(placed.grams)):
         factor = _factor(placed.one_view(view))
-        squares = [cvxpy.sum_squares((factor * row)[:, here] @ alpha) for row, here, alpha in zip(signs, items, alphas)]
+        squares = [
+            cvxpy.sum_squares((factor[:, problem.items] * problem.signs) @ alpha)
+            for problem, alpha in zip(problems, alphas)
+        ]
         limits.append(sum(squares) <= bound)
-    box = []
-    for row, here, alpha in zip(signs, items, alphas):
-        box += [alpha >= 0, alpha <= upper[here], row[here] @ alpha == 0]
-    problem = cvxpy.Problem(cvxpy.Maximize(sum(cvxpy.sum(alpha) for alpha in alphas) - 0.5 * bound), [*limits, *box])
-    problem.solve(solver="CLARABEL")
-    if problem.status not in ("optimal", "optimal_inaccurate"):
-        raise RuntimeError(f"The conic solver ended with status {problem.status!r}; weights='mkl' does without it.")
+    for problem, alpha in zip(problems, alphas):
+        box += [alpha >= 0, alpha <= upper[problem.items], problem.signs @ alpha == 0]
+    program = cvxpy.Problem(cvxpy.Maximize(sum(cvxpy.sum(alpha) for alpha in alphas) - 0.5 * bound), [*limits, *box])
+    program.solve(solver="CLARABEL")
+    if program.status not in ("optimal", "optimal_inaccurate"):
+        raise RuntimeError(f"The conic solver ended with status {program.status!r}; weights='mkl' does without it.")
     weights = np.maximum([float(np.sum(limit.dual_value)) for limit in limits], 0.0)
     return weights / weights.sum()
 

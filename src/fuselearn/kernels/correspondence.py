@@ -7,8 +7,10 @@ or in enough of them that no object is lost (crossing).
 """
 
 from dataclasses import dataclass
-from itertools import product
+from functools import partial
+from itertools import islice, product
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -20,6 +22,8 @@ from fuselearn.numeric.pairs import SortedPairs, mean_squared_distance, squared_
 from fuselearn.settings import check_choice, check_count, check_flag
 
 CROSSINGS = ("sample", "full", "corners")
+LOOKED_AT = 16
+"""Joins of a band that are looked at, as a multiple of the cap: most of them may be there already."""
 MOST_PASSES = 8
 """Random pairings of a class stop after as many passes; by then nearly all of a small product is there."""
 
@@ -72,7 +76,8 @@ def tomographic_correspondence(
     band : int, default=5
         Most pairs of a band.
     max_meta_objects : int, default=None
-        Most meta-objects of all classes together. None: in each class four times its objects in the view with most.
+        Most meta-objects of all classes together. None: in each class four times as many as its unmatched objects
+        need, which is their number in the view with most of them, beside those that are matched.
     scale_kernels : bool, default=True
         Compare distances after scaling each kernel to a mean squared distance of 1.
     random_state : int, RandomState or None, default=None
@@ -185,12 +190,15 @@ def _walk(pairs, sizes, found, walk, rng):
         ends = _counters(pairs, starts, end)
         if end < len(reference) and any(start == stop for start, stop in zip(starts[1:], ends[1:])):
             continue  # the reference band widens until every view has pairs
-        bands = [_Band(some, start, stop) for some, start, stop in zip(pairs, starts, ends)]
+        bands = [
+            _Band(some, start, stop, partial(found.incomplete, view))
+            for view, (some, start, stop) in enumerate(zip(pairs, starts, ends))
+        ]
         starts = ends
-        if not any(found.any_incomplete(view, band.partners) for view, band in enumerate(bands)):
+        if not any(found.any_incomplete(view, band.steps) for view, band in enumerate(bands)):
             continue  # all that the band holds is matched already
         radius = len(pairs) * reference.distances[end - 1] if walk.l2 else np.inf
-        if not found.admit(_joined(bands, found, radius)):
+        if not found.admit(islice(_joined(bands, found, radius), LOOKED_AT * found.cap)):
             return
         rest = [list(band.objects_left()) for band in bands]
         if all(rest) and not found.admit(_crossed(rest, tables, walk.crossing, found.room, rng)):
@@ -210,18 +218,27 @@ def _counters(pairs, starts, end):
     ]
 
 
+class _Step(NamedTuple):
+    """A pair of a band, walked from one end to the other."""
+
+    other: int
+    pair: int
+    distance: float
+    incomplete: bool
+
+
 class _Band:
     """The pairs of one view in one band, S4's T_m(n)."""
 
-    def __init__(self, pairs, start, stop):
+    def __init__(self, pairs, start, stop, incomplete):
         self.first = pairs.first[start:stop].tolist()
         self.second = pairs.second[start:stop].tolist()
-        self.distances = pairs.distances[start:stop].tolist()
         self.matched = set()
-        self.partners = {}  # object -> (the other end, number of the pair)
-        for number, (one, other) in enumerate(zip(self.first, self.second)):
-            self.partners.setdefault(one, []).append((other, number))
-            self.partners.setdefault(other, []).append((one, number))
+        self.steps = {}  # object -> steps from it, the shortest first
+        distances = pairs.distances[start:stop].tolist()
+        for number, (one, other, distance) in enumerate(zip(self.first, self.second, distances)):
+            self.steps.setdefault(one, []).append(_Step(other, number, distance, incomplete(other)))
+            self.steps.setdefault(other, []).append(_Step(one, number, distance, incomplete(one)))
 
     def objects_left(self):
         """Ends of the pairs that were not matched, as they come."""
@@ -237,16 +254,37 @@ def _joined(bands, found, radius):
 
     S4 tests the first end of each pair, which depends on how objects are numbered; either end is tested here.
     """
-    for member in found.with_first(bands[0].partners):
-        choices = [band.partners.get(number) for band, number in zip(bands, member)]
-        if not all(choices):
-            continue
-        for choice in product(*choices):
-            distance = sum(band.distances[number] for band, (_, number) in zip(bands, choice))
-            if distance <= radius * (1 + 1e-12):
-                for band, (_, number) in zip(bands, choice):
-                    band.matched.add(number)
-                yield tuple(other for other, _ in choice)
+    for member in found.with_first(bands[0].steps):
+        steps = [band.steps.get(number) for band, number in zip(bands, member)]
+        if all(steps):
+            for walked in _walks(steps, radius * (1 + 1e-12)):
+                for band, step in zip(bands, walked):
+                    band.matched.add(step.pair)
+                yield tuple(step.other for step in walked)
+
+
+def _walks(steps, radius):
+    """Yield one step of each view, in all ways that stay within a radius and reach something not matched already.
+
+    What is ruled out is left out before it is spelled out: there are n^M ways in a band that holds all pairs.
+    """
+    n_views = len(steps)
+    shortest, still_open = [0.0] * (n_views + 1), [False] * (n_views + 1)
+    for view in reversed(range(n_views)):
+        shortest[view] = shortest[view + 1] + steps[view][0].distance
+        still_open[view] = still_open[view + 1] or any(step.incomplete for step in steps[view])
+
+    def extend(view, walked, distance, reached):
+        if view == n_views:
+            yield walked
+            return
+        for step in steps[view]:
+            if distance + step.distance + shortest[view + 1] > radius:
+                return  # so do all that follow
+            if reached or step.incomplete or still_open[view + 1]:
+                yield from extend(view + 1, (*walked, step), distance + step.distance, reached or step.incomplete)
+
+    return extend(0, (), 0.0, False)
 
 
 def _crossed(objects, tables, crossing, room, rng):

@@ -13,10 +13,11 @@ LEAST = 1e-6
 
 
 def marginal_weights(places, codes, matched=None):
-    """Weights under which the objects of a class count alike in each view.
+    """Weights under which the objects of a class count alike in each view, as nearly as the meta-objects allow.
 
-    Proportional fitting: in turn, each view's objects are given equal sums. Where the meta-objects leave no exact
-    answer, it ends near one. What all views saw counts once, and what it lends to others does not take from that.
+    Proportional fitting: in turn, each view's objects are given equal sums, and of the last turn the geometric mean
+    over the views is taken, so that none is favoured. What all views saw counts once, and what it lends to others does
+    not take from that.
 
     Parameters
     ----------
@@ -54,10 +55,12 @@ def _balanced(places, matched):
     total = max(count for _, _, count, _ in views)
     weights = np.full(len(places), total / len(places))
     for _ in range(ROUNDS):
+        turns = []
         for numbers, own, count, any_lent in views:
             if count:
                 # Where others lend objects, they make up for those that this view lacks.
                 due = 1.0 if any_lent else total / count
                 sums = np.bincount(numbers, weights[own], minlength=count)
                 weights[own] *= (due / np.maximum(sums, np.finfo(float).tiny))[numbers]
-    return weights
+            turns.append(np.maximum(weights, LEAST))
+    return np.exp(np.mean(np.log(turns), axis=0))

@@ -18,7 +18,6 @@ class ClassGroup:
 
     Attributes
     ----------
-    label : object
     objects : list of intp ndarray
         Numbers of the class's objects in each view.
     rows : int ndarray of shape (n_rows, n_views)
@@ -27,7 +26,6 @@ class ClassGroup:
         Most meta-objects.
     """
 
-    label: object
     objects: list
     rows: np.ndarray
     cap: int
@@ -35,18 +33,24 @@ class ClassGroup:
 
 @dataclass(frozen=True)
 class Matching:
-    """All classes, in sorted order."""
+    """All classes, in sorted order.
 
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+    groups : list of ClassGroup
+    """
+
+    classes: np.ndarray
     groups: list
 
     def put_together(self, found):
         """Meta-objects and their labels from those of each class in the class's own numbers."""
-        meta_objects, meta_labels = [], []
+        meta_objects = []
         for group, members in zip(self.groups, found):
             columns = [objects[column] for objects, column in zip(group.objects, members.T)]
             meta_objects.append(np.column_stack(columns))
-            meta_labels += [group.label] * len(members)
-        return np.concatenate(meta_objects), np.array(meta_labels)
+        return np.concatenate(meta_objects), np.repeat(self.classes, list(map(len, meta_objects)))
 
 
 def read_matching(labels, sizes, known, max_meta_objects, names=None):
@@ -76,7 +80,7 @@ def read_matching(labels, sizes, known, max_meta_objects, names=None):
             )
     parts = [_objects_and_rows(label, labels, known) for label in classes]
     caps = _caps(parts, max_meta_objects)
-    return Matching([ClassGroup(label, *part, cap) for label, part, cap in zip(classes.tolist(), parts, caps)])
+    return Matching(classes, [ClassGroup(*part, cap) for part, cap in zip(parts, caps)])
 
 
 def _labels_of_views(labels, sizes, names):
@@ -91,6 +95,10 @@ def _labels_of_views(labels, sizes, names):
             raise ValueError(f"labels of the view {name!r} must have shape ({size},); got shape {column.shape}.")
         if size == 0:
             raise ValueError(f"The view {name!r} has no objects.")
+    for name, column in zip(names, labels):
+        kinds = {type(label).__name__ for label in column.tolist()} if column.dtype.kind == "O" else ()
+        if len(kinds) > 1 or "NoneType" in kinds:
+            raise ValueError(f"labels of the view {name!r} are of several kinds, {sorted(kinds)}; give them one.")
     numbers = [column.dtype.kind in "biuf" for column in labels]
     if len(set(numbers)) > 1:
         kinds = {name: str(column.dtype) for name, column in zip(names, labels)}
@@ -112,8 +120,9 @@ def _checked_known(known, sizes, labels, names):
         )
     for view, (name, size) in enumerate(zip(names, sizes)):
         column = known[:, view]
-        if column.min(initial=0) < -1 or column.max(initial=-1) >= size:
-            raise ValueError(f"known must hold -1 or numbers below {size} for the view {name!r}; got {column.max()}.")
+        strange = column[(column < -1) | (column >= size)]
+        if len(strange):
+            raise ValueError(f"known must hold -1 or numbers below {size} for the view {name!r}; got {strange[0]}.")
         numbers, counts = np.unique(column[column >= 0], return_counts=True)
         if (counts > 1).any():
             raise ValueError(f"known has object {numbers[counts > 1][0]} of the view {name!r} more than once.")

@@ -26,6 +26,7 @@ class MetaObjects:
     """
 
     def __init__(self, rows, cap):
+        rows = rows[np.lexsort(rows.T[::-1])]  # whatever order they were told in
         self._rows = rows.tolist()
         self._views = range(rows.shape[1])
         self._seen_by = (rows >= 0).sum(axis=1).tolist()
@@ -45,13 +46,19 @@ class MetaObjects:
         ]
         if len(self._views) == 1:
             self._uncovered_singles = [0]
+        # Rows that several but not all views saw take in objects of the views they lack.
+        self._lacking = [
+            sum(1 < seen < len(self._views) for row, seen in zip(self._rows, self._seen_by) if row[view] < 0)
+            for view in self._views
+        ]
         for row, complete in zip(self._rows, self._complete):
             if complete:
                 self._add(tuple(row))
 
     @property
     def room(self):
-        return self._cap - len(self.members) - self._uncovered_partial - max(self._uncovered_singles)
+        alone = max(single - lacking for single, lacking in zip(self._uncovered_singles, self._lacking))
+        return self._cap - len(self.members) - self._uncovered_partial - max(alone, 0)
 
     @property
     def all_covered(self):
@@ -64,8 +71,15 @@ class MetaObjects:
 
     def any_incomplete(self, view, objects):
         """Whether some view did not see one of the objects."""
-        rows = self._row_of[view]
-        return any(not self._complete[rows[number]] for number in objects)
+        return any(self.incomplete(view, number) for number in objects)
+
+    @property
+    def cap(self):
+        return self._cap
+
+    def incomplete(self, view, number):
+        """Whether some view did not see an object."""
+        return not self._complete[self._row_of[view][number]]
 
     def with_first(self, objects):
         """Members whose object of the first view is among `objects`, in the order they came."""
@@ -147,21 +161,24 @@ class MetaObjects:
                     self._uncovered_singles[view] -= 1
                 elif self._seen_by[row] < len(self._views):
                     self._uncovered_partial -= 1
+                    for lacking, own in enumerate(self._rows[row]):
+                        self._lacking[lacking] -= own < 0
 
 
 def least_meta_objects(rows):
-    """How many meta-objects may be needed to cover all rows: one per row that several views saw, and as many as the
-    view with most rows of its own has of them.
+    """How many meta-objects are needed to cover all rows: one per row that several views saw, and for the view with
+    most rows of its own as many as those rows do not take in.
 
     Parameters
     ----------
     rows : int ndarray of shape (n_rows, n_views)
     """
+    n_views = rows.shape[1]
     seen_by = (rows >= 0).sum(axis=1)
-    if rows.shape[1] == 1:
-        return len(rows)
-    singles = (rows[seen_by == 1] >= 0).sum(axis=0)
-    return int((seen_by > 1).sum() + singles.max(initial=0))
+    partial = rows[(seen_by > 1) & (seen_by < n_views)]
+    n_complete = int((seen_by == n_views).sum())
+    singles = (rows[(seen_by == 1) & (n_views > 1)] >= 0).sum(axis=0)
+    return n_complete + len(partial) + int(np.maximum(singles - (partial < 0).sum(axis=0), 0).max())
 
 
 def _row_of_object(column):

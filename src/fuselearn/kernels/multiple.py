@@ -85,9 +85,9 @@ class MKLClassifier(BaseKernelFusion):
     def _items(self, rows):
         return rows.objects(), rows.codes, np.ones(len(rows.codes)), {}
 
-    def _weigh(self, weights, placed, signs, upper):
+    def _weigh(self, weights, placed, problems, upper):
         if uses_learning(weights):
-            return learn_weights(weights, placed, signs, upper, float(self.norm), self.n_jobs)
+            return learn_weights(weights, placed, problems, upper, float(self.norm), self.n_jobs)
         n_views = len(placed.grams)
         return np.full(n_views, n_views ** (-1.0 / self.norm)) if isinstance(weights, str) else weights
 

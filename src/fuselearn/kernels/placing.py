@@ -9,6 +9,7 @@ classifiers differ in.
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from fuselearn.kernels.composition import sum_over_views
 
@@ -55,7 +56,7 @@ class PlacedKernels:
 
         Parameters
         ----------
-        coefficients : ndarray of shape (n_problems, n_items)
+        coefficients : sparse array of shape (n_problems, n_items)
 
         Returns
         -------
@@ -63,18 +64,13 @@ class PlacedKernels:
         """
         sums = []
         for gram, column in zip(self.grams, self.places.T):
-            here = column >= 0
-            sums.append(np.stack([np.bincount(column[here], row[here], minlength=len(gram)) for row in coefficients]))
+            items = np.flatnonzero(column >= 0)
+            held = csr_array((np.ones(len(items)), (items, column[items])), shape=(len(column), len(gram)))
+            sums.append((coefficients @ held).toarray())
         return sums
 
     def squared_norms(self, coefficients):
         """Σ over problems of cᵀ K_m c for each view m, from coefficients of items."""
         return np.array(
             [np.einsum("ki,ki->", sums @ gram, sums) for gram, sums in zip(self.grams, self.on_objects(coefficients))]
-        )
-
-    def traces(self):
-        """Trace of each view's kernel between items."""
-        return np.array(
-            [np.diagonal(gram)[column[column >= 0]].sum() for gram, column in zip(self.grams, self.places.T)]
         )

@@ -177,11 +177,13 @@ class TomographicClassifier(BaseKernelFusion):
         }
         return places, codes, weights, seen
 
-    def _weigh(self, weights, placed, signs, upper):
+    def _weigh(self, weights, placed, problems, upper):
         if not uses_learning(weights):
             return np.ones(len(placed.grams)) if isinstance(weights, str) else weights
-        # Learnt on kernels of mean diagonal 1, for which the plain sum has weights that are proportional to traces.
-        traces = np.maximum(placed.traces(), np.finfo(float).tiny)
-        even = [gram * (len(placed) / trace) for gram, trace in zip(placed.grams, traces)]
-        learnt = learn_weights(weights, type(placed)(even, placed.places), signs, upper, 1.0, self.n_jobs)
-        return learnt * traces.sum() / traces
+        # Learnt on kernels of one scale. A machine with an intercept does not see where the origin is, so the scale is
+        # that of distances; what all objects have in common would pass for size otherwise.
+        scales = np.array([mean_squared_distance(gram) for gram in placed.grams])
+        spread = scales > 0
+        even = [gram / scale if scale > 0 else np.zeros_like(gram) for gram, scale in zip(placed.grams, scales)]
+        learnt = learn_weights(weights, type(placed)(even, placed.places), problems, upper, 1.0, self.n_jobs)
+        return np.divide(learnt * scales.sum(), scales, out=np.zeros(len(scales)), where=spread)

@@ -4,8 +4,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
 
 ROUNDING = 1e-6
-"""How far a kernel may be from symmetric or positive semi-definite, relative to its largest value on the diagonal:
-kernels are often saved in single precision."""
+"""How far a kernel may be from symmetric or positive semi-definite, relative to its largest value on the diagonal and,
+for its eigenvalues, to the root of its size: kernels are often saved in single precision."""
 
 
 def check_kernels(kernels):
@@ -36,6 +36,7 @@ def check_kernel(kernel, name):
             f"{name} must be symmetric; entry ({row}, {column}) is {kernel[row, column]:.6g} and ({column}, {row}) is "
             f"{kernel[column, row]:.6g}."
         )
+    tolerance *= np.sqrt(len(kernel))
     try:
         cholesky(kernel + tolerance * np.eye(len(kernel)), check_finite=False)
     except LinAlgError:

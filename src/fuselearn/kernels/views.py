@@ -94,8 +94,9 @@ class ViewKernel:
                     f"{sorted(PAIRWISE_KERNEL_FUNCTIONS)}, a function of two tables, or a GramLookup."
                 )
         elif not callable(kernel):
+            given = f"a matrix of shape {kernel.shape}" if isinstance(kernel, np.ndarray) else repr(kernel)
             raise TypeError(
-                f"kernel for the view {name!r} is {kernel!r}; it must be the name of a kernel, a function that returns "
+                f"kernel for the view {name!r} is {given}; it must be the name of a kernel, a function that returns "
                 "the kernel matrix of two tables, or GramLookup(matrix)."
             )
         gamma = None
@@ -111,6 +112,16 @@ class ViewKernel:
 
     def between(self, rows, others):
         """Kernel of each row with each of the others, as an array that nobody else has."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = self._values(rows, others)
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"The kernel of the view {self.name!r} has NaN or infinite values; are its columns too large, or is a "
+                "matrix given that has gaps?"
+            )
+        return values
+
+    def _values(self, rows, others):
         if isinstance(self.kernel, str):
             settings = {} if self.gamma is None else {"gamma": self.gamma}
             return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, **settings), dtype=np.float64)

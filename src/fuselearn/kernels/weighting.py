@@ -9,11 +9,13 @@ the number of items). For p = 1 this is what Lanckriet et al. (JMLR 2004), S0's 
 semi-definite program under a trace constraint.
 """
 
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
-from fuselearn.kernels.conic import conic_weights
+from fuselearn.kernels.conic import conic_solver, conic_weights
 from fuselearn.kernels.machine import fit_machines
 from fuselearn.views import per_view
 
@@ -30,6 +32,8 @@ def check_weights(weights, names):
             raise ValueError(
                 f"weights must be 'uniform', 'mkl', 'sdp', or a number for each of the views {names}; got {weights!r}."
             )
+        if weights == "sdp":
+            conic_solver()  # missing it should not be noticed after the kernels are there
         return weights
     if isinstance(weights, Mapping):
         weights = per_view("weights", weights, names, complete=True)
@@ -45,7 +49,7 @@ def check_weights(weights, names):
     return given
 
 
-def learn_weights(kind, placed, signs, upper, norm, n_jobs=None):
+def learn_weights(kind, placed, problems, upper, norm, n_jobs=None):
     """Weights for kernels of mean diagonal 1, ‖μ‖ = 1.
 
     Parameters
@@ -53,17 +57,17 @@ def learn_weights(kind, placed, signs, upper, norm, n_jobs=None):
     kind : {"mkl", "sdp"}
     placed : PlacedKernels
         Of mean diagonal 1.
-    signs : ndarray of shape (n_problems, n_items)
+    problems : list of Problem
     upper : ndarray of shape (n_items,)
         Largest dual variable of each item.
     norm : float
     """
     if kind == "sdp":
-        return conic_weights(placed, signs, upper)
-    return alternated_weights(placed, signs, upper, norm, n_jobs)
+        return conic_weights(placed, problems, upper)
+    return alternated_weights(placed, problems, upper, norm, n_jobs)
 
 
-def alternated_weights(placed, signs, upper, norm, n_jobs=None):
+def alternated_weights(placed, problems, upper, norm, n_jobs=None):
     """Solve the machines for the weights and the weights for the machines, in turns, until the two bounds meet.
 
     The weights that are best for given machines have a closed form, μ_m ∝ ‖w_m‖^(2/(p + 1)) with
@@ -72,17 +76,18 @@ def alternated_weights(placed, signs, upper, norm, n_jobs=None):
     Examples
     --------
     >>> import numpy as np
+    >>> from fuselearn.kernels.machine import problems_of
     >>> from fuselearn.kernels.placing import PlacedKernels
     >>> useful, useless = np.array([-1.0, -1.0, 1.0, 1.0]), np.array([1.0, -1.0, 1.0, -1.0])
     >>> placed = PlacedKernels([np.outer(useful, useful), np.outer(useless, useless)], np.tile(np.arange(4), (2, 1)).T)
-    >>> alternated_weights(placed, np.array([[-1.0, -1.0, 1.0, 1.0]]), np.ones(4), 1.0).round(3)
+    >>> alternated_weights(placed, problems_of(np.array([0, 0, 1, 1]), 2), np.ones(4), 1.0).round(3)
     array([1., 0.])
     """
     weights = np.full(len(placed.grams), len(placed.grams) ** (-1.0 / norm))
     machines = None
     for _ in range(MOST_ROUNDS):
         gram = placed.combined(weights)
-        machines = fit_machines(gram, signs, upper, start=machines, tolerance=1e-4, n_jobs=n_jobs)
+        machines = fit_machines(gram, problems, upper, start=machines, tolerance=1e-4, n_jobs=n_jobs)
         norms = placed.squared_norms(machines.coefficients)
         # The best that any weights could do for these machines: the dual norm of the squared norms.
         best = norms.max() if norm == 1 else np.linalg.norm(norms, norm / (norm - 1))
@@ -90,4 +95,11 @@ def alternated_weights(placed, signs, upper, norm, n_jobs=None):
             break
         pulls = (weights**2 * norms) ** (1.0 / (norm + 1))
         weights = pulls / np.linalg.norm(pulls, norm)
+    else:
+        warnings.warn(
+            f"Kernel weights have not converged in {MOST_ROUNDS} rounds: the objective may be off by more than {GAP:g} "
+            "of it. A smaller C or a larger norm helps.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
     return weights

@@ -27,13 +27,14 @@ def squared_distances(gram):
 
 
 def mean_squared_distance(gram):
-    """Mean of the squared distances over all pairs of different objects; 0 where there is no pair."""
+    """Mean of the squared distances over all pairs of different objects; 0 where there is no pair, or where all
+    objects are in one place but for rounding."""
     n = len(gram)
     if n < 2:
         return 0.0
     # Σ over i, j of K_ii + K_jj − 2 K_ij is 2 (n tr K − ΣK): no table of distances is needed.
-    total = 2.0 * (n * np.trace(gram) - gram.sum())
-    return max(total, 0.0) / (n * (n - 1))
+    spread, whole = n * np.trace(gram) - gram.sum(), n * np.trace(gram)
+    return 2.0 * spread / (n * (n - 1)) if spread > TIE * whole else 0.0
 
 
 @dataclass(frozen=True)

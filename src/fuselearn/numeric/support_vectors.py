@@ -20,7 +20,7 @@ from fuselearn.numeric.compiled import compiled
 FLAT = 1e-12
 """Curvature of a pair of rows that are equal under the kernel (libsvm's value)."""
 EDGE = 1e-12
-"""A coefficient nearer to a bound than this part of its range is at the bound: what is left there is rounding."""
+"""A coefficient nearer to a bound than this part of what it was, or moved by, is at the bound: the rest is rounding."""
 
 
 class Solution(NamedTuple):
@@ -85,6 +85,8 @@ def solve_svm(gram, signs, upper, *, tolerance=1e-3, alpha=None, max_iter=None):
     n_rows = len(signs)
     if gram.shape != (n_rows, n_rows):
         raise ValueError(f"gram must have shape {(n_rows, n_rows)}, a row for each of signs; got {gram.shape}.")
+    if not np.isfinite(gram).all():
+        raise ValueError("gram holds NaN or infinity; a kernel has a value for every pair of rows.")
     if not (np.abs(signs) == 1).all() or abs(signs.sum()) == n_rows:
         raise ValueError("signs must hold +1 and -1, each at least once.")
     upper = np.array(np.broadcast_to(np.asarray(upper, dtype=np.float64), n_rows))
@@ -168,11 +170,12 @@ def _minimise(gram, diagonal, low, high, tolerance, max_iter, beta, gradient):
             curvature = FLAT
         move = (gradient[j] - gradient[i]) / curvature
         move = min(move, high[i] - beta[i], beta[j] - low[j])
+        near_i, near_j = EDGE * max(abs(beta[i]), move), EDGE * max(abs(beta[j]), move)
         beta[i] += move
         beta[j] -= move
-        if high[i] - beta[i] <= EDGE * (high[i] - low[i]):
+        if high[i] - beta[i] <= near_i:
             beta[i] = high[i]
-        if beta[j] - low[j] <= EDGE * (high[j] - low[j]):
+        if beta[j] - low[j] <= near_j:
             beta[j] = low[j]
         for k in range(n_rows):
             change = move * (row_i[k] - row_j[k])
