@@ -1,0 +1,194 @@
+"""The agreement of labels and decision values, by expectation maximisation. Arrays in, arrays out.
+
+The model: an object has a true class z, which the decision values of the views speak of (`value_link`). Somebody wrote
+it down, wrongly with the *common rate* ε_0z: the written class s is z, or one of the others. Every label column copies
+s, wrongly with its own rate ε_js. Some classes are missed more often than others, so rates depend on the class; a wrong
+class is any of the others alike. So errors that the columns share and errors that each makes for itself are told apart.
+
+Without the common rates this is Dawid and Skene's model, with a rate per class in the place of a confusion matrix, and
+with the values in the place of the class prior as in Raykar et al. With one label column there are no common rates: the
+two could not be told apart.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuselearn.consensus.value_link import ValueLink
+
+PSEUDO_WRONG = 2.0
+PSEUDO_RIGHT = 4.0
+"""Labels that are taken to be wrong and right before looking, shared out over the classes: those of every column, and
+those that all columns copy. A Beta prior of every rate.
+
+Where the values separate the classes badly the likelihood hardly depends on the rate, from 0 to the share of labels
+that the values contradict. The prior then settles for about a third: enough to doubt a label that all views contradict,
+too little to give up labels that no view can judge."""
+START_RATE = 0.3
+START_COMMON_RATE = 0.1
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """What labels and values agree on.
+
+    Attributes
+    ----------
+    posterior : ndarray of shape (n_rows, n_classes)
+        p(true class | values, labels).
+    noise_rates : ndarray of shape (n_columns,)
+        Estimated share of the labels of each column that are wrong; NaN for a column without labels.
+    column_rates : ndarray of shape (n_columns, n_classes)
+        ε_js: how often a column differs from what all columns copy, where that is class s.
+    common_rates : ndarray of shape (n_classes,)
+        ε_0z: how often what all columns copy differs from the truth, where that is class z; 0 for one column.
+    common_rate : float
+        The same over all classes: the expected share of rows.
+    view_weights : ndarray of shape (n_views,)
+        How much the values of each view count, beside the others'.
+    objective : ndarray of shape (n_iter + 1,)
+        Log-likelihood and log-prior, at the start and after each iteration. It never falls.
+    n_iter : int
+    converged : bool
+    """
+
+    posterior: np.ndarray
+    noise_rates: np.ndarray
+    column_rates: np.ndarray
+    common_rates: np.ndarray
+    common_rate: float
+    view_weights: np.ndarray
+    objective: np.ndarray
+    n_iter: int
+    converged: bool
+
+
+def agree(values, codes, *, max_iter=500, tol=1e-6):
+    """Estimate the true classes, and how often each label column is wrong.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_views, n_classes)
+        Decision values of each view for each class, of models that were not fitted on the row. Zeros where a view says
+        nothing. Values of a view should have a mean square of 1.
+    codes : int ndarray of shape (n_rows, n_columns)
+        Class by each label column; -1 where a column has no label.
+    max_iter : int, default=500
+    tol : float, default=1e-6
+        The run ends when an iteration raises the objective by less than this for each row.
+
+    Returns
+    -------
+    Agreement
+
+    References
+    ----------
+    Dawid, Skene. Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm. Applied Statistics 1979.
+    Raykar et al. Learning From Crowds. JMLR 2010.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fuselearn.consensus import agree
+    >>> truth = np.arange(40) % 2
+    >>> values = np.where(np.arange(2) == truth[:, None], 1.0, -1.0)[:, None, :]
+    >>> codes = truth.copy()
+    >>> codes[0] = 1  # one wrong label
+    >>> found = agree(values, codes[:, None])
+    >>> int(found.posterior[0].argmax()), bool((found.posterior.argmax(axis=1) == truth).all())
+    (0, True)
+    """
+    n_rows, n_views, n_classes = values.shape
+    labels = _Labels(codes, n_classes)
+    link = ValueLink(values)
+    rates = np.full((codes.shape[1], n_classes), START_RATE)
+    common = np.full(n_classes, START_COMMON_RATE if codes.shape[1] > 1 else 0.0)
+    coefficients = link.start
+    objective, converged = [], False
+    while True:
+        prior = np.exp(link.log_probabilities(coefficients))
+        posterior, columns, copied, log_likelihood = labels.expectation(prior, rates, common)
+        objective.append(log_likelihood + link.log_prior(coefficients) + _log_prior(rates, common))
+        converged = len(objective) > 1 and objective[-1] - objective[-2] < tol * n_rows
+        if converged or len(objective) > max_iter:
+            break
+        rates = _rate(*columns)
+        if codes.shape[1] > 1:
+            common = _rate(*copied)
+        coefficients = link.refit(posterior, coefficients)
+    return Agreement(
+        posterior=posterior,
+        noise_rates=labels.shares_wrong(posterior),
+        column_rates=rates,
+        common_rates=common,
+        common_rate=float(copied[0].sum() / np.sum(copied)) if common.any() else 0.0,
+        view_weights=coefficients[:n_views],
+        objective=np.array(objective),
+        n_iter=len(objective) - 1,
+        converged=converged,
+    )
+
+
+class _Labels:
+    """The label columns, and what they make of beliefs about the rows."""
+
+    def __init__(self, codes, n_classes):
+        self._n_classes = n_classes
+        self._shape = (len(codes), n_classes)
+        self._given = [(rows, codes[rows, j]) for j, rows in enumerate(map(np.flatnonzero, codes.T >= 0))]
+        self._any_given = (codes >= 0).any(axis=1)
+
+    def expectation(self, prior, rates, common):
+        """The E step.
+
+        Returns
+        -------
+        posterior : ndarray of shape (n_rows, n_classes)
+            p(z | values, labels).
+        columns : pair of ndarray of shape (n_columns, n_classes)
+            Expected number of labels of each column that differ from s, and of those that do not, for each s.
+        copied : pair of ndarray of shape (n_classes,)
+            Expected number of labelled rows in which s differs from z, and of those in which it does not, for each z.
+        log_likelihood : float
+        """
+        log_copies = np.zeros(self._shape)  # ln p(labels | s)
+        for (rows, codes), column_rates in zip(self._given, rates):
+            slips = np.log(column_rates / (self._n_classes - 1))
+            log_copies[rows] += slips
+            log_copies[rows, codes] += (np.log1p(-column_rates) - slips)[codes]
+        largest = log_copies.max(axis=1, keepdims=True)
+        copies = np.exp(log_copies - largest)
+        slip = common / (self._n_classes - 1)
+        # Σ_s p(s | z) p(labels | s) for each z, and Σ_z p(z) p(s | z) for each s, without the matrix p(s | z).
+        of_truth = (1 - common - slip) * copies + slip * copies.sum(axis=1, keepdims=True)
+        of_written = (1 - common - slip) * prior + (prior @ slip)[:, None]
+        joint = prior * of_truth
+        evidence = joint.sum(axis=1, keepdims=True)
+        written = copies * of_written / evidence
+        right = np.array(
+            [np.bincount(codes, written[rows, codes], minlength=self._n_classes) for rows, codes in self._given]
+        )
+        wrong = np.array([written[rows].sum(axis=0) for rows, _ in self._given]) - right
+        posterior = joint / evidence
+        kept = (prior * (1 - common) * copies / evidence)[self._any_given].sum(axis=0)
+        lost = posterior[self._any_given].sum(axis=0) - kept
+        log_likelihood = float((np.log(evidence) + largest).sum())
+        return posterior, (wrong, right), (np.maximum(lost, 0), kept), log_likelihood
+
+    def shares_wrong(self, posterior):
+        """Mean probability that a label of each column is not the true class."""
+        return np.array([1 - posterior[given].mean() if len(given[0]) else np.nan for given in self._given])
+
+
+def _rate(wrong, right):
+    """The rates of classes with the highest posterior density."""
+    share = 1 / wrong.shape[-1]
+    wrong, right = wrong + share * PSEUDO_WRONG, right + share * PSEUDO_RIGHT
+    return wrong / (wrong + right)
+
+
+def _log_prior(rates, common):
+    """ln of the rates' Beta priors, up to a constant."""
+    every_rate = np.vstack([rates, common]) if common.any() else rates
+    density = PSEUDO_WRONG * np.log(every_rate) + PSEUDO_RIGHT * np.log1p(-every_rate)
+    return float(density.sum() / rates.shape[1])
