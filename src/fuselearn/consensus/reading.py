@@ -14,6 +14,7 @@ from fuselearn.learners.adapter import check_classifier
 from fuselearn.views import (
     ViewBlocks,
     check_presence,
+    check_view_labels,
     encode_known,
     encode_labels,
     per_view,
@@ -145,16 +146,7 @@ def _takes_nan(estimator):
 
 def _encoded_view_labels(view_labels, classes, view_names, present):
     """Class codes by each view's own labels; -1 where a view is absent or has given no label (NaN or None)."""
-    names = [str(name) for name in getattr(view_labels, "columns", [])]
-    labels = np.asarray(view_labels)
-    if labels.shape != present.shape:
-        raise ValueError(
-            f"view_labels must have shape (n_samples, n_views) = {present.shape}, one column for each of the views "
-            f"{view_names}; got shape {labels.shape}."
-        )
-    if sorted(names) == sorted(view_names):
-        # The columns of a data frame that are named as the views belong to them, in whatever order they stand.
-        labels = labels[:, [names.index(name) for name in view_names]]
+    labels = check_view_labels(view_labels, len(present), view_names)
     codes = np.full(labels.shape, -1, dtype=np.int32)
     for number, name in enumerate(view_names):
         given = present[:, number] & ~_no_label(labels[:, number])
