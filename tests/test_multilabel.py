@@ -1,6 +1,7 @@
 """The multi-label ensembles: what goes in, what comes out, and what is refused."""
 
 import warnings
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -10,24 +11,27 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.special import expit
 from sklearn.base import clone
+from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeClassifier
-from sklearn.metrics import average_precision_score
-from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.metrics import average_precision_score, check_scoring, f1_score, make_scorer, roc_auc_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MultiLabelBinarizer, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from fuselearn import MSSBoostClassifier, NSBoostClassifier, RSBagClassifier
 from fuselearn.datasets import make_overlapping_labels
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.multilabel import RbfSVC
 from fuselearn.multilabel import base as base_of_ensembles
+from fuselearn.multilabel.product_threads import single_threaded_products
 from fuselearn.multilabel.ratios import KEPT, RATIOS
-from fuselearn.numeric.rbf import NEAR, rbf_decision_values, rbf_gram
 
 ENSEMBLES = [MSSBoostClassifier, NSBoostClassifier, RSBagClassifier]
 every_ensemble = pytest.mark.parametrize("kind", ENSEMBLES)
@@ -196,6 +200,41 @@ def test_one_label():
     assert_allclose(model.predict_proba(X)[:, 1], column.predict_proba(X)[:, 0])
 
 
+SCORERS = {
+    "roc_auc": lambda truth, model: roc_auc_score(truth, model.decision_function(X)),
+    "average_precision": lambda truth, model: average_precision_score(truth, model.decision_function(X)),
+    "f1_macro": lambda truth, model: f1_score(truth, model.predict(X), average="macro"),
+    "accuracy": lambda truth, model: np.mean((truth == model.predict(X)).all(axis=1)),
+    make_scorer(roc_auc_score, response_method="predict_proba"): lambda truth, model: roc_auc_score(
+        truth, model.predict_proba(X)
+    ),
+}
+
+
+@every_ensemble
+@pytest.mark.parametrize("n_labels", [1, 2, 3])
+@pytest.mark.parametrize("scoring", SCORERS, ids=str)
+def test_scikit_learns_scorers(kind, scoring, n_labels):
+    """A matrix of any number of columns is a multi-label target to them, as it is here."""
+    truth = Y[:, :n_labels]
+    model = kind(**SMALL).fit(X, truth)
+    assert_allclose(check_scoring(model, scoring)(model, X, truth), SCORERS[scoring](truth, model))
+    assert roc_auc_score(truth, model.decision_function(X)) > 0.7
+
+
+def test_slots_do_not_starve():
+    """Without sharing, a candidate that its own label is not related to would hold its slot for good."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 20))
+    scores = rows @ rng.normal(size=(20, 5)) + rng.normal(size=(300, 5))
+    labels = (scores > np.quantile(scores, 0.7, axis=0)).astype(int)
+    for kind in (MSSBoostClassifier, NSBoostClassifier):
+        model = kind(random_state=0).fit(rows, labels)
+        assert (np.bincount(model.source_labels_, minlength=5) > 0).all()
+        assert model.label_weights_.any(axis=1).all()
+        assert model.label_weights_.any(axis=0).all()
+
+
 def test_it_works_in_cross_validation():
     scores = cross_val_score(MSSBoostClassifier(**SMALL), X, Y, scoring="average_precision", cv=3)
     assert scores.mean() > 1.3 * Y.mean()
@@ -266,6 +305,56 @@ def test_nan_is_for_base_models_that_take_it():
         MSSBoostClassifier(**SMALL).fit(gaps, Y)
     model = MSSBoostClassifier(HistGradientBoostingClassifier(max_iter=3), **SMALL).fit(gaps, Y)
     assert np.isfinite(model.decision_function(gaps)).all()
+
+
+@pytest.mark.parametrize("model", [LogisticRegression(), HistGradientBoostingClassifier(max_iter=3)])
+def test_a_pipeline_that_imputes_takes_nan(model):
+    gaps = X.copy()
+    gaps[::7, 3] = np.nan
+    imputing = MSSBoostClassifier(make_pipeline(SimpleImputer(), model), **SMALL)
+    assert get_tags(imputing).input_tags.allow_nan
+    assert np.isfinite(imputing.fit(gaps, Y).decision_function(gaps)).all()
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        MSSBoostClassifier(make_pipeline(PCA(1), model), **SMALL).fit(gaps, Y)
+
+
+def test_automatic_ratios_are_the_same_every_time():
+    """Random base models are seeded in the search too, the full ones among them."""
+    tree = DecisionTreeClassifier(max_depth=3, max_features=1)
+    settings = {"data_ratio": "auto", "feature_ratio": "auto", "n_estimators": 1}
+    one, again, other = (RSBagClassifier(tree, random_state=seed, **settings).fit(X, Y) for seed in (0, 0, 1))
+    assert one.ratio_scores_ == again.ratio_scores_
+    assert one.ratio_scores_["full"] != other.ratio_scores_["full"]
+
+
+class RecordsRows(LogisticRegression):
+    """Notes the rows that it is fitted on."""
+
+    seen: ClassVar = []
+
+    def fit(self, X, y):
+        self.seen.append((sparse.issparse(X), X.shape))
+        return super().fit(X, y)
+
+
+def test_automatic_ratios_leave_sparse_rows_sparse(monkeypatch):
+    monkeypatch.setattr(RecordsRows, "seen", [])
+    settings = {"data_ratio": 0.4, "feature_ratio": "auto", "n_estimators": 1, "random_state": 0}
+    model = RSBagClassifier(RecordsRows(), **settings).fit(sparse.csr_matrix(X), Y)
+    full = [is_sparse for is_sparse, shape in RecordsRows.seen if shape == (150, 20)]
+    assert len(full) == 10  # five labels, two halves
+    assert all(full)
+    dense = RSBagClassifier(RecordsRows(), **settings).fit(X, Y)
+    assert_allclose(model.ratio_scores_["full"], dense.ratio_scores_["full"], rtol=1e-3)
+
+
+@pytest.mark.parametrize("estimator", [RbfSVC(tol=1e-6), SVC(tol=1e-6), HistGradientBoostingClassifier(max_iter=3)])
+def test_automatic_ratios_of_sparse_rows(estimator):
+    """A machine of ours is libsvm's there; a base model that takes arrays only gets them."""
+    settings = {"data_ratio": 0.4, "feature_ratio": "auto", "n_estimators": 1, "random_state": 0}
+    thin, dense = (RSBagClassifier(estimator, **settings).fit(rows, Y) for rows in (sparse.csc_matrix(X), X))
+    assert list(thin.ratio_scores_) == list(dense.ratio_scores_)
+    assert_allclose(list(thin.ratio_scores_.values()), list(dense.ratio_scores_.values()), rtol=1e-3)
 
 
 def test_automatic_ratios_are_the_smallest_that_keep_most_of_the_full_model():
@@ -463,75 +552,42 @@ class SaysNan(DecisionTreeClassifier):
         return np.full((len(X), 2), np.nan)
 
 
+class SaysOneColumn(DecisionTreeClassifier):
+    """A base model that gives one probability a row."""
+
+    def predict_proba(self, X):
+        return super().predict_proba(X)[:, :1]
+
+
+@pytest.mark.parametrize("feature_ratio", [0.3, "auto"])
+def test_a_base_model_with_one_column_of_probabilities(feature_ratio):
+    with pytest.raises(
+        ValueError, match=r"estimator must give each of \d+ rows a finite number; SaysOneColumn gave an"
+    ):
+        MSSBoostClassifier(SaysOneColumn(), feature_ratio=feature_ratio).fit(X, Y)
+
+
+def test_fits_that_overlap_leave_the_threads_of_products_alone():
+    """The limit is one of the process: the first to leave must not take it from the other, the last must lift it."""
+
+    def counts():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(limits=2, user_api="blas"):
+        before = counts()
+        first, second = single_threaded_products(), single_threaded_products()
+        first.__enter__()
+        second.__enter__()
+        assert counts() == {1}
+        first.__exit__(None, None, None)
+        assert counts() == {1}
+        second.__exit__(None, None, None)
+        assert counts() == before
+
+
 def test_a_base_model_that_gives_no_numbers():
     with pytest.raises(ValueError, match="estimator must give each of 300 rows a finite number; SaysNan gave"):
         MSSBoostClassifier(SaysNan(), **SMALL).fit(X, Y)
-
-
-# The machine behind the default base model.
-
-
-@pytest.mark.parametrize("gamma", ["scale", "auto", 0.3])
-@pytest.mark.parametrize("C", [0.5, 20.0])
-def test_rbf_machine_is_scikit_learns(gamma, C):
-    ours = RbfSVC(C=C, gamma=gamma, tol=1e-6).fit(X, Y[:, 0])
-    theirs = SVC(C=C, gamma=gamma, tol=1e-6).fit(X, Y[:, 0])
-    assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-4)
-    assert ours.support_vectors_.shape == theirs.support_vectors_.shape
-
-
-def test_large_samples_go_to_libsvm(monkeypatch):
-    small = RbfSVC(tol=1e-8).fit(X, Y[:, 0])
-    monkeypatch.setattr("fuselearn.multilabel.rbf_svc.GRAM_ROWS", 100)
-    large = RbfSVC(tol=1e-8).fit(X, Y[:, 0])
-    assert_allclose(small.decision_function(X), large.decision_function(X), atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"C": 0}, "C must be a number above 0; got 0"),
-        ({"gamma": "wide"}, "gamma must be 'scale', 'auto' or a number above 0; got 'wide'"),
-        ({"gamma": -1.0}, "gamma must be 'scale', 'auto' or a number above 0; got -1.0"),
-        ({"tol": 0}, "tol must be a number above 0; got 0"),
-    ],
-)
-def test_settings_of_the_rbf_machine(settings, message):
-    with pytest.raises(ValueError, match=message):
-        RbfSVC(**settings).fit(X, Y[:, 0])
-
-
-@pytest.mark.parametrize(
-    ("weights", "message"),
-    [
-        (np.ones(3), r"sample_weight must hold a weight for each of the 300 rows of X; got shape \(3,\)"),
-        (-np.ones(300), "sample_weight must hold finite numbers of at least 0"),
-        (Y[:, 0], "sample_weight is zero for all rows of a class"),
-    ],
-)
-def test_weights_of_the_rbf_machine(weights, message):
-    with pytest.raises(ValueError, match=message):
-        RbfSVC().fit(X, Y[:, 0], sample_weight=weights)
-
-
-@pytest.mark.parametrize("far", [0.0, 5.0, 1e4])
-@pytest.mark.parametrize("single", [False, True])
-def test_kernel_values_by_blocks(single, far):
-    """In single precision too, and where it would not do: two clusters far from their common centre."""
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(700, 5)) + far * rng.choice([-1, 1], (700, 1))
-    vectors, coefficients = rows[::3], rng.normal(size=234)
-    values = np.empty(700)
-    rbf_decision_values(rows, vectors, coefficients, 0.5, 0.2, values, single=single)
-    expected = rbf_kernel(rows, vectors, gamma=0.2) @ coefficients + 0.5
-    assert_allclose(values, expected, atol=1e-4 if single and 0.2 * 5 * far**2 < NEAR else 1e-6)
-    near = rows[: 2 * 117] / max(1.0, far)
-    assert_allclose(rbf_gram(near, 0.2), rbf_kernel(near, gamma=0.2), atol=1e-12)
-
-
-def test_far_from_the_origin_nothing_cancels():
-    moved = RbfSVC().fit(X + 1e6, Y[:, 0])
-    assert_allclose(moved.decision_function(X + 1e6), RbfSVC().fit(X, Y[:, 0]).decision_function(X), atol=1e-3)
 
 
 def test_no_warning_is_given_in_a_plain_fit():

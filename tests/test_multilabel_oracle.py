@@ -13,10 +13,12 @@ from sklearn.utils import check_random_state
 
 from fuselearn import MSSBoostClassifier, NSBoostClassifier, RSBagClassifier
 from fuselearn.multilabel import RbfSVC
+from fuselearn.multilabel import pool as pool_of_candidates
 from fuselearn.multilabel.base_models import Candidate
 from fuselearn.multilabel.boosted import boosted_rounds
 from fuselearn.multilabel.joint_loss import JointLoss
 from fuselearn.multilabel.pool import Pool, related
+from fuselearn.multilabel.ratios import RATIOS
 from fuselearn.multilabel.strength import strength_and_correlation
 from fuselearn.numeric.logistic import least_losses
 from fuselearn.numeric.threads import SERIAL, Threads
@@ -141,7 +143,8 @@ def test_large_margins_do_not_overflow(scale):
     assert_allclose(joint.losses, expected, rtol=1e-12)
     h = np.clip(rng.normal(size=60), -1, 1)
     pool = Pool(joint, [Candidate(None, None, 0, h)], significance=1.0, shared=True)
-    _, weights = pool.best()
+    winner = pool.best()
+    weights = np.zeros(3) if winner is None else winner.weights
     wanted = [naive.safe_weight(h, Y[:, label], scale * start) for label in range(3)]
     assert_allclose(weights, wanted, rtol=1e-6)
     before = joint.total
@@ -161,9 +164,11 @@ def test_leaving_candidates_out_changes_nothing(trainer, n_rounds):
     options = {"significance": 1.0, "shared": True}
     full = Pool(joint, candidates, prune=False, **options)
     pruned = Pool(joint, candidates, prune=True, **options)
-    (slot, weights), (slot_pruned, weights_pruned) = full.best(), pruned.best()
-    assert slot == slot_pruned
-    assert_array_equal(weights, weights_pruned)
+    winner, winner_pruned = full.best(), pruned.best()
+    assert (winner is None) == (winner_pruned is None)
+    if winner is not None:
+        assert winner.slot == winner_pruned.slot
+        assert_array_equal(winner.weights, winner_pruned.weights)
     assert full.n_evaluated == len(candidates) >= pruned.n_evaluated
     newton = np.divide(full._slopes, full._curvatures, out=np.zeros_like(full._slopes), where=full._curvatures > 0)
     bounds = least_losses(newton, full._slopes, full._curvatures, joint.n_floored, joint.losses)
@@ -207,12 +212,110 @@ def test_equal_candidates_go_to_the_first_slot():
     assert Pool(JointLoss(as_signs(Y)), candidates, significance=1.0, shared=True).best().slot == 0
 
 
+def all_but_equal(step):
+    """Labels and two candidates of nearly the same loss, the worse one first; the gap, as a part of 1 + loss."""
+    Y = random_labels(4, 200, 1)
+    signs = as_signs(Y)
+    h = np.clip(0.5 * signs[0] + np.random.default_rng(0).normal(size=200), -1, 1)
+    other = h.copy()
+    other[np.flatnonzero(signs[0] > 0)[0]] -= step
+
+    def loss_with(outputs):
+        a = naive.safe_weight(outputs, Y[:, 0], np.zeros(200))
+        return naive.label_loss(outputs, Y[:, 0], np.zeros(200), a)
+
+    worse, better = sorted((h, other), key=loss_with, reverse=True)
+    losses = np.array([[loss_with(worse)], [loss_with(better)]])
+    candidates = [Candidate(None, None, 0, outputs) for outputs in (worse, better)]
+    return signs, candidates, losses, (losses[0, 0] - losses[1, 0]) / (1 + losses[1, 0])
+
+
+@pytest.mark.parametrize(("step", "winner"), [(3e-11, 0), (3e-9, 1)])
+def test_candidates_that_rounding_tells_apart_are_equals(step, winner):
+    signs, candidates, _, gap = all_but_equal(step)
+    assert (1e-14 < gap < 5e-13) if winner == 0 else (2e-12 < gap < 1e-10)
+    assert Pool(JointLoss(signs), candidates, significance=1.0, shared=True).best().slot == winner
+
+
+def test_a_bound_may_be_off_by_rounding(monkeypatch):
+    """The better of two candidates that are all but equal wins, though its bound came out above its loss."""
+    signs, candidates, losses, gap = all_but_equal(3e-8)
+    assert 1e-11 < gap < 3e-10
+    joint = JointLoss(signs)
+    bounds = losses + 5e-10 * (1 + joint.total) * np.array([[0.0], [1.0]])
+    monkeypatch.setattr(pool_of_candidates, "least_losses", lambda *_: bounds)
+    assert Pool(joint, candidates, significance=1.0, shared=True).best().slot == 1
+
+
+@pytest.mark.parametrize(("start", "halvings"), [(4.0, 0), (6.0, 1), (8.0, 4), (9.0, 5), (10.0, None), (12.0, None)])
+def test_a_step_that_overshoots_is_halved(start, halvings):
+    """40 rows that are right and far inside, one that is wrong, and a model that helps it: S2's step is too long."""
+    y = np.r_[np.ones(40), 0]
+    h = -np.r_[np.full(40, 0.02), 1.0]
+    joint = JointLoss(as_signs(y[:, None]))
+    joint.add(np.array([start]), np.ones(41))
+    winner = Pool(joint, [Candidate(None, None, 0, h)], significance=1.0, shared=True).best()
+    newton = naive.newton_weight(h, y, np.full(41, start))
+    assert_allclose(naive.safe_weight(h, y, np.full(41, start)), 0.0 if halvings is None else newton / 2**halvings)
+    if halvings is None:
+        assert winner is None
+    else:
+        assert_allclose(winner.weights, newton / 2**halvings, rtol=1e-9)
+
+
+def test_bounds_where_curvatures_are_floored():
+    """Rows far inside have less curvature than the floor says; with the floor's the bound would be above the loss."""
+    n_rows, F = 1000, 16.0
+    y, h = np.ones(n_rows), np.ones(n_rows)
+    joint = JointLoss(as_signs(y[:, None]))
+    joint.add(np.array([F]), h)
+    assert joint.n_floored[0] == n_rows
+    slope, curvature = joint.residuals.sum(), joint.curvatures.sum()
+    newton = np.array([[slope / curvature]])
+    bounds = least_losses(newton, np.array([[slope]]), np.array([[curvature]]), joint.n_floored, joint.losses)
+    exact = naive.label_loss(h, y, np.full(n_rows, F), newton[0, 0])
+    assert bounds[0, 0] <= exact
+    floored = least_losses(newton, np.array([[slope]]), np.array([[curvature]]), np.zeros(1), joint.losses)
+    assert floored[0, 0] > exact + 1e-3 * joint.total  # so it is needed
+
+
+class Recorder(RandomTrainer):
+    """Notes which candidates are asked for; those of `silent` slots say nothing."""
+
+    def __init__(self, Y, seed, silent):
+        super().__init__(Y, seed, "real")
+        self.silent, self.asked = silent, []
+
+    def outputs(self, slot, generation):
+        self.asked.append((slot, generation))
+        return np.zeros(len(self.Y)) if slot in self.silent else super().outputs(slot, generation)
+
+
+@pytest.mark.parametrize("significance", [0.025, 1.0])
+def test_a_candidate_that_serves_no_label_is_drawn_again(significance):
+    trainer = Recorder(random_labels(1, 60, 3), 1, silent={1})
+    _, labels = run(trainer, 8, significance=significance)
+    drawn = {slot: [generation for asked, generation in trainer.asked if asked == slot] for slot in range(3)}
+    assert drawn[1] == list(range(11))  # the first and ten more: then the last one stays
+    assert all(generations == list(range(len(generations))) for generations in drawn.values())
+    assert 1 not in labels
+
+
+def test_slots_take_turns_when_nothing_lowers_the_loss():
+    trainer = Recorder(random_labels(1, 60, 3), 1, silent={0, 1, 2})
+    ours, labels = run(trainer, 7)
+    assert labels == [0, 1, 2, 0, 1, 2, 0]
+    assert not ours["weights"].any()
+    assert len(trainer.asked) == (3 + 6) * 11
+    assert_array_equal(naive.boost(trainer.outputs, range(3), trainer.Y, 7)["slots"], labels)
+
+
 def test_a_smaller_pool_brings_in_every_label():
     trainer = RandomTrainer(random_labels(0, 60, 7), 0, "real")
     seen = []
     train = trainer.train
     trainer.train = lambda slot, generation, label, threads=SERIAL: seen.append(label) or train(slot, generation, label)
-    run(trainer, 12, pool_size=3)
+    run(trainer, 12, pool_size=3, significance=1.0)
     assert seen == [0, 1, 2, 3, 4, 5, 6, 0, 1, 2, 3, 4, 5, 6]
 
 
@@ -287,6 +390,23 @@ def test_estimators(kind, name):
     assert_allclose(model.label_weights_, expected["weights"], rtol=tolerance, atol=tolerance)
     assert_allclose(model.loss_curve_, expected["losses"], rtol=tolerance)
     assert_allclose(model.decision_function(X), expected["F"], rtol=tolerance, atol=5 * tolerance)
+
+
+@pytest.mark.parametrize("name", ["tree", "ours"])
+@pytest.mark.parametrize(("data_ratio", "feature_ratio"), [("auto", "auto"), ("auto", 0.5), (0.3, "auto")])
+def test_automatic_ratios(name, data_ratio, feature_ratio):
+    estimator, expected_estimator, tolerance = MODELS[name]
+    X, Y = data()
+    model = RSBagClassifier(estimator, data_ratio=data_ratio, feature_ratio=feature_ratio, n_estimators=1).set_params(
+        random_state=5
+    )
+    model.fit(X, Y)
+    seed = int(check_random_state(5).randint(np.iinfo(np.int32).max))
+    choices = [RATIOS if ratio == "auto" else (ratio,) for ratio in (data_ratio, feature_ratio)]
+    (chosen, scores) = naive.smallest_ratios(X, Y, expected_estimator, seed, *choices)
+    assert (model.data_ratio_, model.feature_ratio_) == chosen
+    for pair, score in model.ratio_scores_.items():  # those that it tried, the smallest first
+        assert_allclose(score, scores[pair], rtol=1e3 * tolerance)
 
 
 def test_the_bag_is_boosting_with_the_weights_of_the_paper():

@@ -7,17 +7,22 @@ has slots; slot k holds one candidate, learned on the label ``source_labels[k]``
 - a Newton step can raise the loss, so :func:`safe_weight` shortens it, and the joint loss never rises;
 - the chi-squared test takes h > 0 against y over all rows, with one degree of freedom and no correction;
 - losses are in natural logarithms, so S2's Theorem 2 reads: training errors <= joint loss / ln 2;
-- a round whose best candidate has only zero weights is a round like any other: nothing ends a run early.
+- a candidate that can serve no label is not let into the pool: its slot draws the next generation, up to ten times in
+  a row, after which the last one stays;
+- a round in which no candidate lowers the loss is a round like any other, and nothing ends a run early: the slot with
+  the fewest generations so far joins with weights 0 and is renewed.
 """
 
 import math
 
 import numpy as np
 from scipy import stats
+from sklearn.metrics import average_precision_score
 
 SMALLEST_W = 1e-6  # S2 footnote 4: w is kept at or above this
 TIE = 1e-12  # losses closer than this, relative to 1 + |loss|, are equal, and the lowest slot wins
 HALVINGS = 5  # how often a weight that raises the loss is halved before it becomes 0
+REDRAWS = 10  # how often in a row a slot draws anew because its candidate can serve no label
 
 
 def newton_weight(h, y, F):
@@ -84,7 +89,8 @@ def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=Tr
     Parameters
     ----------
     draw : function (slot, generation) -> (n_rows,) outputs in [-1, 1] of that slot's candidate; generation 0 is the
-        first, and each time the slot wins the next one takes its place (none is drawn after the last round)
+        first, and each time the slot wins, or its candidate can serve no label, the next one takes its place (none is
+        drawn after the last round)
     source_labels : the label, by number, that the candidates of each slot are learned on
     Y : (n_rows, n_labels) of 0 and 1
     n_estimators : T, the number of rounds
@@ -99,31 +105,50 @@ def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=Tr
     n_slots = len(source_labels)
     F = np.zeros((n_rows, n_labels))  # step 1
     generations = [0] * n_slots
-    pool = [np.array(draw(slot, 0), dtype=float) for slot in range(n_slots)]
+    pool = [None] * n_slots
+
+    def serves(slot):
+        """For each label, whether the candidate of a slot may have a weight."""
+        return [
+            (shared or label == source_labels[slot]) and is_related(pool[slot], Y[:, label], significance)
+            for label in range(n_labels)
+        ]
+
+    def fill(slot):
+        pool[slot] = np.array(draw(slot, generations[slot]), dtype=float)
+        for _ in range(REDRAWS):
+            if any(serves(slot)) and any(pool[slot] != 0):
+                break
+            generations[slot] += 1
+            pool[slot] = np.array(draw(slot, generations[slot]), dtype=float)
+
+    for slot in range(n_slots):
+        fill(slot)
     weights, slots, losses = [], [], [joint_loss(Y, F)]
     for t in range(n_estimators):
         # Step 2(a): the candidate and weights of the smallest joint loss.
         weights_of, loss_of = [], []
         for slot in range(n_slots):
             h = pool[slot]
-            a = []
-            for label in range(n_labels):
-                allowed = shared or label == source_labels[slot]
-                if allowed and is_related(h, Y[:, label], significance):
-                    a.append(safe_weight(h, Y[:, label], F[:, label]))
-                else:
-                    a.append(0.0)
+            a = [
+                safe_weight(h, Y[:, label], F[:, label]) if may_serve else 0.0
+                for label, may_serve in enumerate(serves(slot))
+            ]
             weights_of.append(a)
             loss_of.append(math.fsum(label_loss(h, Y[:, label], F[:, label], a[label]) for label in range(n_labels)))
         best = min(loss_of)
-        winner = next(slot for slot in range(n_slots) if loss_of[slot] <= best + TIE * (1 + abs(best)))
+        if best < losses[-1] - TIE * (1 + losses[-1]):
+            winner = next(slot for slot in range(n_slots) if loss_of[slot] <= best + TIE * (1 + abs(best)))
+        else:
+            winner = generations.index(min(generations))
+            weights_of[winner] = [0.0] * n_labels
         add_candidate(F, pool[winner], weights_of[winner])  # step 2(b)
         weights.append(weights_of[winner])
         slots.append(winner)
         losses.append(joint_loss(Y, F))
         if t + 1 < n_estimators:  # step 2(c)
             generations[winner] += 1
-            pool[winner] = np.array(draw(winner, generations[winner]), dtype=float)
+            fill(winner)
     return as_arrays(weights, slots, losses, F)
 
 
@@ -181,6 +206,45 @@ def balanced_bootstrap(rng, y, ratio):
     drawn_positives = positives[rng.integers(len(positives), size=size)]
     drawn_negatives = negatives[rng.integers(len(negatives), size=size)]
     return drawn_positives, drawn_negatives
+
+
+def smallest_ratios(X, Y, new_estimator, seed, data_ratios, feature_ratios, kept=0.8):
+    """S2 section 6.2: the ratios of the smallest base model with 80 % of the full model's mean AP, in two-fold CV.
+
+    One model a label and half is learned on one half of the rows and judged on the other one. "Smallest" is the least
+    product of the ratios, then the least data ratio. Where none has 80 %, the largest is taken. Labels must have rows
+    with and without them in both halves.
+
+    Returns (data ratio, feature ratio) and a dict of the mean AP of every pair and of "full".
+    """
+    n_rows, n_columns = X.shape
+    order = np.random.default_rng([seed, 2**31]).permutation(n_rows)
+    halves = [np.sort(order[::2]), np.sort(order[1::2])]
+
+    def mean_precision(pair):
+        precisions = []
+        for half in (0, 1):
+            learn, judge = halves[half], halves[1 - half]
+            for label in range(Y.shape[1]):
+                rows, columns = learn, np.arange(n_columns)
+                if pair != "full":
+                    rng = np.random.default_rng([seed, 2**31, half, label])
+                    drawn = balanced_bootstrap(rng, Y[learn, label], pair[0])
+                    rows = learn[np.concatenate(drawn)]
+                    columns = np.sort(rng.choice(n_columns, max(1, round(n_columns * pair[1])), replace=False))
+                model = new_estimator().fit(X[rows][:, columns], Y[rows, label])
+                if hasattr(model, "predict_proba"):
+                    said = model.predict_proba(X[judge][:, columns])[:, 1]
+                else:
+                    said = model.decision_function(X[judge][:, columns])
+                precisions.append(average_precision_score(Y[judge, label], said))
+        return np.mean(precisions)
+
+    pairs = [(data, feature) for data in data_ratios for feature in feature_ratios]
+    scores = {pair: mean_precision(pair) for pair in ["full", *pairs]}
+    pairs.sort(key=lambda pair: (round(pair[0] * pair[1], 12), pair[0]))
+    good = [pair for pair in pairs if scores[pair] >= kept * scores["full"]]
+    return (good or pairs[-1:])[0], scores
 
 
 def probability(f):

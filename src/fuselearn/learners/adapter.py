@@ -34,13 +34,13 @@ class SklearnLearner(Learner):
 
     @property
     def preparation(self):
-        return ("as given", type(self.estimator).__name__, _takes_nan(self.estimator))
+        return ("as given", type(self.estimator).__name__, takes_nan(self.estimator))
 
     def check(self, view):
         self.plan(view, None).prepare(view)
 
     def plan(self, view, seed):
-        return AsGiven(view.n_columns, type(self.estimator).__name__, _takes_nan(self.estimator))
+        return AsGiven(view.n_columns, type(self.estimator).__name__, takes_nan(self.estimator))
 
     def fit_rows(self, plan, prepared, codes, weights, n_classes, *, seed, drawn):
         weight_name = _weight_parameter(self.estimator)
@@ -62,7 +62,11 @@ class SklearnLearner(Learner):
         return EstimatorHypothesis(plan, estimator, classes.astype(np.int32))
 
 
-def _takes_nan(estimator):
+def takes_nan(estimator):
+    """Whether a classifier takes NaN; one that does not say so is let speak for itself."""
+    if isinstance(estimator, Pipeline):
+        # A pipeline's own tag is False whatever its steps are; an imputer in front takes NaN.
+        return takes_nan(estimator[0])
     try:
         return get_tags(estimator).input_tags.allow_nan
     except (AttributeError, TypeError):  # not a scikit-learn estimator: let it speak for itself

@@ -143,7 +143,9 @@ class BaseSubspaceEnsemble(WeightedOutputs, ClassifierMixin, BaseEstimator):
 
 
 def train_all(trainer, places, threads):
-    """Candidates of (slot, generation, label) triples, trained side by side."""
+    """Candidates of (slot, generation, label) triples, trained side by side; a single one shares out its rows."""
+    if len(places) == 1:
+        return [trainer.train(*places[0], threads)]
     config = get_config()  # scikit-learn keeps it per thread
 
     def train(place):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -13,6 +14,9 @@ from fuselearn.multilabel.rbf_svc import RbfSVC, kernel_gamma, machine_values
 from fuselearn.multilabel.sampling import Sample, draw_sample
 from fuselearn.numeric.scratch import Scratch
 from fuselearn.numeric.threads import SERIAL
+
+NOTHING = 1e-10
+"""An output below it is rounding: outputs are up to 1. (Machines that are evaluated here know their own rounding.)"""
 
 
 def base_estimator(estimator):
@@ -30,7 +34,7 @@ def base_estimator(estimator):
 
 def fit_sample(estimator, table, sample, generator, scratch):
     """Fit a clone of the estimator on a sample (S2 Alg. 1 step 1e); its classes are 0 and 1."""
-    model = _seeded(clone(estimator), generator)
+    model = seeded(clone(estimator), generator)
     drawn = np.concatenate([sample.positives, sample.negatives])
     if isinstance(model, RbfSVC):
         # A row drawn c times has the optimum of a row whose bound is c times as large.
@@ -43,7 +47,7 @@ def fit_sample(estimator, table, sample, generator, scratch):
 
 def fit_rows(model, values, has_label):
     """Fit an unfitted model on rows with and without a label."""
-    if _is_rbf_machine(model) and isinstance(model.gamma, str):
+    if _is_rbf_machine(model) and isinstance(model.gamma, str) and not issparse(values):
         # As a number, since our product needs it too; it is the one that scikit-learn would take.
         model.set_params(gamma=kernel_gamma(model.gamma, values))
     return model.fit(values, has_label.astype(np.int64))
@@ -52,25 +56,30 @@ def fit_rows(model, values, has_label):
 def scores(model, values, *, single=False, scratch=None):
     """What a model says of rows: 2p - 1 where it has probabilities, else its decision values.
 
-    `single` lets a kernel machine of ours be off by 1e-6 or so for twice the speed.
+    `single` lets a kernel machine of ours be off by 1e-6 or so for twice the speed. Sparse rows are for a model that
+    was fitted on such.
     """
-    if isinstance(model, RbfSVC) or _is_rbf_machine(model):
+    if not issparse(values) and (isinstance(model, RbfSVC) or _is_rbf_machine(model)):
         gamma = model.gamma_ if isinstance(model, RbfSVC) else model.gamma
-        return machine_values(model, np.asarray(values, dtype=np.float64), gamma, single=single, scratch=scratch)
-    if hasattr(model, "predict_proba"):
-        return 2.0 * np.asarray(model.predict_proba(values), dtype=np.float64)[:, 1] - 1.0
-    return np.asarray(model.decision_function(values), dtype=np.float64)
+        said = machine_values(model, np.asarray(values, dtype=np.float64), gamma, single=single, scratch=scratch)
+    elif hasattr(model, "predict_proba"):
+        said = np.asarray(model.predict_proba(values), dtype=np.float64)
+        if said.ndim == 2 and said.shape[1] == 2:
+            said = _without_rounding(2.0 * said[:, 1] - 1.0)
+    else:
+        said = _without_rounding(np.asarray(model.decision_function(values), dtype=np.float64))
+    n_rows = values.shape[0]
+    if said.shape != (n_rows,) or not np.isfinite(said).all():
+        raise ValueError(
+            f"estimator must give each of {n_rows} rows a finite number; {type(model).__name__} gave an array of "
+            f"shape {said.shape}{'' if np.isfinite(said).all() else ' with NaN or infinity in it'}."
+        )
+    return said
 
 
 def outputs(model, values, *, single=False, scratch=None):
     """h of each row, in [-1, 1] (S2 section 2 asks for |h| ≤ 1)."""
-    said = scores(model, values, single=single, scratch=scratch)
-    if said.shape != (len(values),) or not np.isfinite(said).all():
-        raise ValueError(
-            f"estimator must give each of {len(values)} rows a finite number; {type(model).__name__} gave an array of "
-            f"shape {said.shape}{'' if np.isfinite(said).all() else ' with NaN or infinity in it'}."
-        )
-    return np.clip(said, -1.0, 1.0)
+    return np.clip(scores(model, values, single=single, scratch=scratch), -1.0, 1.0)
 
 
 def outputs_of_table(model, table, columns, out, *, threads=SERIAL, single=False, scratch=None):
@@ -168,12 +177,18 @@ class Trainer:
         return Candidate(model, sample.columns, label, said)
 
 
+def _without_rounding(said):
+    """Values with 0 for what rounding leaves of nothing: a Newton step would make it as large as any other output."""
+    said[np.abs(said) < NOTHING] = 0.0
+    return said
+
+
 def _is_rbf_machine(model):
     """Whether it is scikit-learn's SVC with nothing that our product would miss."""
     return type(model) is SVC and model.kernel == "rbf" and not hasattr(model, "predict_proba")
 
 
-def _seeded(model, generator):
+def seeded(model, generator):
     """Give every `random_state` in a model a number of its own."""
     names = sorted(name for name in model.get_params() if name == "random_state" or name.endswith("__random_state"))
     return model.set_params(**{name: int(generator.integers(2**31)) for name in names})

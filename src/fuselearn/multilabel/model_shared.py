@@ -25,7 +25,8 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
         Rows of a base model's sample as a part of all: half of them with its label, half without.
     feature_ratio : float in (0, 1] or "auto", default=0.1
         Columns of a base model as a part of those of its view. ``"auto"`` chooses the smallest ratios that keep 80 % of
-        the mean average precision of models on all rows and columns, in two-fold cross-validation.
+        the mean average precision of models on all rows and columns, in two-fold cross-validation. A sparse `X` stays
+        sparse there, unless `estimator` does not take sparse rows: then half of it is made dense for each label.
     pool_size : int or None, default=None
         Number of candidates to choose from in each round; None is one for each label. With fewer than labels, the
         labels take turns to bring in new candidates. Memory grows with rows × (labels + pool).
@@ -41,8 +42,9 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_labels,)
-        Numbers of the labels; for a 1-D target its two classes.
+    classes_ : ndarray of shape (n_labels,), or list of ndarray
+        Numbers of the labels; for a matrix of one or two labels a list of ``array([0, 1])``, since scikit-learn's
+        scorers would take the numbers for two classes. For a 1-D target its two classes.
     label_names_ : list of str
         Columns of `Y` if it is a data frame, else ``"label0"``, ``"label1"``, …
     estimators_ : list of classifier
@@ -57,8 +59,8 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
         Joint logistic loss, summed over rows and labels, in natural logarithms: before the first model and after each.
         It never rises, and the number of training errors is at most the loss divided by ln 2.
     model_size_ : int or None
-        Support vectors × features, summed over the base models; nodes for trees, coefficients for linear models, None
-        for base models that have none of these.
+        Support vectors × features, summed over the base models that some label uses; nodes for trees, coefficients for
+        linear models, None for base models that have none of these.
     data_ratio_, feature_ratio_ : float
         The ratios that were used.
     ratio_scores_ : dict or None
@@ -76,8 +78,13 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
     Notes
     -----
     A Newton step can overshoot. A weight that would raise the loss of its label is halved up to five times, then 0. A
-    round in which no candidate lowers the loss is like any other: the first of the pool joins with weights of 0 and
-    makes room for a new one. Such models are not asked when predicting.
+    round in which no candidate lowers the loss is like any other: the candidate of the slot that has had the fewest
+    joins with weights of 0 and makes room for a new one. Such models are not asked when predicting. A candidate that
+    can serve no label is not let into the pool; its slot draws again, at most ten times in a row.
+
+    The default base model takes γ = 1 / (n_features · variance) of its own sample, where S2 cross-validates one width
+    for all. Numbers of rows and columns are rounded, and at least 1. Base models are fitted on plain arrays: they do
+    not see the names of the columns.
 
     References
     ----------

@@ -71,12 +71,19 @@ class Pool:
         self._enter(slot, candidate)
         self._take_products(np.arange(len(self._joint.signs)), slice(slot, slot + 1), threads)
 
+    def is_idle(self, slot):
+        """Whether a slot's candidate can serve no label: it would never win, and so never be replaced."""
+        return not (self._allowed[slot].any() and self._outputs[slot].any())
+
     def labels_changed(self, labels, threads=SERIAL):
         """Tell the pool that the decision functions of some labels are others now."""
         self._take_products(labels, slice(None), threads)
 
     def best(self, threads=SERIAL):
-        """The candidate and weights of the least joint loss (S2 Alg. 2 step 2a); ties go to the lowest slot."""
+        """The candidate and weights of the least joint loss (S2 Alg. 2 step 2a), or None if none lowers the loss.
+
+        Ties go to the lowest slot; a loss that ties with the present one is not lower.
+        """
         joint = self._joint
         newton = np.zeros_like(self._slopes)
         np.divide(self._slopes, self._curvatures, out=newton, where=self._allowed & (self._curvatures > 0))
@@ -93,6 +100,8 @@ class Pool:
             totals[slot], weights[slot] = self._evaluate(slot, newton[slot], threads)
         self.n_evaluated += len(weights)
         least = totals.min()
+        if least >= joint.total - TIE * (1.0 + joint.total):
+            return None
         slot = int(np.flatnonzero(totals <= least + TIE * (1.0 + abs(least)))[0])
         return Winner(slot, weights[slot])
 

@@ -142,7 +142,9 @@ class WeightedOutputs:
     def _publish_models(self, models, features, weights, source_labels, loss_curve):
         self.estimators_, self.estimators_features_ = models, features
         self.label_weights_, self.source_labels_, self.loss_curve_ = weights, source_labels, loss_curve
-        sizes = [base_models.size(model, len(columns)) for model, columns in zip(models, features)]
+        # A model that no label uses is never asked, so it need not be kept to predict.
+        used = np.flatnonzero(weights.any(axis=1))
+        sizes = [base_models.size(models[place], len(features[place])) for place in used]
         self.model_size_ = None if None in sizes else sum(sizes)
 
     def _table(self, X):

@@ -7,8 +7,11 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.metrics import average_precision_score
+from sklearn.svm import SVC
+from sklearn.utils import get_tags
 
-from fuselearn.multilabel.base_models import fit_rows, fit_sample, scores
+from fuselearn.multilabel.base_models import fit_rows, fit_sample, scores, seeded
+from fuselearn.multilabel.rbf_svc import RbfSVC
 from fuselearn.multilabel.sampling import draw_sample
 from fuselearn.multilabel.validation import AUTO
 from fuselearn.numeric.scratch import Scratch
@@ -60,7 +63,7 @@ def choose_ratios(data_ratio, feature_ratio, estimator, table, signs, view_colum
     if AUTO not in (data_ratio, feature_ratio):
         return Ratios(float(data_ratio), float(feature_ratio), None)
     search = _Search(estimator, table, signs, view_columns, seed, threads)
-    full = search.mean_average_precision(search.full_model)
+    full = search.mean_average_precision(search.full_model, sparse=search.full_sparse)
     found = {"full": full}
     choices = [RATIOS if ratio == AUTO else (float(ratio),) for ratio in (data_ratio, feature_ratio)]
     pairs = sorted(product(*choices), key=lambda pair: (round(pair[0] * pair[1], 12), pair[0]))
@@ -78,6 +81,11 @@ class _Search:
         order = np.random.default_rng([seed, STREAM]).permutation(len(table))
         halves = np.sort(order[::2]), np.sort(order[1::2])
         self._estimator = estimator
+        self._full_estimator = estimator
+        if table.is_sparse and isinstance(estimator, RbfSVC):  # libsvm has the same optimum, and takes sparse rows
+            self._full_estimator = SVC(C=estimator.C, gamma=estimator.gamma, tol=estimator.tol)
+        # Base models read few columns, the full model all: made dense, a wide sparse table might not fit.
+        self.full_sparse = table.is_sparse and _takes_sparse(self._full_estimator)
         self._halves = halves
         self._tables = [table.rows(half) for half in halves]
         self._has_label = [signs[:, half] > 0 for half in halves]
@@ -94,15 +102,15 @@ class _Search:
                 "with it and without it in both; none of Y's has. Give the ratios as numbers."
             )
 
-    def mean_average_precision(self, fit):
-        """Of the models that `fit(half, label)` returns with their columns, on the other half."""
+    def mean_average_precision(self, fit, *, sparse=False):
+        """Of the models that `fit(half, label)` returns with their columns, on the other half's rows."""
         config = get_config()
 
         def judge(place):
             half, label = place
             with config_context(**config):
                 model, columns = fit(half, label)
-                table, chunk = self._tables[1 - half], self._tables[1 - half].chunks(columns)
+                table, chunk = self._tables[1 - half], self._tables[1 - half].chunks(columns, sparse=sparse)
                 said = np.empty(len(table))
                 for number in range(table.n_chunks):
                     rows, values = chunk(number)
@@ -112,9 +120,11 @@ class _Search:
         return float(np.mean(self._threads.map(judge, list(product((0, 1), self._labels)))))
 
     def full_model(self, half, label):
-        """The base estimator on all rows of a half and all columns."""
-        values = self._tables[half].sample(np.arange(len(self._tables[half])), self._all_columns)
-        return fit_rows(clone(self._estimator), values, self._has_label[half][label]), self._all_columns
+        """The base estimator on all rows of a half and all columns; they stay sparse where it takes them so."""
+        generator = np.random.default_rng([self._seed, STREAM, half, int(label)])
+        model = seeded(clone(self._full_estimator), generator)
+        values = self._tables[half].columns(self._all_columns, sparse=self.full_sparse)
+        return fit_rows(model, values, self._has_label[half][label]), self._all_columns
 
     def base_model(self, pair, half, label):
         """A base model of the ratios."""
@@ -122,3 +132,10 @@ class _Search:
         columns = self._view_columns[label % len(self._view_columns)]
         sample = draw_sample(generator, self._has_label[half][label], pair[0], columns, pair[1])
         return fit_sample(self._estimator, self._tables[half], sample, generator, self._scratch), sample.columns
+
+
+def _takes_sparse(estimator):
+    try:
+        return get_tags(estimator).input_tags.sparse
+    except (AttributeError, TypeError):  # not a scikit-learn estimator: arrays are safe
+        return False

@@ -1,9 +1,11 @@
 """A support vector machine for small samples: scikit-learn's SVC with an RBF kernel, by a solver of our own."""
 
+import warnings
 from numbers import Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -14,6 +16,8 @@ from fuselearn.settings import check_positive
 
 GRAM_ROWS = 5_000
 """Rows of which the whole Gram matrix is kept (200 MB). More of them go to libsvm, which caches parts of it."""
+
+SCALE_FIRST = "Scale the columns first, e.g. with StandardScaler."
 
 
 class RbfSVC(ClassifierMixin, BaseEstimator):
@@ -99,9 +103,21 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
         """`fit` without checks, on rows of signs +1 and -1, each counted `weights` times."""
         self.gamma_ = kernel_gamma(self.gamma, X, weights)
         if len(X) <= GRAM_ROWS:
-            centre = X.mean(axis=0)
-            gram = rbf_gram(X - centre, self.gamma_, scratch=scratch)
+            centred = X - X.mean(axis=0)
+            if not np.isfinite(self.gamma_ * np.einsum("ij,ij->i", centred, centred)).all():
+                raise ValueError(
+                    f"X must have squared distances that are finite numbers; its largest value is "
+                    f"{np.abs(X).max():.3g}. {SCALE_FIRST}"
+                )
+            gram = rbf_gram(centred, self.gamma_, scratch=scratch)
             solution = solve_svm(gram, signs, self.C * weights, tolerance=self.tol)
+            if not solution.converged:
+                warnings.warn(
+                    f"RbfSVC stopped after {solution.n_iter} steps without reaching tol={self.tol}. Scale the columns, "
+                    "or choose a larger tol.",
+                    ConvergenceWarning,
+                    stacklevel=2,
+                )
             support = np.flatnonzero(solution.alpha)
             coefficients, intercept = (solution.alpha * signs)[support], solution.intercept
         else:
@@ -156,8 +172,15 @@ def kernel_gamma(gamma, X, weights=None):
     if gamma != "scale":
         return float(gamma)
     mean = np.average(X, weights=weights, axis=0).mean()
-    variance = np.average(((X - mean) ** 2).mean(axis=1), weights=weights)
-    return float(1.0 / (X.shape[1] * variance)) if variance > 0 else 1.0
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        variance = np.average(((X - mean) ** 2).mean(axis=1), weights=weights)
+        value = float(1.0 / (X.shape[1] * variance)) if variance > 0 else 1.0
+    if not 0 < value < np.inf:
+        raise ValueError(
+            f"X must have a variance that gamma='scale' can divide by; that of {len(X)} rows and {X.shape[1]} columns "
+            f"is {variance:.3g}. {SCALE_FIRST}"
+        )
+    return value
 
 
 def machine_values(machine, rows, gamma, *, single=False, scratch=None):
@@ -177,8 +200,10 @@ def machine_values(machine, rows, gamma, *, single=False, scratch=None):
     ndarray of shape (n_rows,)
     """
     vectors = np.asarray(machine.support_vectors_, dtype=np.float64)
+    values = np.full(len(rows), float(machine.intercept_[0]))
+    if not len(vectors):  # a tolerance so wide that the solver has nothing to do
+        return values
     centre = vectors.mean(axis=0)
-    values = np.empty(len(rows))
     rbf_decision_values(
         rows - centre,
         vectors - centre,

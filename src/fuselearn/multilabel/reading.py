@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from fuselearn.learners.adapter import takes_nan
 from fuselearn.views import read_table, resolve_views
 
 LIST_OF_LABELS = (
@@ -25,15 +25,15 @@ class Labels:
         +1 where a row has a label, -1 where not.
     names : list of str
         Columns of a data frame, else "label0", "label1", …
-    classes : ndarray
-        Numbers of the labels; for a 1-D target its two classes.
+    classes : ndarray, or list of ndarray
+        See `label_classes`; for a 1-D target its two classes.
     one_column : bool
         Whether the target was 1-D: one label, which is the second class.
     """
 
     signs: np.ndarray
     names: list
-    classes: np.ndarray
+    classes: object
     one_column: bool
 
 
@@ -81,11 +81,7 @@ def read_training_data(model, X, Y, estimator):
 
 def finite_rule(estimator):
     """What `validate_data` asks of X: NaN passes where the base model takes it."""
-    try:
-        takes_nan = get_tags(estimator).input_tags.allow_nan
-    except (AttributeError, TypeError):  # not a scikit-learn estimator: let it speak for itself
-        takes_nan = True
-    return "allow-nan" if takes_nan else True
+    return "allow-nan" if takes_nan(estimator) else True
 
 
 def read_one_label(y):
@@ -127,7 +123,16 @@ def read_indicator(Y, names=None, *, mixed=True):
                 f"Y must have positive and negative rows for every label; {np.count_nonzero(labels)} of {len(signs)} "
                 f"have no {lack} row: {', '.join(shown)}. Leave such labels out."
             )
-    return Labels(signs, names, np.arange(len(signs)), False)
+    return Labels(signs, names, label_classes(len(signs)), False)
+
+
+def label_classes(n_labels):
+    """What `classes_` is for an indicator matrix: the numbers of the labels; a list of 0 and 1 each for one or two.
+
+    scikit-learn has both forms. Its scorers tell by `classes_` what a model predicts, and take the numbers 0, or 0 and
+    1, for two classes: they turn scores round or drop a column. Its checks of estimators want numbers for three labels.
+    """
+    return np.arange(n_labels) if n_labels > 2 else [np.array([0, 1]) for _ in range(n_labels)]
 
 
 def _column_names(Y):

@@ -17,8 +17,8 @@ class SubspaceTable:
     """
 
     def __init__(self, X):
-        self._sparse = issparse(X)
-        self._X = X.tocsc() if self._sparse else X
+        self.is_sparse = issparse(X)
+        self._X = X.tocsc() if self.is_sparse else X
 
     def __len__(self):
         return self._X.shape[0]
@@ -29,28 +29,31 @@ class SubspaceTable:
 
     def sample(self, rows, columns):
         """Some rows of some columns, as an array of shape (n_rows, n_columns)."""
-        if self._sparse:
+        if self.is_sparse:
             return self._X[:, columns].tocsr()[rows].toarray()
         return self._X[np.ix_(rows, columns)]
 
-    def columns(self, columns):
-        """All rows of some columns, as an array."""
-        return self._X[:, columns].toarray() if self._sparse else np.take(self._X, columns, axis=1)
+    def columns(self, columns, *, sparse=False):
+        """All rows of some columns, as an array; a sparse table leaves them so if `sparse`."""
+        if not self.is_sparse:
+            return np.take(self._X, columns, axis=1)
+        return self._X[:, columns].tocsr() if sparse else self._X[:, columns].toarray()
 
-    def chunks(self, columns):
-        """A function of a chunk's number that gives (slice of rows, those rows of the columns)."""
-        table = self._X[:, columns].tocsr() if self._sparse else self._X
+    def chunks(self, columns, *, sparse=False):
+        """A function of a chunk's number that gives (slice of rows, those rows of the columns); `sparse` as above."""
+        table = self._X[:, columns].tocsr() if self.is_sparse else self._X
 
         def chunk(number):
             rows = _rows_of(number, len(self))
-            values = table[rows].toarray() if self._sparse else np.take(table[rows], columns, axis=1)
-            return rows, values
+            if not self.is_sparse:
+                return rows, np.take(table[rows], columns, axis=1)
+            return rows, table[rows] if sparse else table[rows].toarray()
 
         return chunk
 
     def chunk_tables(self):
         """A function of a chunk's number that gives (slice of rows, table of those rows)."""
-        table = self._X.tocsr() if self._sparse else self._X
+        table = self._X.tocsr() if self.is_sparse else self._X
 
         def chunk(number):
             rows = _rows_of(number, len(self))

@@ -2,7 +2,10 @@
 
 A call to the C library for every value keeps a loop from becoming vector instructions, and one exponential a value is
 what kernel machines and logistic losses cost. So the kernels write it out: e^x = 2^k · e^r with k the whole number next
-to x / ln 2, a polynomial for e^r, and 2^k put together from its bits. It is exact to a few units in the last place.
+to x / ln 2, a polynomial for e^r, and 2^k put together from its bits. r = x - k·ln 2 is taken with ln 2 as one number,
+so the relative error grows with |x|: 5e-16 (two units in the last place) down to x = -10, 2e-15 at -50, 7e-15 at -200
+and 2e-14 at -700. Where small e^x are added to numbers near 1, which is what they are for, that is nothing. Single
+precision is right to 4e-7 down to -50.
 """
 
 from math import factorial, log

@@ -38,6 +38,14 @@ BLOCK_ROWS = 128
 """Rows whose products with all support vectors are taken together: they stay in the cache until they are summed."""
 NEAR = 50.0
 """Largest γ·|z|² of a support vector in single precision, whose 24 bits then hold an exponent to some 1e-5."""
+FAR = {np.float32: 1e30, np.float64: 1e300}
+"""Largest γ·|x|² that is worked with: beyond it a row is so far away from every support vector that its kernel values
+are 0, and its products might overflow."""
+CANCELLED, ALL_CANCELLED = 1e-5, 1e-4
+"""Single precision is off by up to 4e-8·Σ|c|. Values below the first part of Σ|c| are taken again in double precision,
+and all of a call where the largest is below the second."""
+NOTHING = 1e-10
+"""A value below this part of Σ|c| is what rounding leaves of terms that cancel, and counts as 0."""
 
 
 def rbf_gram(rows, gamma, *, scratch=None):
@@ -71,6 +79,9 @@ def rbf_gram(rows, gamma, *, scratch=None):
 def rbf_decision_values(rows, machine_rows, coefficients, intercept, gamma, out, *, single=False, scratch=None):
     """Σ_j c_j·e^(-γ·|x - z_j|²) + b for each row x, a block of rows at a time.
 
+    A value below 1e-10·Σ|c| is given as 0. A machine that has nothing to say of a row adds up large terms that cancel,
+    and the sign of what rounding leaves of them means nothing.
+
     Parameters
     ----------
     rows : float64 ndarray of shape (n_rows, n_columns)
@@ -81,22 +92,44 @@ def rbf_decision_values(rows, machine_rows, coefficients, intercept, gamma, out,
     out : float64 ndarray of shape (n_rows,)
         Written to.
     single : bool, default=False
-        Take products and exponentials in single precision, which is twice as fast and right to about 1e-6; support
-        vectors that are too far out for that get double precision all the same.
+        Take products and exponentials in single precision, which is twice as fast and right to about 4e-8·Σ|c|; support
+        vectors that are too far out for that, and values that are too small for it, get double precision all the same.
     scratch : Scratch, default=None
         Memory for the products.
     """
     scratch = scratch or Scratch()
-    machine_terms = gamma * np.einsum("ij,ij->i", machine_rows, machine_rows)
-    single = single and machine_terms.max(initial=0.0) < NEAR
-    kind = np.float32 if single else np.float64
-    scaled = (2 * gamma * machine_rows.T).astype(kind)
-    machine_terms, coefficients = machine_terms.astype(kind), np.ascontiguousarray(coefficients, dtype=kind)
-    sum_exponentials = _sum_exponentials_single if single else _sum_exponentials
+    root = np.sqrt(2.0 * gamma)  # on either side of the product: numbers near 1, whatever the units of the columns are
+    scaled = root * machine_rows.T
+    machine_terms = 0.5 * np.einsum("ij,ij->j", scaled, scaled)
+    total = np.abs(coefficients).sum()
+    terms = scaled, machine_terms, coefficients, intercept, root
+    if single and machine_terms.max(initial=0.0) < NEAR:
+        _sum_blocks(rows, *terms, out, np.float32, scratch)
+        sizes = np.abs(out)
+        least = CANCELLED if sizes.max(initial=0.0) >= ALL_CANCELLED * total else np.inf
+        again = np.flatnonzero(sizes <= least * total)
+        if len(again):
+            exact = np.empty(len(again))
+            _sum_blocks(rows[again], *terms, exact, np.float64, scratch)
+            out[again] = exact
+    else:
+        _sum_blocks(rows, *terms, out, np.float64, scratch)
+    out[np.abs(out) < NOTHING * total] = 0.0
+
+
+def _sum_blocks(rows, scaled, machine_terms, coefficients, intercept, root, out, kind, scratch):
+    """`rbf_decision_values` in one precision, without a look at what comes out."""
+    sum_exponentials = _sum_exponentials_single if kind is np.float32 else _sum_exponentials
+    scaled, machine_terms = scaled.astype(kind, copy=False), machine_terms.astype(kind, copy=False)
+    coefficients = np.ascontiguousarray(coefficients, dtype=kind)
     for start in range(0, len(rows), BLOCK_ROWS):
-        block = rows[start : start + BLOCK_ROWS]
-        row_terms = gamma * np.einsum("ij,ij->i", block, block)
-        products = scratch.array("products", (len(block), len(machine_rows)), kind)
+        with np.errstate(over="ignore"):
+            block = root * rows[start : start + BLOCK_ROWS]
+            row_terms = 0.5 * np.einsum("ij,ij->i", block, block)
+        far = ~(row_terms < FAR[kind])
+        if far.any():
+            block[far], row_terms[far] = 0.0, FAR[kind]
+        products = scratch.array("products", (len(block), len(machine_terms)), kind)
         np.matmul(block.astype(kind, copy=False), scaled, out=products)
         sum_exponentials(products, row_terms.astype(kind), machine_terms, coefficients, intercept, out[start:])
 
