@@ -7,10 +7,12 @@ import typer
 from fuselearn import __version__
 from fuselearn.cli.compare import compare
 from fuselearn.cli.demo import demo
+from fuselearn.cli.reproduce import reproduce
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 app.command()(compare)
 app.command()(demo)
+app.command()(reproduce)
 
 
 def _show_version(wanted: bool):

@@ -1,0 +1,98 @@
+"""``fuselearn reproduce``: the papers' tables and figures again, with a verdict on each claim."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fuselearn.cli.refusal import refuse
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="Name of an experiment, or all; list shows them.")],
+    runs: Annotated[int | None, typer.Option(help="Runs of every experiment.", show_default="its own")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Few runs on less data: minutes for all.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Processes; -1 takes all cores.", show_default="1")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of splits, noise and methods.")] = 0,
+    output: Annotated[str, typer.Option(help="Folder for page, figures and tables.")] = "reproduction",
+    force: Annotated[bool, typer.Option("--force", help="Run again what the folder has.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+):
+    """Rerun the papers' experiments, and judge their claims.
+
+    Finished experiments are kept in the folder: the same command goes on from there.
+    """
+    if runs is not None and runs < 2:
+        refuse(f"--runs must be at least 2; got {runs}.")
+    if jobs == 0:
+        refuse("--jobs must be a number of processes, or -1 for all cores; got 0.")
+    if not 0 <= seed < 2**31:
+        refuse(f"--seed must be between 0 and {2**31 - 1}; got {seed}.")
+    from fuselearn.evaluation.papers.catalogue import EXPERIMENTS, experiments_named
+
+    if name == "list":
+        _list(EXPERIMENTS.values(), as_json)
+        return
+    try:
+        experiments_named(name)
+    except ValueError as error:
+        refuse(str(error))
+    _check_folder(Path(output))
+    _check_packages()
+    records = _rerun(name, {"quick": quick, "runs": runs, "n_jobs": jobs, "seed": seed}, output, force)
+    if as_json:
+        typer.echo(json.dumps([_as_dict(record) for record in records], indent=2, ensure_ascii=False))
+        return
+    for record in records:
+        typer.echo(record.name)
+        for finding in record.findings:
+            typer.echo(f"  {finding.verdict}: {finding.claim}\n    {finding.evidence}")
+    typer.echo(f"Tables and figures: {Path(output) / 'README.md'}")
+
+
+def _list(experiments, as_json):
+    if as_json:
+        shown = [{key: asdict(one)[key] for key in ("name", "paper", "reruns", "data")} for one in experiments]
+        typer.echo(json.dumps(shown, indent=2, ensure_ascii=False))
+        return
+    for one in experiments:
+        typer.echo(f"{one.name}\n  {one.paper} {one.reruns}\n  Data: {one.data}")
+
+
+def _check_folder(folder):
+    if folder.exists() and not folder.is_dir():
+        refuse(f"--output: {folder} is a file; name a folder.")
+    if not folder.absolute().parent.is_dir():
+        refuse(f"--output: the folder {folder.absolute().parent} does not exist.")
+
+
+def _check_packages():
+    from importlib.util import find_spec
+
+    if find_spec("matplotlib") is None:
+        refuse("the figures need matplotlib, which is not installed: pip install matplotlib")
+
+
+def _rerun(name, settings, output, force):
+    from fuselearn.evaluation.papers.outcome import Effort
+    from fuselearn.evaluation.papers.rerun import rerun
+
+    try:
+        return rerun(name, Effort(**settings), output, force=force, tell=lambda line: typer.echo(line, err=True))
+    except KeyboardInterrupt:
+        refuse(f"interrupted; what was finished is in {output}, and the same command goes on from there.")
+    except OSError as error:
+        refuse(" ".join(str(error).split()))
+
+
+def _as_dict(record):
+    return {
+        "name": record.name,
+        "settings": record.settings,
+        "seconds": record.seconds,
+        "findings": [asdict(finding) for finding in record.findings],
+        "tables": [json.loads(table.to_json()) for table in record.tables],
+        "figures": record.figures,
+    }
