@@ -247,3 +247,13 @@ def test_method_is_seeded():
     method = Method("boost", MAKERS["rshareboost"])
     assert method.estimator({"a": [0]}, None, 5).random_state == 5
     assert method.estimator({"a": [0]}, 7, 5).n_estimators == 7
+
+
+def test_a_view_alone_is_trained_on_the_rows_that_have_it(wine):
+    X, y = wine
+    X = X.copy()
+    X[::3, :6] = np.nan
+    result = compare(
+        X, y, views=VIEWS, methods=["view:left", "svm_sum", "shareboost"], runs=2, random_state=0, noise=0.1
+    )
+    assert result.scores.min() > 0.5

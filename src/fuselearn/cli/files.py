@@ -65,8 +65,8 @@ def numbers(table, path):
         kind = column.type
         if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)):
             refuse(
-                f"{path} has {kind} in the column {name!r}; views hold numbers. Leave it out of the views, or encode "
-                "it as numbers."
+                f"{path} has {kind} in the column {name!r}; views hold numbers. Leave it out of the views, name it "
+                "with --id if it names the objects, or encode it as numbers."
             )
         columns.append(
             column.to_numpy().astype(np.float64) if not types.is_null(kind) else np.full(len(column), np.nan)

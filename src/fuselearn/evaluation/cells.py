@@ -69,7 +69,9 @@ def run_cell(task, method, kind, run):
     scorer = get_scorer(task.scoring) if isinstance(task.scoring, str) else task.scoring
     scores, fit_seconds, predict_seconds = [], 0.0, 0.0
     for number, (train, test) in enumerate(task.protocol.splits(task.y, run, task.seed)):
-        # The same noise and the same draws for every method.
+        if method.only_view is not None:
+            train = train[~np.isnan(task.table[np.ix_(train, task.views[method.only_view])]).all(axis=1)]
+        # The same draws for every method, and the same noise for those that see the same rows.
         seed = int(np.random.SeedSequence([task.seed, run, number]).generate_state(1)[0])
         estimator = method.estimator(task.views, task.protocol.n_estimators, seed)
         X = task.table[train]
