@@ -11,7 +11,7 @@ from benchmarks.command_line import Options, parser
 from benchmarks.machine import description
 from benchmarks.tables import section
 
-SCRIPTS = ("per_round", "bandit", "scaling", "memory", "threads", "peers", "kernels", "multilabel")
+SCRIPTS = ("per_round", "bandit", "scaling", "memory", "threads", "peers", "kernels", "multilabel", "label_consensus")
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
