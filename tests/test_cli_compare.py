@@ -142,6 +142,11 @@ def test_files_that_cannot_be_read(tmp_path):
         result = run(tmp_path / name, "--target", "kind")
         assert result.exit_code == 1
         assert message in result.stderr
+    assert "has 1 rows without a value in the target" in run(tmp_path / "gap.csv", "--target", "kind").stderr
+    (tmp_path / "target.csv").write_text("kind\nx\ny\n")
+    assert "has no columns beside the target" in run(tmp_path / "target.csv", "--target", "kind").stderr
+    (tmp_path / "latin.csv").write_bytes("a_1,a_2,kind\n1,2,rosé\n3,4,y\n".encode("latin-1"))
+    assert "is not UTF-8" in run(tmp_path / "latin.csv", "--target", "kind").stderr
     (tmp_path / "fine.csv").write_text("a_1,a_2,kind\n1,2,x\n3,4,y\n")
     assert "is not TOML" in run(tmp_path / "fine.csv", "--target", "kind", "--views", tmp_path / "views.toml").stderr
     assert (

@@ -4,12 +4,17 @@ import json
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.datasets import load_iris, load_wine
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from fuselearn import MKLClassifier, ShareBoostClassifier, add_label_noise, compare
 from fuselearn.evaluation import cells, comparison
+from fuselearn.evaluation.fingerprints import fingerprint
+from fuselearn.evaluation.labelling import majority_labels
 from fuselearn.evaluation.methods import DEFAULT, MAKERS, Method, resolve_methods
 from fuselearn.evaluation.protocols import Protocol
 from fuselearn.exceptions import InterruptedFitWarning
@@ -130,7 +135,8 @@ def test_folds(wine):
     task = cells.Task(X, y, {"all": np.arange(13)}, None, protocol, 0.0, "all", False, "accuracy", 1)
     [method] = resolve_methods({"forest": RandomForestClassifier(n_estimators=5)}, ["all"])
     cell = cells.run_cell(task, method, cells.GIVEN, 0)
-    assert 0.8 < cell["score"] <= 1.0
+    assert len(cell["scores"]) == 3
+    assert 0.8 < np.mean(cell["scores"]) <= 1.0
     assert cell["fit_seconds"] > 0
 
 
@@ -182,7 +188,7 @@ def test_a_method_with_other_settings_is_computed_anew(wine, tmp_path, monkeypat
     ("change", "name"),
     [
         ({"noise": 0.1}, "noise"),
-        ({"runs": 4}, "protocol"),
+        ({"train_size": 0.5}, "protocol"),
         ({"views": {"left": slice(0, 6)}}, "views"),
         ({"random_state": 1}, "seed"),
     ],
@@ -257,3 +263,119 @@ def test_a_view_alone_is_trained_on_the_rows_that_have_it(wine):
         X, y, views=VIEWS, methods=["view:left", "svm_sum", "shareboost"], runs=2, random_state=0, noise=0.1
     )
     assert result.scores.min() > 0.5
+
+
+def test_folds_are_not_averaged_away_before_the_test(wine, monkeypatch):
+    X, y = wine
+    monkeypatch.setitem(comparison.PROTOCOLS, "tomographic", Protocol(runs=4, folds=3))
+    result = compare(X, y, views=VIEWS, methods=["mkl_uniform", "view:left"], protocol="tomographic", random_state=0)
+    assert result.scores.shape == (2, 4)
+    assert result._fold_scores.shape == (2, 12)
+    record = result.summary.records()[1]
+    differences = result._fold_scores[0] - result._fold_scores[1]
+    t = differences.mean() / np.sqrt(differences.var(ddof=1) * (1 / 12 + 1 / 2))
+    assert record["p (corrected)"] == pytest.approx(2 * stats.t.sf(t, 11))
+
+
+def test_resume_knows_a_method_by_its_class_and_an_array_by_its_values(wine, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    settings = {"n_estimators": 5, "bootstrap": True}
+    forest = run(wine, methods={"m": RandomForestClassifier(**settings)}, resume=path)
+    trees = run(wine, methods={"m": ExtraTreesClassifier(**settings)}, resume=path)
+    assert not np.array_equal(forest.scores, trees.scores)
+    long, other = np.arange(2000.0), np.arange(2000.0)
+    other[1000] = 7.0
+    assert fingerprint(FunctionTransformer(kw_args={"a": long})) != fingerprint(
+        FunctionTransformer(kw_args={"a": other})
+    )
+    assert fingerprint(FunctionTransformer(np.log1p)) == fingerprint(FunctionTransformer(np.log1p))
+    assert fingerprint(lambda e, X, y: 0.0) != fingerprint(lambda e, X, y: 1.0)
+
+
+def test_a_changed_scorer_is_noticed_and_more_runs_are_not_refused(wine, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    first = run(wine, methods=["mkl_uniform"], scoring=lambda model, X, y: 0.25, resume=path, runs=1)
+    assert first.scores.tolist() == [[0.25]]
+    with pytest.raises(ValueError, match="a comparison with scoring"):
+        run(wine, methods=["mkl_uniform"], scoring=lambda model, X, y: 0.75, resume=path, runs=1)
+    path = tmp_path / "more.jsonl"
+    few = run(wine, methods=["mkl_uniform"], runs=1, resume=path, random_state=None)
+    more = run(wine, methods=["mkl_uniform"], runs=2, resume=path, random_state=None)
+    assert few.scores[0, 0] == more.scores[0, 0]
+
+
+def test_files_that_were_cut_off_at_once(wine, tmp_path):
+    path = tmp_path / "cells.jsonl"
+    path.write_text('{"comparison": {"rows": 17')
+    assert run(wine, methods=["mkl_uniform"], runs=1, resume=path).scores.shape == (1, 1)
+    path.write_bytes(b"\xff\xfe\n")
+    with pytest.raises(ValueError, match="not a file of a comparison"):
+        run(wine, methods=["mkl_uniform"], runs=1, resume=path)
+
+
+def test_what_a_method_is_made_of_is_seeded_too(wine):
+    methods = {"net": make_pipeline(StandardScaler(), ExtraTreesClassifier(n_estimators=3))}
+    np.random.seed(0)  # noqa: NPY002
+    first = run(wine, methods=methods)
+    np.random.seed(1)  # noqa: NPY002
+    np.testing.assert_array_equal(first.scores, run(wine, methods=methods).scores)
+
+
+def test_absent_views_have_no_vote():
+    labels = np.array([[1, 0, 0], [1, None, None]], dtype=object)
+    present = np.array([[True, False, False], [True, False, False]])
+    assert majority_labels(labels, np.random.default_rng(0), present).tolist() == [1, 1]
+
+
+def test_gaps_and_rows_without_any_view(wine):
+    X, y = wine
+    X = X.copy()
+    X[3, 0] = X[50, 9] = np.nan
+    X[7] = np.nan
+    result = compare(X, y, views=VIEWS, methods="default", runs=1, random_state=0)
+    assert result.scores.min() > 0.5
+
+
+def test_noise_is_paired_with_a_view_alone(wine, monkeypatch):
+    X, y = wine
+    X = X.copy()
+    X[::3, :6] = np.nan
+    drawn = []
+    real = cells.add_label_noise
+    monkeypatch.setattr(
+        cells, "add_label_noise", lambda y, *rest, **settings: drawn.append(len(y)) or real(y, *rest, **settings)
+    )
+    compare(X, y, views=VIEWS, methods=["view:left", "svm_sum"], runs=1, noise=0.2, random_state=0)
+    assert len(set(drawn)) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"scoring": "acc"}, "scoring 'acc' is not a score of scikit-learn"),
+        ({"scoring": 3}, "scoring must be a name or a function"),
+        ({"scoring": "roc_auc"}, "is of two classes; for more use 'roc_auc_ovr'"),
+        ({"scoring": lambda *cell: float("nan")}, r"shareboost on given labels, run 0: the score is \[nan\]"),
+        ({"noise_views": 3}, "noise_views must be 'all' or a list"),
+        ({"noise_views": ["top"]}, "noise_views must be 'all' or a list"),
+        ({"methods": {1: MKLClassifier(), "1": MKLClassifier()}}, "two methods of one name"),
+    ],
+)
+def test_more_bad_settings(wine, settings, message):
+    with pytest.raises(ValueError, match=message):
+        run(wine, **settings)
+
+
+def test_labels_that_y_does_not_have(wine):
+    _, y = wine
+    labels = np.column_stack([y, y])
+    labels[::5, 0] = 7
+    with pytest.raises(ValueError, match="not among the classes: 7"):
+        run(wine, methods=["mkl_uniform"], view_labels=labels)
+
+
+def test_rare_classes_are_refused_before_any_fit(wine):
+    X, y = wine
+    rare = np.where(np.arange(len(y)) < 6, 9, y)
+    with pytest.raises(ValueError, match="of which about 3 are trained on; stacking makes 5 folds"):
+        compare(X, rare, views=VIEWS, methods=["mkl_uniform", "stacking"], runs=1)

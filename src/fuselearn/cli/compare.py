@@ -35,8 +35,14 @@ def compare(
     _check_output(output, force)
     table = read_file(data)
     labels, table = take_column(table, target, data, "--target")
+    if identifier == target:
+        refuse(f"--id and --target both name {target!r}.")
+    if not 0 <= seed < 2**32:
+        refuse(f"--seed must be between 0 and {2**32 - 1}; got {seed}.")
     if identifier is not None:
         _, table = take_column(table, identifier, data, "--id")
+    if not table.column_names:
+        refuse(f"{data} has no columns beside the target; views need some.")
     columns, how = views_of(view or [], views, table.column_names)
     used = list(dict.fromkeys(column for own in columns.values() for column in own))
     X = numbers(table.select(used), data)
@@ -55,7 +61,7 @@ def compare(
             X,
             y,
             views={name: [used.index(column) for column in own] for name, own in columns.items()},
-            methods=methods if methods in ("default", "all") else methods.split(","),
+            methods=methods if methods in ("default", "all") else [name.strip() for name in methods.split(",")],
             noise=noise,
             consensus=consensus,
             protocol=protocol,
@@ -91,6 +97,8 @@ def _classes(labels, target, path):
     if labels.null_count:
         refuse(f"{path} has {labels.null_count} rows without a value in the target {target!r}; fill or drop them.")
     values = labels.combine_chunks().to_pylist()
+    if values and isinstance(values[0], bytes):
+        refuse(f"{path} is not UTF-8 in the target {target!r}; save it as UTF-8.")
     import numpy as np
 
     y = np.array(values)

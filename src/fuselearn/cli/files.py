@@ -32,10 +32,16 @@ def read_file(path):
         elif kind == "feather":
             table = feather.read_table(source)
         else:
-            table = csv.read_csv(source, parse_options=csv.ParseOptions(delimiter="\t" if kind == "tsv" else ","))
+            table = csv.read_csv(
+                source,
+                parse_options=csv.ParseOptions(delimiter="\t" if kind == "tsv" else ","),
+                convert_options=csv.ConvertOptions(strings_can_be_null=True),
+            )
+        names = table.column_names
+    except UnicodeDecodeError:
+        refuse(f"{path} is not UTF-8; save it as UTF-8.")
     except (pyarrow.ArrowInvalid, OSError) as error:
         refuse(f"{path} cannot be read as {kind}: {' '.join(str(error).split())[:200]}")
-    names = table.column_names
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         refuse(

@@ -77,7 +77,9 @@ def _matching(name, globs, columns, source):
     found = []
     for glob in globs:
         first, sign, last = glob.partition(":")
-        if sign and first in columns and last in columns:
+        if glob in columns:
+            own = [glob]
+        elif sign and first in columns and last in columns:
             own = columns[columns.index(first) : columns.index(last) + 1]
         else:
             own = [column for column in columns if fnmatchcase(column, glob)]

@@ -5,12 +5,11 @@ from numbers import Integral
 
 import numpy as np
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
-from sklearn.utils import get_tags
 
-from fuselearn.learners.adapter import check_classifier
+from fuselearn.learners.adapter import check_classifier, takes_nan
 from fuselearn.views import (
     ViewBlocks,
     check_presence,
@@ -126,22 +125,12 @@ def view_tables(blocks, estimators):
     tables = []
     for view, estimator in zip(blocks, estimators):
         tables.append(view.array())
-        if not _takes_nan(estimator) and np.isnan(tables[-1]).any():
+        if not takes_nan(estimator) and np.isnan(tables[-1]).any():
             raise ValueError(
                 f"The view {view.name!r} has NaN inside rows in which it is present, which {estimator!r} does not take."
                 " Put an imputer before it, e.g. estimator=make_pipeline(SimpleImputer(), StandardScaler(), SVC())."
             )
     return tables
-
-
-def _takes_nan(estimator):
-    if isinstance(estimator, Pipeline):
-        # A pipeline's own tag is False whatever its steps are; an imputer in front takes NaN.
-        return _takes_nan(estimator[0])
-    try:
-        return get_tags(estimator).input_tags.allow_nan
-    except (AttributeError, TypeError):  # not a scikit-learn estimator: let it speak for itself
-        return True
 
 
 def _encoded_view_labels(view_labels, classes, view_names, present):

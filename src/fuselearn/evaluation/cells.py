@@ -4,11 +4,13 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.dummy import DummyClassifier
 from sklearn.metrics import get_scorer
 
 from fuselearn.consensus import LabelConsensus
 from fuselearn.evaluation.labelling import majority_labels
 from fuselearn.evaluation.noise import add_label_noise
+from fuselearn.views import ViewBlocks
 
 GIVEN, OWN, MAJORITY, ONE_VIEW, CONSENSUS = "given", "own", "majority", "one view", "consensus"
 """Kinds of labels to train on: the column that is there; each view's own; the views' majority; the first view's; what
@@ -64,28 +66,58 @@ def run_cell(task, method, kind, run):
     Returns
     -------
     dict
-        Mean score over the splits, and total seconds of fitting and of scoring.
+        Score on each split, and total seconds of fitting and of scoring.
     """
+    try:
+        return _run_cell(task, method, kind, run)
+    except ValueError as error:
+        raise ValueError(f"{method.name} on {kind} labels, run {run}: {error}") from error
+
+
+def _run_cell(task, method, kind, run):
     scorer = get_scorer(task.scoring) if isinstance(task.scoring, str) else task.scoring
     scores, fit_seconds, predict_seconds = [], 0.0, 0.0
+    present = ViewBlocks.of(task.table, list(task.views), list(task.views.values())).present
     for number, (train, test) in enumerate(task.protocol.splits(task.y, run, task.seed)):
-        if method.only_view is not None:
-            train = train[~np.isnan(task.table[np.ix_(train, task.views[method.only_view])]).all(axis=1)]
-        # The same draws for every method, and the same noise for those that see the same rows.
-        seed = int(np.random.SeedSequence([task.seed, run, number]).generate_state(1)[0])
+        # Nobody can learn from a row without any view.
+        train = train[present[train].any(axis=1)]
+        # The same noise and the same draws for every method.
+        seed = int(np.random.SeedSequence([task.seed, run, number]).generate_state(1)[0] % 2**31)
         estimator = method.estimator(task.views, task.protocol.n_estimators, seed)
-        X = task.table[train]
+        table = _filled(task, present, train) if method.whole_views else task.table
         start = time.perf_counter()
-        arguments = _labels(task, method, kind, train, seed)
-        estimator.fit(X, **arguments)
+        arguments = _labels(task, method, kind, train, present[train], seed)
+        rows = table[train]
+        if method.only_view is not None:
+            has_view = present[train, list(task.views).index(method.only_view)]
+            rows, arguments = rows[has_view], {name: labels[has_view] for name, labels in arguments.items()}
+            if len(np.unique(arguments["y"])) < 2:
+                estimator = DummyClassifier()
+        estimator.fit(rows, **arguments)
         fitted = time.perf_counter()
-        scores.append(float(scorer(estimator, task.table[test], task.y[test])))
+        scores.append(float(scorer(estimator, table[test], task.y[test])))
         fit_seconds += fitted - start
         predict_seconds += time.perf_counter() - fitted
-    return {"score": float(np.mean(scores)), "fit_seconds": fit_seconds, "predict_seconds": predict_seconds}
+    if not np.isfinite(scores).all():
+        raise ValueError(f"the score is {scores}, not a number")
+    return {"scores": scores, "fit_seconds": fit_seconds, "predict_seconds": predict_seconds}
 
 
-def _labels(task, method, kind, train, seed):
+def _filled(task, present, train):
+    """The table with gaps inside the views that a row has filled by the training rows' means."""
+    table = task.table.copy()
+    for columns, here in zip(task.views.values(), present.T):
+        values = table[:, columns]
+        gaps = np.isnan(values) & here[:, None]
+        if gaps.any():
+            known = values[train][here[train]]
+            counts = (~np.isnan(known)).sum(axis=0)
+            means = np.nansum(known, axis=0) / np.maximum(counts, 1)
+            table[:, columns] = np.where(gaps, means, values)
+    return table
+
+
+def _labels(task, method, kind, train, present, seed):
     """Arguments of `fit` beside X."""
     y = task.y[train]
     if not task.labels_differ:
@@ -93,19 +125,22 @@ def _labels(task, method, kind, train, seed):
     if task.view_labels is not None:
         view_labels = task.view_labels[train]
     else:
-        settings = {"views": task.noise_views, "shared": task.noise_shared, "random_state": seed % 2**31}
+        settings = {"views": task.noise_views, "shared": task.noise_shared, "random_state": seed}
         view_labels, _ = add_label_noise(y, len(task.views), task.noise, **settings)
     if kind == OWN:
         if method.only_view is not None:
             return {"y": view_labels[:, list(task.views).index(method.only_view)]}
         return {"y": y, "view_labels": view_labels}
-    if kind == ONE_VIEW:
-        return {"y": view_labels[:, 0]}
     if kind == CONSENSUS:
         return {"y": _agreed(task, train, y, view_labels, seed)}
-    return {"y": majority_labels(view_labels, np.random.default_rng(seed))}
+    majority = majority_labels(view_labels, np.random.default_rng(seed), present)
+    if kind == MAJORITY:
+        return {"y": majority}
+    # The first view that is noisy; where a row lacks it, what the others say.
+    one = 0 if task.noise_views == "all" else task.noise_views[0]
+    return {"y": np.where(present[:, one], view_labels[:, one], majority).astype(majority.dtype)}
 
 
 def _agreed(task, train, y, view_labels, seed):
-    consensus = LabelConsensus(views=task.views, random_state=seed % 2**31)
+    consensus = LabelConsensus(views=task.views, random_state=seed)
     return consensus.fit(task.table[train], y, view_labels=view_labels).labels_

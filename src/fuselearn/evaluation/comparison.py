@@ -1,20 +1,22 @@
 """Every method on the same splits, and what can be said of their differences."""
 
-import hashlib
 import sys
 import time
 import warnings
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cached_property
 from numbers import Real
 
 import numpy as np
 from joblib import Parallel, delayed
 from joblib import hash as content_hash
+from sklearn.metrics import get_scorer_names
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
 from fuselearn.evaluation.cells import CONSENSUS, ONE_VIEW, Task, run_cell
+from fuselearn.evaluation.fingerprints import fingerprint
 from fuselearn.evaluation.frames import data_frame
 from fuselearn.evaluation.methods import resolve_methods
 from fuselearn.evaluation.protocols import PROTOCOLS, Protocol
@@ -23,7 +25,7 @@ from fuselearn.evaluation.store import CellStore
 from fuselearn.evaluation.tables import Table
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.settings import check_choice, check_count, check_flag, check_jobs
-from fuselearn.views import resolve_views
+from fuselearn.views import ViewBlocks, encode_view_labels, resolve_views
 
 DECIMALS = {"fit seconds": 2, "predict seconds": 3, "mean rank": 1}
 
@@ -114,13 +116,16 @@ def compare(
     table, y, columns = _read(X, y, views)
     chosen = resolve_methods(methods, list(columns))
     settled = _protocol(protocol, runs, train_size)
-    _check_counts(y, settled)
-    seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    _check_counts(y, settled, chosen, consensus)
+    _check_scoring(scoring, y)
+    seed = CellStore.seed_of(resume) if resume is not None and random_state is None else None
+    if seed is None:
+        seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     task = Task(
         table,
         y,
         columns,
-        _checked_view_labels(view_labels, noise, table, columns),
+        _checked_view_labels(view_labels, noise, table, columns, y),
         settled,
         _checked_noise(noise),
         _numbers_of(noise_views, list(columns)),
@@ -174,10 +179,12 @@ class Comparison:
         self._n_runs = len(runs)
         self._cells = {(trial.name, trial.kind): [store[trial.key(run)] for run in runs] for trial in trials}
         judged = [trial for trial in trials if trial.kind != ONE_VIEW]
-        judged.sort(key=lambda trial: -np.mean(self._column(trial.name, trial.kind, "score")))
+        judged.sort(key=lambda trial: -np.mean(self._column(trial.name, trial.kind, "scores")))
         self._judged = judged
         self.methods = [trial.name for trial in judged]
-        self.scores = np.array([self._column(trial.name, trial.kind, "score") for trial in judged])
+        # Folds of a run are not averaged for the tests: their number is part of what these correct for.
+        self._fold_scores = np.array([np.ravel(self._column(trial.name, trial.kind, "scores")) for trial in judged])
+        self.scores = np.array([np.mean(self._column(trial.name, trial.kind, "scores"), axis=1) for trial in judged])
         self.best = self.methods[0]
 
     @cached_property
@@ -189,8 +196,8 @@ class Comparison:
         columns = ["method", score, "low", "high", *(["one view's labels"] if one_view else [])]
         columns += ["mean rank", "behind best", "p (t)", "p (corrected)", "p (sign)", "fit seconds", "predict seconds"]
         rows = []
-        for trial, scores, rank in zip(self._judged, self.scores, mean_ranks(self.scores)):
-            tests = paired_tests(self.scores[0], scores, share)
+        for trial, scores, rank in zip(self._judged, self._fold_scores, mean_ranks(self.scores)):
+            tests = paired_tests(self._fold_scores[0], scores, share)
             first = trial.name == self.best
             other = self._cells.get((trial.name, ONE_VIEW))
             rows.append(
@@ -198,7 +205,7 @@ class Comparison:
                     trial.name,
                     float(scores.mean()),
                     *interval(scores, share),
-                    *([np.mean([cell["score"] for cell in other]) if other else None] if one_view else []),
+                    *([float(np.mean([cell["scores"] for cell in other])) if other else None] if one_view else []),
                     float(rank),
                     tests.difference,
                     *([None] * 3 if first else (tests.t, tests.corrected, tests.sign)),
@@ -268,16 +275,39 @@ def _protocol(protocol, runs, train_size):
     return Protocol(runs=int(runs), train_size=float(train_size))
 
 
-def _check_counts(y, protocol):
+def _check_counts(y, protocol, methods, consensus):
     """Each class must be on both sides of every split, and in every fold of what methods try inside."""
     classes, counts = np.unique(y, return_counts=True)
     rarest = int(counts.argmin())
+    label, count = classes.tolist()[rarest], int(counts[rarest])
     needed = protocol.folds or 2
-    if counts[rarest] < needed:
+    if count < needed:
         raise ValueError(
-            f"y has {counts[rarest]} objects of the class {classes.tolist()[rarest]!r}; a comparison needs at least "
-            f"{needed} of each class to have it in every part of a split."
+            f"y has {count} objects of the class {label!r}; a comparison needs at least {needed} of each class to have "
+            "it in every part of a split."
         )
+    share = 1 - 1 / protocol.folds if protocol.folds else protocol.train_size
+    trained_on = int(count * share)
+    inner = {method.name: method.folds for method in methods} | ({"consensus": 5} if consensus else {})
+    most = max(inner, key=inner.get)
+    if trained_on < inner[most]:
+        raise ValueError(
+            f"y has {count} objects of the class {label!r}, of which about {trained_on} are trained on; {most} makes "
+            f"{inner[most]} folds of them. Leave {most} out, or merge or drop the class."
+        )
+
+
+def _check_scoring(scoring, y):
+    if isinstance(scoring, str):
+        if scoring not in get_scorer_names():
+            near = get_close_matches(scoring, get_scorer_names(), n=3)
+            raise ValueError(f"scoring {scoring!r} is not a score of scikit-learn; near names are {near}.")
+        if scoring in ("roc_auc", "average_precision") and len(np.unique(y)) > 2:
+            raise ValueError(
+                f"scoring {scoring!r} is of two classes; for more use 'roc_auc_ovr' or 'balanced_accuracy'."
+            )
+    elif not callable(scoring):
+        raise ValueError(f"scoring must be a name or a function of (estimator, X, y); got {scoring!r}.")
 
 
 def _checked_noise(noise):
@@ -290,13 +320,13 @@ def _numbers_of(noise_views, names):
     """Views to be made noisy, as `add_label_noise` takes them."""
     if isinstance(noise_views, str) and noise_views == "all":
         return "all"
-    unknown = [name for name in noise_views if name not in names]
-    if unknown or isinstance(noise_views, str):
+    listed = isinstance(noise_views, list | tuple) and len(noise_views) > 0
+    if not listed or any(name not in names for name in noise_views):
         raise ValueError(f"noise_views must be 'all' or a list of the views {names}; got {noise_views!r}.")
     return [names.index(name) for name in noise_views]
 
 
-def _checked_view_labels(view_labels, noise, table, columns):
+def _checked_view_labels(view_labels, noise, table, columns, y):
     if view_labels is None:
         return None
     view_labels = np.asarray(view_labels)
@@ -305,6 +335,8 @@ def _checked_view_labels(view_labels, noise, table, columns):
         raise ValueError(f"view_labels must have shape (n_samples, n_views) = {expected}; got {view_labels.shape}.")
     if noise:
         raise ValueError("view_labels and noise cannot be given both: noise makes view labels of its own.")
+    blocks = ViewBlocks.of(table, list(columns), list(columns.values()))
+    encode_view_labels(view_labels, np.unique(y), list(columns), blocks.present)  # refuses other classes
     return view_labels
 
 
@@ -312,22 +344,20 @@ def _trials(task, methods, consensus):
     trials = []
     for method in methods:
         # A method whose settings changed is another one, and its cells are computed anew.
-        settings = method.estimator(task.views, task.protocol.n_estimators, 0)
-        fingerprint = hashlib.sha256(repr(sorted(settings.get_params().items(), key=str)).encode()).hexdigest()[:16]
-        trials += [Trial(method.name, method, kind, fingerprint) for kind in task.kinds(method)]
+        own = fingerprint(method.estimator(task.views, task.protocol.n_estimators, 0))[:16]
+        trials += [Trial(method.name, method, kind, own) for kind in task.kinds(method)]
         if consensus:
-            trials.append(Trial(f"{method.name} + consensus", method, CONSENSUS, fingerprint))
+            trials.append(Trial(f"{method.name} + consensus", method, CONSENSUS, own))
     return trials
 
 
 def _header(task):
     """What makes two comparisons the same."""
-    scoring = task.scoring if isinstance(task.scoring, str) else getattr(task.scoring, "__name__", repr(task.scoring))
     return {
         "rows": len(task.y),
-        "protocol": [task.protocol.runs, task.protocol.train_size, task.protocol.folds, task.protocol.n_estimators],
+        "protocol": [task.protocol.train_size, task.protocol.folds, task.protocol.n_estimators],
         "noise": [task.noise, task.noise_views, task.noise_shared],
-        "scoring": scoring,
+        "scoring": task.scoring if isinstance(task.scoring, str) else fingerprint(task.scoring),
         "seed": task.seed,
         "views": content_hash({name: columns.tolist() for name, columns in task.views.items()}),
         "data": content_hash([task.table, task.y, task.view_labels]),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from sklearn.base import clone
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -34,18 +35,23 @@ class Method:
         `views` is a dict of name to column numbers.
     only_view : str or None
         The one view that it looks at.
+    whole_views : bool
+        Whether it needs all columns of a view that a row has, so that gaps are filled for it.
+    folds : int
+        Objects of each class that it needs to train on, for the folds it makes itself.
     """
 
     name: str
     make: Callable
     only_view: str | None = None
+    whole_views: bool = False
+    folds: int = 1
 
     def estimator(self, views, n_estimators, seed):
-        """An unfitted estimator, with its draws seeded."""
+        """An unfitted estimator, with all its draws seeded, also those of what it is made of."""
         estimator = self.make(views, n_estimators or DEFAULT_ROUNDS)
-        if "random_state" in estimator.get_params():
-            estimator.set_params(random_state=seed)
-        return estimator
+        names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "random_state"]
+        return estimator.set_params(**dict.fromkeys(names, seed))
 
     def takes_view_labels(self, views):
         """Whether labels that differ between views are of use to it. One classifier of all columns needs one label."""
@@ -54,8 +60,8 @@ class Method:
 
 
 def svm():
-    """The plain support vector machine of a view: standardised columns, RBF kernel, C = 1."""
-    return make_pipeline(StandardScaler(), SVC())
+    """The plain support vector machine of a view: means in gaps, standardised columns, RBF kernel, C = 1."""
+    return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), SVC())
 
 
 MAKERS = {
@@ -97,6 +103,8 @@ DEFAULT = (
     "mkl",
 )
 """All but those that search a grid or solve a conic program, which take many times as long."""
+WHOLE_VIEWS = ("tuned_svm_vote", "tuned_stacking", "super_kernel", "mkl_uniform", "mkl", "sdp")
+FOLDS = {"stacking": 5, "stacking_decision": 5, "super_kernel": 5, "tuned_svm_vote": 10, "tuned_stacking": 10}
 SINGLE = "view:"
 """What stands before the name of a view that is to be judged alone."""
 
@@ -118,13 +126,18 @@ def resolve_methods(methods, view_names):
     if isinstance(methods, Mapping):
         if not methods:
             raise ValueError("methods is empty; name at least one method.")
-        return [Method(str(name), _given(name, estimator)) for name, estimator in methods.items()]
+        names = [str(name) for name in methods]
+        if len(set(names)) < len(names):
+            raise ValueError(f"methods has two methods of one name: {names}.")
+        return [Method(name, _given(name, estimator)) for name, estimator in zip(names, methods.values())]
     if isinstance(methods, str):
         if methods not in ("default", "all"):
             methods = [methods]
         else:
             chosen = DEFAULT if methods == "default" else tuple(MAKERS)
             methods = [*chosen, *(f"{SINGLE}{name}" for name in view_names)]
+    if not isinstance(methods, list | tuple):
+        raise TypeError(f"methods must be 'default', 'all', a list of names or a dict of estimators; got {methods!r}.")
     methods = list(methods)
     if not methods:
         raise ValueError("methods is empty; name at least one method.")
@@ -141,7 +154,7 @@ def _named(name, view_names):
         hint = f"; did you mean {', '.join(map(repr, near))}?" if near else f"; known are {known}."
         raise ValueError(f"methods names {name!r}, which is not known{hint}")
     if name in MAKERS:
-        return Method(name, MAKERS[name])
+        return Method(name, MAKERS[name], whole_views=name in WHOLE_VIEWS, folds=FOLDS.get(name, 1))
     view = name.removeprefix(SINGLE)
     return Method(name, lambda views, rounds: ViewVotingClassifier(svm(), views={view: views[view]}), view)
 

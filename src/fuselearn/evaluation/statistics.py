@@ -41,13 +41,14 @@ def paired_tests(first, second, test_share):
     Parameters
     ----------
     first, second : array of shape (n_runs,)
+        With several folds a run, of each fold.
     test_share : float
         Number of test rows by number of training rows.
 
     Returns
     -------
     PairedTests
-        p-values are NaN where there are fewer than two runs, and 1 where all differences are 0.
+        p-values are NaN where there are fewer than two runs or all differences are the same, and 1 where they are 0.
 
     Examples
     --------
@@ -111,6 +112,6 @@ def _factor(n_runs, test_share):
 
 
 def _p_value(mean, variance, n_runs):
-    if variance <= 0:
-        return 1.0 if mean == 0 else 0.0
+    if variance <= NOT_DIFFERENT**2:
+        return 1.0 if mean == 0 else np.nan  # the same difference in every run says nothing of its spread
     return float(2 * stats.t.sf(abs(mean) / np.sqrt(variance), n_runs - 1))

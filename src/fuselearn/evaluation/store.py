@@ -27,10 +27,20 @@ class CellStore:
             return
         if self._path.is_dir():
             raise ValueError(f"resume must name a file; {str(self._path)!r} is a folder.")
-        if self._path.exists() and self._path.stat().st_size:
+        if self._path.exists() and b"\n" in self._path.read_bytes():
             self._read(header)
-        else:
+        else:  # nothing there yet, or the very first line was cut off
+            self._path.unlink(missing_ok=True)
             self._append({"comparison": header})
+
+    @staticmethod
+    def seed_of(path):
+        """Seed of the comparison that a file keeps, None where there is none."""
+        try:
+            with Path(path).open(encoding="utf-8") as file:
+                return json.loads(file.readline())["comparison"]["seed"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
 
     def __contains__(self, key):
         return _name(key) in self._cells
@@ -55,9 +65,9 @@ class CellStore:
             self._append({"key": list(key), "cell": cell})
 
     def _read(self, header):
-        lines = self._path.read_text(encoding="utf-8").splitlines()
         try:
-            before = json.loads(lines[0])["comparison"]
+            lines = self._path.read_text(encoding="utf-8").splitlines()
+            before = dict(json.loads(lines[0])["comparison"])
         except (ValueError, KeyError, TypeError):
             raise ValueError(f"resume names {str(self._path)!r}, which is not a file of a comparison.") from None
         for name, value in header.items():

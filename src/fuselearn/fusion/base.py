@@ -7,9 +7,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fuselearn.fusion.estimators import takes_nan
 from fuselearn.fusion.reading import read_training_rows
 from fuselearn.fusion.view_models import known_model
+from fuselearn.learners.adapter import takes_nan
 from fuselearn.numeric.decisions import prior_votes
 from fuselearn.prediction import PredictsByDecision
 from fuselearn.settings import check_jobs

@@ -9,9 +9,9 @@ from fuselearn.fusion.estimators import (
     check_weights_taken,
     is_frozen,
     seeded_clone,
-    takes_nan,
 )
 from fuselearn.fusion.view_models import fit_view_model
+from fuselearn.learners.adapter import takes_nan
 
 
 class ConcatenatedClassifier(BaseLastWord):

@@ -99,11 +99,6 @@ def is_frozen(estimator):
     return isinstance(estimator, FrozenEstimator)
 
 
-def takes_nan(estimator):
-    """Whether a classifier takes NaN; one that does not say so is let speak for itself."""
-    return _tag(estimator, lambda tags: tags.input_tags.allow_nan, True)
-
-
 def weight_parameter(estimator):
     """Name under which `fit` takes row weights, or None; a pipeline and a search hand them on."""
     if isinstance(estimator, GridSearchCV | RandomizedSearchCV):

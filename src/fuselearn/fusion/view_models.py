@@ -13,9 +13,9 @@ from fuselearn.fusion.estimators import (
     estimators_of_views,
     gives_values,
     is_frozen,
-    takes_nan,
     weight_parameter,
 )
+from fuselearn.learners.adapter import takes_nan
 from fuselearn.views import encode_known
 
 

@@ -65,8 +65,16 @@ class SklearnLearner(Learner):
 def takes_nan(estimator):
     """Whether a classifier takes NaN; one that does not say so is let speak for itself."""
     if isinstance(estimator, Pipeline):
-        # A pipeline's own tag is False whatever its steps are; an imputer in front takes NaN.
-        return takes_nan(estimator[0])
+        # A pipeline's own tag is False whatever its steps are. A scaler hands NaN on to the next step, an imputer does
+        # not; one that does not bear the word in its name is not known as one.
+        for _, step in estimator.steps:
+            if step in (None, "passthrough"):
+                continue
+            if not takes_nan(step):
+                return False
+            if "Imputer" in type(step).__name__:
+                return True
+        return True
     try:
         return get_tags(estimator).input_tags.allow_nan
     except (AttributeError, TypeError):  # not a scikit-learn estimator: let it speak for itself

@@ -136,5 +136,5 @@ def _one_run(task, methods, run):
         for method in methods:
             for kind in task.kinds(method):
                 name = f"{method.name}, {LABELS_OF_ONE_VIEW}" if kind == ONE_VIEW else method.name
-                scores[name] = run_cell(task, method, kind, run)["score"]
+                scores[name] = float(np.mean(run_cell(task, method, kind, run)["scores"]))
     return scores
