@@ -11,7 +11,18 @@ from benchmarks.command_line import Options, parser
 from benchmarks.machine import description
 from benchmarks.tables import section
 
-SCRIPTS = ("per_round", "bandit", "scaling", "memory", "threads", "peers", "kernels", "multilabel", "label_consensus")
+SCRIPTS = (
+    "per_round",
+    "early_exit",
+    "bandit",
+    "scaling",
+    "memory",
+    "threads",
+    "peers",
+    "kernels",
+    "multilabel",
+    "label_consensus",
+)
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 

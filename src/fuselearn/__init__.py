@@ -10,6 +10,8 @@ from fuselearn._version import __version__
 _HOMES = {
     "AugmentedKernelClassifier": "fuselearn.kernels",
     "ConcatenatedClassifier": "fuselearn.fusion",
+    "FitReport": "fuselearn.reporting",
+    "FusionClassifier": "fuselearn.fusion",
     "IndependentBoostClassifier": "fuselearn.boosting",
     "LabelConsensus": "fuselearn.consensus",
     "MKLClassifier": "fuselearn.kernels",
@@ -18,12 +20,15 @@ _HOMES = {
     "RSBagClassifier": "fuselearn.multilabel",
     "ShareBoostClassifier": "fuselearn.boosting",
     "SuperKernelClassifier": "fuselearn.fusion",
+    "TableClassifier": "fuselearn.tables",
     "TomographicClassifier": "fuselearn.kernels",
     "ViewStackingClassifier": "fuselearn.fusion",
     "ViewVotingClassifier": "fuselearn.fusion",
     "add_feature_noise": "fuselearn.evaluation",
     "add_label_noise": "fuselearn.evaluation",
     "compare": "fuselearn.evaluation.comparison",
+    "load": "fuselearn.persistence",
+    "save": "fuselearn.persistence",
     "stack_unpaired": "fuselearn.views",
     "stack_views": "fuselearn.views",
 }
@@ -36,9 +41,13 @@ _ROOMS = (
     "evaluation",
     "exceptions",
     "fusion",
+    "inspection",
     "kernels",
     "learners",
     "multilabel",
+    "persistence",
+    "reporting",
+    "tables",
     "views",
 )
 

@@ -7,3 +7,7 @@ class InterruptedFitWarning(UserWarning):
 
 class NoEdgeWarning(UserWarning):
     """No view beats chance in the first round; the model predicts the class prior."""
+
+
+class SavedByOtherVersionWarning(UserWarning):
+    """A saved model was written with another version of scikit-learn than the one that reads it."""

@@ -97,6 +97,9 @@ class ShareBoostClassifier(BaseBoost):
     A view that is absent in a row (all its columns NaN) abstains there, at fit and at predict; a row without any view
     that votes gets the class prior. With more than two classes votes follow SAMME, which for two is AdaBoost.
 
+    `predict` reads views in the order `view_order_`, largest Σ|α| first, and stops at a row once the rest cannot change
+    its class; `views_used` tells which views each row needed.
+
     References
     ----------
     .. [1] Peng, Barbu, Seetharaman, Fan, Wu, Palaniappan. ShareBoost: Boosting for Multi-view Learning with

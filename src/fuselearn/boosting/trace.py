@@ -104,6 +104,13 @@ class Trace:
     def __len__(self):
         return len(self.rounds)
 
+    def __getstate__(self):
+        # In a saved model the keys of a dict are text or numbers, and those of the plans are tuples.
+        return {**vars(self), "plans": list(self.plans.items())}
+
+    def __setstate__(self, state):
+        vars(self).update(state, plans=dict(state["plans"]))
+
     def copy(self):
         """A trace that can grow without this one."""
         return replace(self, rounds=list(self.rounds), plans=dict(self.plans))

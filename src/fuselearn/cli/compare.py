@@ -6,17 +6,30 @@ from typing import Annotated
 
 import typer
 
-from fuselearn.cli.files import numbers, read_file, take_column
-from fuselearn.cli.refusal import refuse
-from fuselearn.cli.view_options import views_of
+from fuselearn.cli.files import Source, read_file, take_column
+from fuselearn.cli.options import (
+    AsJson,
+    Data,
+    Delimiter,
+    Encoding,
+    Force,
+    Format,
+    Identifier,
+    Target,
+    ViewGlobs,
+    ViewsFile,
+)
+from fuselearn.cli.outputs import check_output, writing
+from fuselearn.cli.refusal import check_jobs, check_seed, refuse
+from fuselearn.cli.view_options import choose_views
 
 
 def compare(
-    data: Annotated[str, typer.Argument(help="CSV, TSV, Parquet or Feather file; - is CSV from standard input.")],
-    target: Annotated[str, typer.Option(help="Column that holds the classes.")],
-    identifier: Annotated[str | None, typer.Option("--id", help="Column to leave out: it names the objects.")] = None,
-    view: Annotated[list[str] | None, typer.Option(help="NAME=GLOB, once for each view.")] = None,
-    views: Annotated[str | None, typer.Option(help="TOML file with the views.")] = None,
+    data: Data,
+    target: Target,
+    identifier: Identifier = None,
+    view: ViewGlobs = None,
+    views: ViewsFile = None,
     methods: Annotated[str, typer.Option(help="Names with commas, or default, or all.")] = "default",
     noise: Annotated[float, typer.Option(help="Share of each view's training labels to flip.")] = 0.0,
     consensus: Annotated[bool, typer.Option(help="Try every method on agreed labels too.")] = False,
@@ -28,28 +41,42 @@ def compare(
     jobs: Annotated[int | None, typer.Option(help="Processes; -1 takes all cores.", show_default="1")] = None,
     resume: Annotated[str | None, typer.Option(help="File that keeps finished fits, to go on from.")] = None,
     output: Annotated[str | None, typer.Option(help="Write the table here: .md, .json, .csv or .txt.")] = None,
-    force: Annotated[bool, typer.Option(help="Overwrite the output.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    file_format: Format = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    force: Force = False,
+    as_json: AsJson = False,
 ):
     """Compare fusion methods, and every view alone, on the same splits of a file."""
-    _check_output(output, force)
-    table = read_file(data)
-    labels, table = take_column(table, target, data, "--target")
+    if output is not None and Path(output).suffix not in (".md", ".json", ".csv", ".txt"):
+        refuse(f"--output must end in .md, .json, .csv or .txt; got {output!r}.")
+    if output is not None:
+        check_output(output, force, data)
+    check_seed(seed)
+    check_jobs(jobs, "processes")
+    source = Source(data, file_format, delimiter, encoding)
+    table = read_file(source)
+    labels, table = take_column(table, target, source.name, "--target")
     if identifier == target:
         refuse(f"--id and --target both name {target!r}.")
-    if not 0 <= seed < 2**32:
-        refuse(f"--seed must be between 0 and {2**32 - 1}; got {seed}.")
     if identifier is not None:
-        _, table = take_column(table, identifier, data, "--id")
+        _, table = take_column(table, identifier, source.name, "--id")
     if not table.column_names:
-        refuse(f"{data} has no columns beside the target; views need some.")
-    columns, how = views_of(view or [], views, table.column_names)
+        refuse(f"{source.name} has no columns beside the target; views need some.")
+    reserved = {target: "the target", **({identifier: "the id"} if identifier else {})}
+    choices, how = choose_views(view or [], views, table.column_names, reserved)
+    columns = {name: choice.columns for name, choice in choices.items()}
     used = list(dict.fromkeys(column for own in columns.values() for column in own))
-    X = numbers(table.select(used), data)
-    y = _classes(labels, target, data)
+    X = _numbers(table.select(used), source.name)
+    y = _classes(labels, target, source.name)
     if not as_json:
         listed = ", ".join(f"{name} ({len(own)})" for name, own in columns.items())
         typer.echo(f"Views, {how}: {listed}", err=True)
+        if any(choice.learner or choice.preprocess for choice in choices.values()):
+            typer.echo(
+                "Every method is compared with its own learner and preprocessing: those of --views are left out.",
+                err=True,
+            )
     from sklearn.metrics import get_scorer_names
 
     from fuselearn import compare as compare_methods
@@ -76,20 +103,31 @@ def compare(
     except (ValueError, OSError) as error:
         refuse(" ".join(str(error).split()))
     if output is not None:
-        result.save(output)
+        with writing(output):
+            result.save(output)
     typer.echo(json.dumps(json.loads(result.summary.to_json()), indent=2) if as_json else str(result))
 
 
-def _check_output(output, force):
-    if output is None:
-        return
-    path = Path(output)
-    if path.suffix not in (".md", ".json", ".csv", ".txt"):
-        refuse(f"--output must end in .md, .json, .csv or .txt; got {output!r}.")
-    if path.exists() and not force:
-        refuse(f"--output: {output} exists; add --force to overwrite it.")
-    if not path.absolute().parent.is_dir():
-        refuse(f"--output: the folder {path.absolute().parent} does not exist.")
+def _numbers(table, path):
+    """Columns of numbers as a float array, empty cells as NaN."""
+    import numpy as np
+    from pyarrow import types
+
+    from fuselearn.cli.columns import check_finite, is_number
+
+    columns = []
+    for name, column in zip(table.column_names, table.columns):
+        kind = column.type
+        if not is_number(kind):
+            refuse(
+                f"{path} has {kind} in the column {name!r}; views hold numbers. Leave it out of the views, name it "
+                "with --id if it names the objects, or encode it as numbers."
+            )
+        check_finite(column, name, path)
+        columns.append(
+            column.to_numpy().astype(np.float64) if not types.is_null(kind) else np.full(len(column), np.nan)
+        )
+    return np.column_stack(columns)
 
 
 def _classes(labels, target, path):
@@ -98,7 +136,7 @@ def _classes(labels, target, path):
         refuse(f"{path} has {labels.null_count} rows without a value in the target {target!r}; fill or drop them.")
     values = labels.combine_chunks().to_pylist()
     if values and isinstance(values[0], bytes):
-        refuse(f"{path} is not UTF-8 in the target {target!r}; save it as UTF-8.")
+        refuse(f"{path} is not UTF-8 in the target {target!r}; save it as UTF-8, or name it with --encoding.")
     import numpy as np
 
     y = np.array(values)

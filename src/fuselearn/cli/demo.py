@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fuselearn.cli.refusal import refuse
+from fuselearn.cli.refusal import check_jobs, check_seed, refuse
 
 TRAIN_SIZE = 0.6  # as in the noise studies of S0 and S1
 
@@ -39,10 +39,8 @@ def demo(
         refuse(f"--rounds must be at least 1; got {rounds}.")
     if not 0 <= noise <= 1:
         refuse(f"--noise must be between 0 and 1; got {noise:g}.")
-    if not 0 <= seed < 2**32:
-        refuse(f"--seed must be between 0 and {2**32 - 1}; got {seed}.")
-    if jobs == 0:
-        refuse("--jobs must be a number of threads, or -1 for all cores; got 0.")
+    check_seed(seed)
+    check_jobs(jobs)
     rows = _with_progress(lambda on_step: compare_methods(rounds, noise, seed, jobs, on_step))
     if as_json:
         settings = {"rounds": rounds, "noise": noise, "seed": seed}
@@ -168,18 +166,10 @@ def _fit(model, X, y, view_labels):
 
 def _with_progress(work):
     """Call ``work(on_step)`` with a progress bar on stderr, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from fuselearn.cli.progress import progress_bar
 
-    console = Console(stderr=True)
-    columns = TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("", total=None)
-        return work(
-            lambda number, total, description: progress.update(
-                task, completed=number, total=total, description=description
-            )
-        )
+    with progress_bar("", total=1) as update:
+        return work(update)
 
 
 def _print_table(rows, sentences, rounds):

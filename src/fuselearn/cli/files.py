@@ -1,6 +1,14 @@
-"""Tables from files: CSV, TSV, Parquet and Feather, or CSV from standard input."""
+"""Tables from files: CSV, TSV, Parquet and Feather by suffix, or from standard input."""
 
+import errno
+import gzip
+import os
+import shutil
 import sys
+import tempfile
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from fuselearn.cli.refusal import refuse
@@ -13,86 +21,201 @@ FORMATS = {
     ".feather": "feather",
     ".arrow": "feather",
 }
+KINDS = ("csv", "tsv", "parquet", "feather")
+MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather", b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip"}
+"""How files of other kinds begin."""
 SHOWN = 8
 """Column names that a message lists."""
 
 
-def read_file(path):
-    """Read a file as an Arrow table; ``-`` is CSV from standard input.
+@dataclass(frozen=True)
+class Source:
+    """Where a table is, as the command line says it.
 
-    A file that cannot be read ends the command in one line.
+    Attributes
+    ----------
+    path : str
+        ``-`` is standard input.
+    format : {"csv", "tsv", "parquet", "feather"} or None
+        None goes by the suffix; standard input is then CSV.
+    delimiter : str or None
+        Of CSV; None is a comma, and a tab for TSV.
+    encoding : str
+        Of CSV.
     """
-    import pyarrow
-    from pyarrow import csv, feather, parquet
 
-    source, kind = (sys.stdin.buffer, "csv") if path == "-" else (path, _format(path))
-    try:
-        if kind == "parquet":
-            table = parquet.read_table(source)
-        elif kind == "feather":
-            table = feather.read_table(source)
-        else:
-            table = csv.read_csv(
-                source,
-                parse_options=csv.ParseOptions(delimiter="\t" if kind == "tsv" else ","),
-                convert_options=csv.ConvertOptions(strings_can_be_null=True),
+    path: str
+    format: str | None = None
+    delimiter: str | None = None
+    encoding: str = "utf-8"
+
+    @property
+    def name(self):
+        """What a message calls it."""
+        return "standard input" if self.path == "-" else self.path
+
+
+@contextmanager
+def open_data(source):
+    """Open a file for reading: its column names are known, its rows come as a table or in batches.
+
+    What cannot be read ends the command in one line.
+
+    Parameters
+    ----------
+    source : Source
+
+    Yields
+    ------
+    CsvFile, ParquetFile or FeatherFile
+    """
+    _check_options(source)
+    kind = "csv" if source.path == "-" and source.format is None else _kind(source)
+    if kind in ("csv", "tsv"):
+        from fuselearn.cli.csv_file import CsvFile as File
+    elif kind == "parquet":
+        from fuselearn.cli.parquet_file import ParquetFile as File
+    else:
+        from fuselearn.cli.feather_file import FeatherFile as File
+    with ExitStack() as stack:
+        with reading(source.name, kind):
+            if source.path != "-":
+                zipped = kind in ("csv", "tsv") and source.path.lower().endswith(".gz")
+                stream = stack.enter_context((gzip.open if zipped else open)(source.path, "rb"))
+            elif kind in ("csv", "tsv"):
+                stream = sys.stdin.buffer
+            else:
+                # These are read from their end, which standard input cannot be.
+                stream = stack.enter_context(tempfile.TemporaryFile())
+                shutil.copyfileobj(sys.stdin.buffer, stream)
+                stream.seek(0)
+            opened = File(source, stream, kind)
+        names = opened.names
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            refuse(
+                f"{source.name} has the column {repeated[0]!r} {names.count(repeated[0])} times; give each column its "
+                "own name."
             )
-        names = table.column_names
-    except UnicodeDecodeError:
-        refuse(f"{path} is not UTF-8; save it as UTF-8.")
-    except (pyarrow.ArrowInvalid, OSError) as error:
-        refuse(f"{path} cannot be read as {kind}: {' '.join(str(error).split())[:200]}")
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        refuse(
-            f"{path} has the column {repeated[0]!r} {names.count(repeated[0])} times; give each column its own name."
-        )
+        yield opened
+
+
+def read_file(source, columns=None):
+    """Read a file, or some columns of it, as an Arrow table.
+
+    Parameters
+    ----------
+    source : Source or str
+    columns : list of str, default=None
+    """
+    source = Source(str(source)) if not isinstance(source, Source) else source
+    with open_data(source) as opened:
+        return read_opened(opened, columns)
+
+
+def read_opened(opened, columns=None):
+    """Read a file that was opened."""
+    with reading(opened.source.name, opened.kind):
+        table = opened.table(columns)
     if table.num_rows == 0:
-        refuse(f"{path} has no rows.")
+        refuse(f"{opened.source.name} has no rows; at least one must stand below the names of the columns.")
     return table
 
 
 def take_column(table, name, path, option):
     """A column as an array, and the table without it."""
-    if name not in table.column_names:
-        shown = ", ".join(table.column_names[:SHOWN]) + (", …" if table.num_columns > SHOWN else "")
-        hint = " Is the delimiter a comma?" if table.num_columns == 1 else ""
-        refuse(f"{option} names the column {name!r}, which {path} does not have; its columns are {shown}.{hint}")
+    check_column(name, table.column_names, path, option)
     return table.column(name), table.drop_columns([name])
 
 
-def numbers(table, path):
-    """Columns of numbers as a float array, empty cells as NaN."""
-    import numpy as np
-    import pyarrow.types as types
-
-    columns = []
-    for name, column in zip(table.column_names, table.columns):
-        kind = column.type
-        if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)):
-            refuse(
-                f"{path} has {kind} in the column {name!r}; views hold numbers. Leave it out of the views, name it "
-                "with --id if it names the objects, or encode it as numbers."
-            )
-        columns.append(
-            column.to_numpy().astype(np.float64) if not types.is_null(kind) else np.full(len(column), np.nan)
-        )
-    values = np.column_stack(columns)
-    infinite = np.flatnonzero(np.isinf(values).any(axis=0))
-    if len(infinite):
-        refuse(f"{path} has infinite values in the column {table.column_names[infinite[0]]!r}.")
-    return values
+def check_column(name, names, path, option):
+    """Refuse a column that the data does not have."""
+    if name not in names:
+        shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+        near = get_close_matches(name, names, n=1)
+        hint = " Is the delimiter a comma?" if len(names) == 1 else f" Did you mean {near[0]!r}?" if near else ""
+        refuse(f"{option} names the column {name!r}, which {path} does not have; its columns are {shown}.{hint}")
 
 
-def _format(path):
-    path = Path(path)
+@contextmanager
+def reading(name, kind):
+    """Tell in one line what is wrong with a file of some kind while it is read."""
+    import pyarrow
+
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        refuse_encoding(name, f"byte 0x{error.object[error.start]:02x}")
+    except PermissionError:
+        refuse(f"{name} cannot be read: no permission; ask its owner, or copy it to where you may read it.")
+    except MemoryError:
+        refuse(f"{name} does not fit into memory; predict reads it in parts, see --chunk-rows.")
+    except (pyarrow.ArrowException, OSError, EOFError) as error:
+        told = " ".join(str(error).split())
+        if "invalid UTF8" in told:
+            refuse_encoding(name, told.partition(":")[0])
+        refuse(f"{name} cannot be read as {kind}: {told[:200].rstrip('. ')}.{_advice(kind, told)}")
+
+
+def refuse_encoding(name, where):
+    """Refuse a text file in another encoding."""
+    refuse(f"{name} is not UTF-8 ({where}); save it as UTF-8, or say what it is: --encoding latin-1, cp1252 or utf-16.")
+
+
+def _advice(kind, told):
+    if "Expected" in told and "columns" in told:
+        return " Every row needs a cell for each name in the first line; quote cells that hold the delimiter."
+    if kind in ("parquet", "feather"):
+        return f" It may be cut off, or not be {kind} at all: write or copy it again."
+    return ""
+
+
+def _check_options(source):
+    if source.format is not None and source.format not in KINDS:
+        refuse(f"--format must be {', '.join(KINDS[:-1])} or {KINDS[-1]}; got {source.format!r}.")
+    if source.delimiter is not None and (len(source.delimiter) != 1 or not source.delimiter.isascii()):
+        refuse(f"--delimiter must be one character, such as ';'; got {source.delimiter!r}.")
+    import codecs
+
+    try:
+        codecs.lookup(source.encoding)
+    except LookupError:
+        refuse(f"--encoding {source.encoding!r} is not known; utf-8, latin-1, cp1252 and utf-16 are.")
+
+
+def _kind(source):
+    """Format of a file that is there and holds something of that format."""
+    if source.path == "-":
+        return source.format
+    path = Path(source.path)
     if path.is_dir():
         refuse(f"{path} is a folder; name a file.")
     if not path.exists():
-        refuse(f"{path} does not exist.")
+        refuse(f"{path} does not exist; check the name and the folder.")
     if path.stat().st_size == 0:
         refuse(f"{path} is empty.")
-    kind = FORMATS.get(path.suffix.lower())
+    head = _first_bytes(path)
+    found = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
+    if found == "zip":
+        refuse(f"{path} is a saved model or another zip archive, not a table; name a {', '.join(KINDS)} file.")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    zipped = found == "gzip" and suffixes[-1:] == [".gz"]
+    suffix = ("".join(suffixes[-2:-1]) if zipped else "".join(suffixes[-1:])) or ""
+    kind = source.format or FORMATS.get(suffix)
     if kind is None:
-        refuse(f"{path} has the suffix {path.suffix!r}; known are {', '.join(FORMATS)}.")
+        refuse(f"{path} has the suffix {suffix!r}; known are {', '.join(FORMATS)}, or name the kind with --format.")
+    if found == "gzip" and (not zipped or kind in ("parquet", "feather")):
+        refuse(f"{path} is compressed with gzip; unpack it first, or name it .csv.gz.")
+    if found in ("parquet", "feather") and found != kind:
+        refuse(f"{path} is {found}, not {kind}; rename it, or add --format {found}.")
     return kind
+
+
+def _first_bytes(path):
+    try:
+        with open(path, "rb") as file:
+            return file.read(8)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM):
+            refuse(f"{path} cannot be read: no permission; ask its owner, or copy it to where you may read it.")
+        refuse(f"{path} cannot be read: {os.strerror(error.errno or 0)}.")

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fuselearn.cli.refusal import refuse
+from fuselearn.cli.refusal import check_jobs, check_seed, refuse
 
 
 def reproduce(
@@ -26,10 +26,8 @@ def reproduce(
     """
     if runs is not None and runs < 2:
         refuse(f"--runs must be at least 2; got {runs}.")
-    if jobs == 0:
-        refuse("--jobs must be a number of processes, or -1 for all cores; got 0.")
-    if not 0 <= seed < 2**31:
-        refuse(f"--seed must be between 0 and {2**31 - 1}; got {seed}.")
+    check_jobs(jobs, "processes")
+    check_seed(seed, 2**31 - 1)
     from fuselearn.evaluation.papers.catalogue import EXPERIMENTS, experiments_named
 
     if name == "list":

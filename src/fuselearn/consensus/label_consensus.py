@@ -1,7 +1,5 @@
 """Which labels are wrong, and what the truth probably is."""
 
-from itertools import islice
-
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
@@ -10,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from fuselearn.consensus.cross_fitting import CrossFitting, read_cv
 from fuselearn.consensus.expectation_maximisation import agree
 from fuselearn.consensus.reading import check_rows_per_class, estimators_of_views, read_labelled_rows, view_tables
+from fuselearn.consensus.suspicion import suspect_labels
 from fuselearn.settings import check_count, check_jobs
 from fuselearn.views import note_features
 
@@ -158,36 +157,7 @@ class LabelConsensus(BaseEstimator):
             wrong.
         """
         check_is_fitted(self)
-        if n is not None:
-            check_count("n", n, least=0)
-        given = self._given_codes
-        rows, columns = np.nonzero(given >= 0)
-        codes = given[rows, columns]
-        probability = 1 - self.posterior_[rows, codes]
-        if n is None:
-            order = np.flatnonzero(probability > 0.5)
-            order = order[np.argsort(-probability[order], kind="stable")]
-        else:
-            order = np.argsort(-probability, kind="stable")
-        others = self.posterior_[rows[order]].copy()
-        others[np.arange(len(order)), codes[order]] = -1
-        records = zip(
-            rows[order].tolist(),
-            columns[order].tolist(),
-            self.classes_[codes[order]].tolist(),
-            self.classes_[others.argmax(axis=1)].tolist(),
-            probability[order].tolist(),
-        )
-        return [
-            {
-                "row": row,
-                "column": self.label_columns_[column],
-                "given": label,
-                "proposed": proposed,
-                "probability": wrong,
-            }
-            for row, column, label, proposed, wrong in islice(records, n)
-        ]
+        return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -17,13 +17,13 @@ from sklearn.utils.multiclass import type_of_target
 
 from fuselearn.evaluation.cells import CONSENSUS, ONE_VIEW, Task, run_cell
 from fuselearn.evaluation.fingerprints import fingerprint
-from fuselearn.evaluation.frames import data_frame
 from fuselearn.evaluation.methods import resolve_methods
 from fuselearn.evaluation.protocols import PROTOCOLS, Protocol
 from fuselearn.evaluation.statistics import interval, mean_ranks, paired_tests
 from fuselearn.evaluation.store import CellStore
 from fuselearn.evaluation.tables import Table
 from fuselearn.exceptions import InterruptedFitWarning
+from fuselearn.frames import data_frame
 from fuselearn.settings import check_choice, check_count, check_flag, check_jobs
 from fuselearn.views import ViewBlocks, encode_view_labels, resolve_views
 

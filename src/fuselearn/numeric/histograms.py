@@ -17,17 +17,18 @@ def class_histograms(bins, codes, weights, n_classes, n_bins, *, threads=SERIAL)
     bins : uint8 ndarray of shape (n_columns, n_rows)
     codes : int32 ndarray of shape (n_rows,)
     weights : ndarray of shape (n_rows,)
+        Floats, or whole numbers: then the sums are exact.
 
     Returns
     -------
-    ndarray of shape (n_columns, n_bins, n_classes)
+    ndarray of shape (n_columns, n_bins, n_classes), of the kind of the weights
 
     Notes
     -----
     Threads share the columns, each of which is summed in the order of its rows.
     """
     n_columns = len(bins)
-    histograms = np.zeros((n_columns, n_bins * n_classes))
+    histograms = np.zeros((n_columns, n_bins * n_classes), dtype=weights.dtype)
 
     def work(start, stop):
         _add_rows(bins[start:stop], codes, weights, n_classes, CACHED_ROWS, histograms[start:stop])
@@ -51,7 +52,7 @@ def node_histograms(bins, slots, codes, weights, n_slots, n_classes, n_bins, *, 
     rows = np.flatnonzero(slots >= 0)
     slots, codes, weights = slots[rows], codes[rows], weights[rows]
     n_columns = len(bins)
-    histograms = np.zeros((n_columns, n_slots, n_bins * n_classes))
+    histograms = np.zeros((n_columns, n_slots, n_bins * n_classes), dtype=weights.dtype)
 
     def work(start, stop):
         _add_node_rows(bins[start:stop], rows, slots, codes, weights, n_classes, histograms[start:stop])

@@ -45,6 +45,14 @@ def add_votes(votes, codes, rows, vote):
         votes[rows[i], codes[i]] += vote
 
 
+@compiled()
+def add_all_votes(votes, codes, rows, alphas):
+    """votes[rows[i], codes[t, i]] += alphas[t], for one t after the other. Works in place."""
+    for t in range(len(alphas)):
+        for i in range(len(rows)):
+            votes[rows[i], codes[t, i]] += alphas[t]
+
+
 def draw_rows(weights, n_draws, generator):
     """Row numbers drawn with replacement with probability w (S0 step 3a)."""
     cumulative = np.cumsum(weights)

@@ -1,0 +1,158 @@
+"""CSV and TSV, as a table or in batches that never hold more than a part of the file.
+
+The first line is read here and not by pyarrow. So names can be checked before anything else is read, and standard
+input, which cannot be read twice, can be read with the types that a model asks for.
+"""
+
+import codecs
+import csv
+import io
+
+import pyarrow
+from pyarrow import csv as arrow_csv
+
+from fuselearn.cli.refusal import refuse
+
+BLOCK_BYTES = 4 << 20
+BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+
+
+class CsvFile:
+    """A file of text, with names of columns in its first line.
+
+    Parameters
+    ----------
+    source : Source
+    stream : binary file
+    kind : {"csv", "tsv"}
+
+    Attributes
+    ----------
+    names : list of str
+    """
+
+    def __init__(self, source, stream, kind):
+        self.source, self.kind = source, kind
+        self._delimiter = source.delimiter or ("\t" if kind == "tsv" else ",")
+        if codecs.lookup(source.encoding).name not in ("utf-8", "ascii"):
+            stream = io.BufferedReader(_Transcoded(stream, source.encoding))
+        self._stream = stream
+        self.names = self._read_names()
+        if len(self.names) == 1:
+            self._check_delimiter(self.names[0])
+
+    def table(self, columns=None):
+        """All rows, with the types that the values suggest."""
+        try:
+            return arrow_csv.read_csv(self._stream, **self._options(columns, None)).combine_chunks()
+        except pyarrow.ArrowInvalid as error:
+            if "Empty CSV file" not in str(error):
+                raise
+            return pyarrow.table({name: [] for name in columns or self.names})
+
+    def batches(self, columns, types, rows):
+        """Yield tables of some columns, read as the given Arrow types.
+
+        Parameters
+        ----------
+        columns : list of str
+        types : dict of column name to Arrow type
+        rows : int
+            Not used: how much is read at a time depends on bytes.
+        """
+        try:
+            with arrow_csv.open_csv(self._stream, **self._options(columns, types)) as reader:
+                for batch in reader:
+                    yield pyarrow.Table.from_batches([batch])
+        except pyarrow.ArrowInvalid as error:
+            if "Empty CSV file" not in str(error):  # that is, no rows
+                self._refuse_value(error, columns)
+                raise
+
+    def _options(self, columns, types):
+        return {
+            # Rows are counted from the names, in the order of the file, by one thread only.
+            "read_options": arrow_csv.ReadOptions(
+                column_names=self.names, block_size=max(BLOCK_BYTES, 32 * self._name_bytes), use_threads=types is None
+            ),
+            "parse_options": arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+            "convert_options": arrow_csv.ConvertOptions(
+                strings_can_be_null=True, include_columns=columns, column_types=types
+            ),
+        }
+
+    def _read_names(self):
+        line = self._stream.readline()
+        if not line:
+            refuse(f"{self.source.name} is empty; it needs a line of column names, and rows below it.")
+        mark = BYTE_ORDER_MARKS.get(line[:2])
+        if mark:
+            refuse(f"{self.source.name} is not UTF-8 but {mark}; add --encoding {mark}, or save it as UTF-8.")
+        while line.count(b'"') % 2:  # a name may hold a line break
+            more = self._stream.readline()
+            if not more:
+                break
+            line += more
+        self._name_bytes = len(line)
+        text = line.decode("utf-8-sig")
+        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter), [])
+        if not any(names):
+            refuse(f"{self.source.name} has an empty first line; it must hold the names of the columns.")
+        return names
+
+    def _check_delimiter(self, name):
+        for delimiter, spoken in ((";", "';'"), ("\t", "a tab"), ("|", "'|'"), (",", "','")):
+            if delimiter != self._delimiter and delimiter in name:
+                shown = "$'\\t'" if delimiter == "\t" else f"'{delimiter}'"
+                refuse(
+                    f"{self.source.name} has one column, named {name[:60]!r}: its delimiter seems to be {spoken}; add "
+                    f"--delimiter {shown}."
+                )
+
+    def _refuse_value(self, error, columns):
+        """Name the column in which a value is not of the type that the model was fitted on."""
+        told = " ".join(str(error).split())
+        if not told.startswith("In CSV column #") or "invalid UTF8" in told:
+            return
+        number, _, rest = told.removeprefix("In CSV column #").partition(":")
+        row = rest.partition("Row #")[2].partition(":")[0]
+        where = f" in line {int(row) + 1}" if row.isdigit() else ""
+        value = rest.partition("invalid value ")[2].strip() or "a value"
+        refuse(
+            f"{self.source.name} has {value}{where} of the column {columns[int(number)]!r}, which must hold "
+            f"{_spoken(rest)}; mend the cell, or leave it empty."
+        )
+
+
+class _Transcoded(io.RawIOBase):
+    """Bytes of another encoding as UTF-8."""
+
+    def __init__(self, stream, encoding):
+        self._stream = stream
+        self._encoding = encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._left = b""
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        while not self._left:
+            read = self._stream.read(1 << 16)
+            try:
+                self._left = self._decoder.decode(read, final=not read).lstrip("\ufeff").encode()
+            except UnicodeError as error:
+                told = getattr(error, "reason", error)
+                raise OSError(f"it is not {self._encoding} ({told}); say what it is with --encoding") from None
+            if not read and not self._left:
+                return 0
+        count = min(len(buffer), len(self._left))
+        buffer[:count], self._left = self._left[:count], self._left[count:]
+        return count
+
+
+def _spoken(conversion):
+    for arrow, words in (("double", "numbers"), ("bool", "true or false"), ("string", "text")):
+        if f"to {arrow}" in conversion:
+            return words
+    return "something else"

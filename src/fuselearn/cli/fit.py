@@ -1,0 +1,185 @@
+"""``fuselearn fit``: a model of the views of a file, saved with the way from its columns to numbers."""
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fuselearn.cli.files import FORMATS, Source, check_column, open_data, read_opened
+from fuselearn.cli.interrupts import interruptible
+from fuselearn.cli.methods import DEFAULT_METHOD, find_method
+from fuselearn.cli.models import save_model
+from fuselearn.cli.notes import Notes
+from fuselearn.cli.options import (
+    AsJson,
+    Data,
+    Delimiter,
+    Encoding,
+    Force,
+    Format,
+    Identifier,
+    Jobs,
+    Seed,
+    Target,
+    ViewGlobs,
+    ViewsFile,
+)
+from fuselearn.cli.outputs import check_output, size_of
+from fuselearn.cli.refusal import check_choice, check_jobs, check_seed, refuse
+from fuselearn.cli.view_options import CATEGORICAL, choose_views
+
+CLASS_WEIGHTS = ("auto", "balanced", "none")
+
+
+def fit(
+    data: Data,
+    target: Target,
+    output: Annotated[str, typer.Option(help="File for the model, such as model.fuse.")],
+    identifier: Identifier = None,
+    view: ViewGlobs = None,
+    views: ViewsFile = None,
+    method: Annotated[str, typer.Option(help="Any method that fuselearn compare knows.")] = DEFAULT_METHOD,
+    settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of the method, repeated.")] = None,
+    label_columns: Annotated[
+        str | None, typer.Option(help="Labels that views have of their own: VIEW=COLUMN, with commas.")
+    ] = None,
+    categorical: Annotated[
+        str, typer.Option(help="What becomes of text: onehot, target (mean of a category), none (refuse).")
+    ] = "onehot",
+    class_weight: Annotated[
+        str, typer.Option(help="balanced, none, or auto: balanced unless the method sees to it.")
+    ] = "auto",
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    file_format: Format = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    force: Force = False,
+    as_json: AsJson = False,
+):
+    """Fit a model to a file and save it.
+
+    Views are sets of columns: --view, --views, or guessed from prefixes (rna_1, rna_2). Ctrl-C keeps finished rounds.
+    """
+    check_seed(seed)
+    check_jobs(jobs)
+    check_choice("--categorical", categorical, CATEGORICAL)
+    check_choice("--class-weight", class_weight, CLASS_WEIGHTS)
+    _check_model_path(output, force, data)
+    notes = Notes(as_json)
+    note = {
+        "command": _command(data, target, identifier, view, views, method, settings, label_columns, class_weight, seed),
+        "target": target,
+        "id": identifier,
+        "method": method,
+        "settings": settings or [],
+        "seed": seed,
+        "data": Path(data).name,
+    }
+    with interruptible("nothing was written"):
+        with open_data(Source(data, file_format, delimiter, encoding)) as opened:
+            path = opened.source.name
+            choices, label_names, found = _choose(opened.names, path, target, identifier, label_columns, view, views)
+            chosen = find_method(method, list(choices))
+            if chosen.only_view is not None:
+                choices = {chosen.only_view: choices[chosen.only_view]}
+            listed = ", ".join(f"{name} ({len(one.columns)})" for name, one in choices.items())
+            notes.tell(f"Views, {found}: {listed}")
+            used = [column for one in choices.values() for column in one.columns]
+            table = read_opened(opened, list(dict.fromkeys([*used, target, *label_names])))
+        from fuselearn.cli.training import HowToFit, fit_rows, training_rows
+
+        how = HowToFit(chosen, choices, categorical, settings or [], class_weight, seed, jobs)
+        rows = training_rows(table, how, target, label_names, path, notes)
+        started = time.perf_counter()
+        model, told = fit_rows(rows, how, notes)
+        told["seconds"] = round(time.perf_counter() - started, 3)
+        note |= {
+            "rows": told["rows"],
+            "class_weight": told["class_weight"],
+            "label_columns": label_names,
+            "views": found,
+        }
+        save_model(model, output, note)
+    summary = {
+        "model": output,
+        **{key: note[key] for key in ("method", "settings", "target", "id", "seed")},
+        "views": {name: one.columns for name, one in choices.items()},
+        "views_found": found,
+        **told,
+        "notes": notes.lines,
+    }
+    if as_json:
+        typer.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+    else:
+        _print(summary)
+
+
+def _check_model_path(output, force, data):
+    if output == "-":
+        refuse("--output: a model cannot go to standard output; name a file, such as model.fuse.")
+    if Path(output).suffix.lower() in FORMATS:
+        refuse(f"--output: {output} is named as data; name a file for the model, such as model.fuse.")
+    check_output(output, force, data)
+
+
+def _choose(names, path, target, identifier, label_columns, view, views):
+    """Views, columns of labels, and how the views were found."""
+    check_column(target, names, path, "--target")
+    reserved = {target: "the target"}
+    if identifier is not None:
+        check_column(identifier, names, path, "--id")
+        if identifier == target:
+            refuse(f"--id and --target both name {target!r}.")
+        if identifier == "prediction":
+            refuse("--id names 'prediction', which predict writes itself; give the column another name.")
+        reserved[identifier] = "the id"
+    if label_columns:
+        for column in (part.rpartition("=")[2].strip() for part in label_columns.split(",")):
+            reserved.setdefault(column, "a column of labels")
+    free = [name for name in names if name not in reserved]
+    if not free:
+        refuse(f"{path} has no columns beside the target; views need some.")
+    choices, found = choose_views(view or [], views, free, reserved)
+    label_names = []
+    if label_columns:
+        from fuselearn.cli.targets import label_columns_of
+
+        label_names = label_columns_of(label_columns, list(choices))
+        for column in label_names:
+            check_column(column, names, path, "--label-columns")
+    return choices, label_names, found
+
+
+def _command(data, target, identifier, view, views, method, settings, label_columns, class_weight, seed):
+    """The command that makes such a model, for its report."""
+    options = {
+        "--target": [target],
+        "--id": [identifier] if identifier else [],
+        "--view": view or [],
+        "--views": [Path(views).name] if views else [],
+        "--method": [method],
+        "--set": settings or [],
+        "--label-columns": [label_columns] if label_columns else [],
+        "--class-weight": [class_weight] if class_weight != "auto" else [],
+        "--seed": [str(seed)] if seed else [],
+        "--output": ["model.fuse"],
+    }
+    given = [word for option, values in options.items() for value in values for word in (option, value)]
+    return ["fuselearn", "fit", Path(data).name, *given]
+
+
+def _print(summary):
+    classes = ", ".join(f"{label} ({count})" for label, count in summary["classes"].items())
+    typer.echo(f"{summary['rows']} rows, classes of {summary['target']}: {classes}")
+    rounds = f", {summary['rounds']} rounds" if summary["rounds"] is not None else ""
+    score = summary["out_of_sample_score"]
+    scored = "" if score is None else f", score on rows left out {score:.3f}"
+    typer.echo(f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{scored}")
+    if summary["view_importances"]:
+        shares = sorted(summary["view_importances"].items(), key=lambda pair: -pair[1])
+        typer.echo("Share of the views: " + ", ".join(f"{name} {share:.0%}" for name, share in shares))
+    kept = " (what was fitted before the interrupt)" if summary["interrupted"] else ""
+    typer.echo(f"Saved {summary['model']}, {size_of(summary['model'])}{kept}.")

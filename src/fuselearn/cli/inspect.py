@@ -1,0 +1,80 @@
+"""``fuselearn inspect``: what is in a model file."""
+
+import json
+
+import typer
+
+from fuselearn.cli.models import describe_model, load_model
+from fuselearn.cli.notes import Notes
+from fuselearn.cli.options import AsJson, Model
+from fuselearn.cli.outputs import size_of
+
+SHOWN = 6
+"""Columns of a view that are listed."""
+
+
+def inspect(model: Model, as_json: AsJson = False):
+    """Show what a model file holds: views, their worth, classes, settings, versions."""
+    notes = Notes(as_json)
+    told = describe_model(model)
+    loaded, note = load_model(model, notes)
+    inner = getattr(loaded, "model_", loaded)
+    summary = {
+        "file": model,
+        "model": type(inner).__name__,
+        "fuselearn_version": told.get("fuselearn_version"),
+        "format": told.get("format"),
+        "created": told.get("created"),
+        "classes": told.get("classes"),
+        "views": _in_order(told.get("views"), loaded),
+        "view_importances": _importances(inner),
+        "rounds": getattr(inner, "n_iter_", None),
+        "settings": _settings(inner),
+        "note": note,
+        "notes": notes.lines,
+    }
+    if as_json:
+        typer.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+    else:
+        _print(summary)
+
+
+def _in_order(views, model):
+    """Views in the order of the model."""
+    names = getattr(model, "view_names_", [])
+    return views and {name: views[name] for name in [*names, *views] if name in views}
+
+
+def _importances(model):
+    if getattr(model, "view_importances_", None) is None:
+        return None
+    from fuselearn.inspection import view_importance
+
+    found = view_importance(model)
+    return {name: round(float(share), 4) for name, share in zip(found.view_names, found.mean)}
+
+
+def _settings(model):
+    settings = {}
+    for name, value in model.get_params(deep=False).items():
+        if name != "views":
+            settings[name] = value if isinstance(value, int | float | str | None) else " ".join(str(value).split())
+    return settings
+
+
+def _print(summary):
+    rounds = "" if summary["rounds"] is None else f", {summary['rounds']} rounds"
+    typer.echo(f"{summary['file']}: {summary['model']}{rounds}, {size_of(summary['file'])}")
+    typer.echo(f"Saved {summary['created']} by fuselearn {summary['fuselearn_version']}")
+    note = summary["note"]
+    if note.get("target"):
+        named = f", id {note['id']}" if note.get("id") else ""
+        typer.echo(f"Fitted on {note.get('rows')} rows of {note.get('data')}: target {note['target']}{named}")
+    if summary["classes"]:
+        typer.echo(f"Classes: {', '.join(map(str, summary['classes']))}")
+    shares = summary["view_importances"] or {}
+    for name, columns in (summary["views"] or {}).items():
+        share = f"{shares[name]:>6.0%} " if name in shares else ""
+        more = f", … ({len(columns)} columns)" if len(columns) > SHOWN else ""
+        typer.echo(f"{share} {name}: {', '.join(map(str, columns[:SHOWN]))}{more}")
+    typer.echo("Settings: " + ", ".join(f"{name}={value}" for name, value in summary["settings"].items()))

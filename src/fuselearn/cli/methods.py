@@ -1,0 +1,180 @@
+"""Methods that ``fuselearn fit`` knows by name, and their settings from ``--set key=value``."""
+
+from difflib import get_close_matches
+
+import fuselearn
+from fuselearn.cli.learners import LEARNERS, make_learner
+from fuselearn.cli.refusal import refuse
+
+FUSION = "fusion"
+DEFAULT_METHOD = FUSION if "FusionClassifier" in fuselearn.__all__ else "shareboost"
+BALANCES_ITSELF = (FUSION,)
+"""Methods that treat rare and frequent classes alike without weights."""
+ELSEWHERE = {"views": "--view or --views", "n_jobs": "--jobs", "random_state": "--seed", "verbose": "the progress bar"}
+"""Settings that have an option of their own."""
+
+
+def find_method(name, view_names):
+    """The method of a name, or a refusal that names near ones.
+
+    Parameters
+    ----------
+    name : str
+        One of those that ``fuselearn compare`` knows, or "fusion", "tomographic", "augmented".
+    view_names : list of str
+
+    Returns
+    -------
+    fuselearn.evaluation.methods.Method
+    """
+    from fuselearn.evaluation.methods import MAKERS, Method, resolve_methods
+
+    own = _own_makers()
+    known = [*dict.fromkeys([*own, *MAKERS]), *(f"view:{view}" for view in view_names)]
+    if name not in known:
+        near = get_close_matches(name, known, n=3)
+        hint = f"did you mean {', '.join(map(repr, near))}?" if near else f"known are {', '.join(known)}."
+        refuse(f"--method {name!r} is not known; {hint}")
+    if name in MAKERS or name not in own:
+        return resolve_methods([name], view_names)[0]
+    return Method(name, own[name], whole_views=name != FUSION)
+
+
+def make_estimator(method, views, learners, settings, *, seed, jobs):
+    """An unfitted estimator.
+
+    Parameters
+    ----------
+    method : Method
+    views : dict of name to column numbers
+    learners : dict of view name to learner name
+        Of the views that name one.
+    settings : list of str
+        ``key=value``.
+    seed : int
+    jobs : int or None
+    """
+    estimator = method.estimator(views, None, seed)
+    if learners:
+        _give_learners(estimator, method, views, learners, seed)
+    typed = typed_settings(estimator, settings, method.name)
+    if typed.get("estimator") in LEARNERS:
+        if learners:
+            refuse("--set estimator and learners in --views cannot be given both.")
+        typed["estimator"] = make_learner(typed["estimator"], _boosts(estimator), seed)
+    estimator.set_params(**typed)
+    if "n_jobs" in estimator.get_params(deep=False):
+        estimator.set_params(n_jobs=jobs)
+    return estimator
+
+
+def typed_settings(estimator, settings, method_name):
+    """Values of ``key=value``, each of the type that the setting has by default.
+
+    Parameters
+    ----------
+    estimator : estimator
+        With its defaults.
+    settings : list of str
+    method_name : str
+        For messages.
+
+    Returns
+    -------
+    dict
+
+    Examples
+    --------
+    >>> from fuselearn import ShareBoostClassifier
+    >>> typed_settings(ShareBoostClassifier(), ["n_estimators=50", "resample=true", "estimator=stump"], "shareboost")
+    {'n_estimators': 50, 'resample': True, 'estimator': 'stump'}
+    """
+    defaults = estimator.get_params(deep=True)
+    typed = {}
+    for setting in settings:
+        key, sign, text = setting.partition("=")
+        key, text = key.strip(), text.strip()
+        if not (key and sign):
+            refuse(f"--set takes KEY=VALUE, such as n_estimators=50; got {setting!r}.")
+        if key in ELSEWHERE:
+            refuse(f"--set {key}: use {ELSEWHERE[key]} instead.")
+        if key not in defaults:
+            open_to_all = [name for name in defaults if "__" not in name and name not in ELSEWHERE]
+            near = get_close_matches(key, defaults, n=3)
+            hint = f"did you mean {', '.join(near)}?" if near else f"known are {', '.join(open_to_all)}."
+            refuse(f"--set {key}: {method_name} has no such setting; {hint}")
+        if key in typed:
+            refuse(f"--set {key} is given more than once.")
+        typed[key] = _typed(key, text, defaults[key])
+    return typed
+
+
+def takes(estimator, argument):
+    """Whether `fit` takes an argument such as `sample_weight`."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    return has_fit_parameter(estimator, argument)
+
+
+def _own_makers():
+    """Methods beside those of the comparison."""
+    makers = {
+        "tomographic": lambda views, rounds: fuselearn.TomographicClassifier(views=views),
+        "augmented": lambda views, rounds: fuselearn.AugmentedKernelClassifier(views=views),
+    }
+    if "FusionClassifier" in fuselearn.__all__:
+        makers = {FUSION: lambda views, rounds: fuselearn.FusionClassifier(views=views), **makers}
+    return makers
+
+
+def _give_learners(estimator, method, views, learners, seed):
+    first = next(iter(learners))
+    if "estimator" not in estimator.get_params(deep=False) or method.name.endswith("concatenated"):
+        refuse(f"--views gives the view {first!r} a learner, but {method.name} has none per view; leave learner out.")
+    boosts, otherwise = _boosts(estimator), estimator.estimator
+    estimator.set_params(
+        estimator={
+            name: make_learner(learners[name], boosts, seed) if name in learners else otherwise for name in views
+        }
+    )
+
+
+def _boosts(estimator):
+    return hasattr(estimator, "n_estimators")
+
+
+def _typed(key, text, default):
+    if isinstance(default, bool):
+        if text.lower() not in ("true", "false"):
+            refuse(f"--set {key} must be true or false; got {text!r}.")
+        return text.lower() == "true"
+    if isinstance(default, int):
+        return _number(key, text, int, "a whole number")
+    if isinstance(default, float):
+        return _number(key, text, float, "a number")
+    if default is None or isinstance(default, str):
+        return _guessed(text)
+    if key == "estimator" and text in LEARNERS:
+        return text
+    advice = f"one of {', '.join(LEARNERS)}" if key == "estimator" else f"a setting of its own, as {key}__NAME=VALUE"
+    return refuse(f"--set {key} is no single value but a {type(default).__name__}; give {advice}.")
+
+
+def _number(key, text, kind, words):
+    try:
+        return kind(text)
+    except ValueError:
+        refuse(f"--set {key} must be {words}; got {text!r}.")
+
+
+def _guessed(text):
+    """What a text most likely means, where the default does not say."""
+    plain = {"none": None, "true": True, "false": False}
+    if text.lower() in plain:
+        return plain[text.lower()]
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,165 @@
+"""``fuselearn predict``: classes and probabilities for the rows of a file of any size."""
+
+import json
+import time
+from typing import Annotated
+
+import typer
+
+from fuselearn.cli.files import Source, check_column, open_data, reading
+from fuselearn.cli.interrupts import interruptible
+from fuselearn.cli.models import load_model
+from fuselearn.cli.notes import Notes
+from fuselearn.cli.options import AsJson, Data, Delimiter, Encoding, Force, Format, Model
+from fuselearn.cli.outputs import check_output, writing
+from fuselearn.cli.prediction_files import output_kind, prediction_file
+from fuselearn.cli.refusal import check_count, refuse, refusing
+from fuselearn.cli.spelling import text_of
+
+
+def predict(
+    model: Model,
+    data: Data,
+    output: Annotated[str, typer.Option(help="CSV, TSV, Parquet or Feather file; - is standard output.")] = "-",
+    identifier: Annotated[
+        str | None, typer.Option("--id", help="Column that names the objects.", show_default="the one named at fit")
+    ] = None,
+    chunk_rows: Annotated[int, typer.Option(help="Rows in memory at a time.")] = 50_000,
+    allow_missing_columns: Annotated[
+        bool, typer.Option("--allow-missing-columns", help="Take single columns that the file lacks as missing.")
+    ] = False,
+    file_format: Format = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    output_format: Annotated[
+        str | None, typer.Option(help="csv, tsv, parquet or feather.", show_default="by the suffix; - is csv")
+    ] = None,
+    force: Force = False,
+    as_json: AsJson = False,
+):
+    """Predict the classes of a file's rows, with probabilities.
+
+    The output has the id, prediction, and probability_CLASS for each class. A view that the file lacks is missing.
+    """
+    check_count("--chunk-rows", chunk_rows)
+    kind = output_kind(output, output_format)
+    if output == "-" and as_json:
+        refuse("--json prints to standard output, as the predictions would; name a file with --output.")
+    if output != "-":
+        check_output(output, force, data, model)
+    notes = Notes(as_json)
+    loaded, note = load_model(model, notes)
+    started = time.perf_counter()
+    counts, rows = {}, 0
+    consequence = "what was printed is not all" if output == "-" else "nothing was written"
+    with interruptible(consequence), open_data(Source(data, file_format, delimiter, encoding)) as opened:
+        identifier = _identifier(identifier, note, opened, notes)
+        chunks = _predictions(loaded, opened, identifier, note, allow_missing_columns, chunk_rows, notes)
+        with writing(output), prediction_file(output, kind) as write:
+            for chunk in chunks:
+                write(chunk)
+                rows += chunk.num_rows
+                for pair in chunk.column("prediction").value_counts().to_pylist():
+                    label = text_of(pair["values"])
+                    counts[label] = counts.get(label, 0) + pair["counts"]
+            if rows == 0:
+                refuse(f"{opened.source.name} has no rows; at least one must stand below the names of the columns.")
+    seconds = time.perf_counter() - started
+    if as_json:
+        told = {
+            "output": output,
+            "rows": rows,
+            "predictions": counts,
+            "seconds": round(seconds, 3),
+            "notes": notes.lines,
+        }
+        typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
+    elif output != "-":
+        shares = ", ".join(f"{label} ({count})" for label, count in sorted(counts.items()))
+        typer.echo(f"{rows} predictions: {shares}. Wrote {output} in {seconds:.1f} s.")
+
+
+def _identifier(given, note, opened, notes):
+    """Column of ids: the one asked for, or the one that the model was fitted with, if it is there."""
+    if given is not None:
+        check_column(given, opened.names, opened.source.name, "--id")
+        if given == "prediction" or given.startswith("probability_"):
+            refuse(f"--id names {given!r}, which predict writes itself; give the column another name.")
+        return given
+    noted = note.get("id")
+    if noted is not None and noted not in opened.names:
+        notes.tell(f"There is no column {noted!r}: predictions have no id, and stand in the order of the rows.")
+        return None
+    return noted
+
+
+def _predictions(model, opened, identifier, note, allow_missing, chunk_rows, notes):
+    """Yield Arrow tables of predictions."""
+    import pyarrow
+
+    from fuselearn.cli.model_columns import ModelColumns
+    from fuselearn.cli.progress import progress_bar
+
+    path = opened.source.name
+    reserved = [name for name in (identifier, note.get("target")) if name]
+    columns = ModelColumns(model, opened.names, path, reserved, allow_missing)
+    for view in columns.absent_views:
+        notes.tell(f"{path} has no column of the view {view!r}: it is taken as missing in every row.")
+    for view, lost in columns.lost.items():
+        notes.tell(f"{path} lacks {len(lost)} columns of the view {view!r}: they are taken as missing in every row.")
+    names, types = columns.columns, columns.types
+    if identifier is not None:
+        # As text, so that 007 stays 007; in Parquet and Feather an id has its own type, and keeps it.
+        names, types = (
+            [identifier, *(name for name in names if name != identifier)],
+            {identifier: pyarrow.string(), **types},
+        )
+    done = 0
+    with progress_bar("predicting") as update, reading(path, opened.kind):
+        for table in _rechunked(opened.batches(names, types, chunk_rows), chunk_rows):
+            if identifier is not None and table.column(identifier).null_count:
+                refuse(
+                    f"{path} has rows without a value in the id {identifier!r}; fill them, or name another with --id."
+                )
+            for column, texts in columns.unknown_categories(table).items():
+                notes.tell(
+                    f"The column {column!r} has values that the model was not fitted on, such as {texts[0]!r}: they "
+                    "count as none of the known ones."
+                )
+            yield _predicted(columns, table, identifier)
+            done += table.num_rows
+            update(description=f"{done} rows")
+
+
+def _predicted(columns, table, identifier):
+    import pyarrow
+
+    from fuselearn.cli.model_columns import names_in_order
+
+    X, model = columns.matrix(table), columns.model
+    with names_in_order(), refusing(ValueError, TypeError, what=columns.path):
+        predicted = {"prediction": pyarrow.array(model.predict(X).tolist())}
+        if hasattr(model, "predict_proba"):
+            probabilities = model.predict_proba(X)
+            predicted |= {
+                f"probability_{text_of(label)}": probabilities[:, number] for number, label in enumerate(model.classes_)
+            }
+    if identifier is not None:
+        predicted = {identifier: table.column(identifier), **predicted}
+    return pyarrow.table(predicted)
+
+
+def _rechunked(batches, rows):
+    """Batches put together, or taken apart, to tables of at most so many rows."""
+    import pyarrow
+
+    waiting, count = [], 0
+    for batch in batches:
+        waiting.append(batch)
+        count += batch.num_rows
+        while count >= rows:
+            table = pyarrow.concat_tables(waiting)
+            yield table.slice(0, rows)
+            waiting, count = [table.slice(rows)], count - rows
+    if count:
+        yield pyarrow.concat_tables(waiting)

@@ -1,0 +1,113 @@
+"""``fuselearn report``: a model on rows that it has not seen, as one HTML page."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fuselearn.cli.files import Source, check_column, open_data, read_opened
+from fuselearn.cli.models import load_model
+from fuselearn.cli.notes import Notes
+from fuselearn.cli.options import AsJson, Delimiter, Encoding, Force, Format, Model
+from fuselearn.cli.outputs import check_output, size_of, writing
+from fuselearn.cli.refusal import refuse, refusing
+
+
+def report(
+    model: Model,
+    data: Annotated[str, typer.Option(help="File of rows that the model has not seen; - is standard input.")],
+    output: Annotated[str, typer.Option(help="HTML file to write.")],
+    target: Annotated[
+        str | None, typer.Option(help="Column that holds the classes.", show_default="the one named at fit")
+    ] = None,
+    identifier: Annotated[
+        str | None, typer.Option("--id", help="Column that names the objects.", show_default="the one named at fit")
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    allow_missing_columns: Annotated[
+        bool, typer.Option("--allow-missing-columns", help="Take single columns that the file lacks as missing.")
+    ] = False,
+    file_format: Format = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    force: Force = False,
+    as_json: AsJson = False,
+):
+    """Write a report: how good the model is, which views matter, which labels look wrong.
+
+    Without the column of classes it tells what can be told without them.
+    """
+    if output == "-" or Path(output).suffix.lower() not in (".html", ".htm"):
+        refuse(f"--output must be a file that ends in .html; got {output!r}.")
+    check_output(output, force, data, model)
+    notes = Notes(as_json)
+    loaded, note = load_model(model, notes)
+    with open_data(Source(data, file_format, delimiter, encoding)) as opened:
+        target = _column(target, note.get("target"), opened, "--target")
+        identifier = _column(identifier, note.get("id"), opened, "--id")
+        if target is None:
+            notes.tell("There is no column of classes in the data: the report says nothing about quality.")
+        X, y, ids, inner = _rows(loaded, opened, target, identifier, allow_missing_columns, notes)
+    from fuselearn.cli.model_columns import names_in_order
+
+    # An import error names the extra that is missing.
+    with refusing(ImportError), names_in_order():
+        from fuselearn import FitReport
+
+        with refusing(ValueError, TypeError, what=opened.source.name):
+            made = FitReport(inner, X, y, ids=ids, title=title, note=note or None)
+        with writing(output):
+            made.save(output, force=force)
+    if as_json:
+        told = {"output": output, "rows": len(X), "notes": notes.lines, "summary": made.summary}
+        typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
+    else:
+        typer.echo(f"Wrote {output}, {size_of(output)}: {len(X)} rows.")
+
+
+def _column(given, noted, opened, option):
+    """A column that was asked for, which must be there, or that of the fit, if it is."""
+    if given is not None:
+        check_column(given, opened.names, opened.source.name, option)
+        return given
+    return noted if noted in opened.names else None
+
+
+def _rows(model, opened, target, identifier, allow_missing, notes):
+    """Matrix, classes and ids of the rows, and the model of the matrix."""
+    from fuselearn.cli.model_columns import ModelColumns
+    from fuselearn.cli.targets import classes_of, rows_with_target
+
+    path = opened.source.name
+    reserved = [name for name in (identifier, target) if name]
+    columns = ModelColumns(model, opened.names, path, reserved, allow_missing)
+    for view in columns.absent_views:
+        notes.tell(f"{path} has no column of the view {view!r}: it is taken as missing in every row.")
+    table = read_opened(opened, list(dict.fromkeys([*columns.columns, *reserved])))
+    y = None
+    if target is not None:
+        total, table = table.num_rows, table.filter(rows_with_target(table.column(target)))
+        if table.num_rows < total:
+            notes.tell(f"{total - table.num_rows} of {total} rows have no {target!r} and are left out.")
+        if table.num_rows == 0:
+            refuse(f"{path} has no value in the target {target!r}; leave the column out to report without it.")
+        y = _same_kind(classes_of(table.column(target), target, path), model.classes_, target, path)
+    ids = table.column(identifier).to_pylist() if identifier is not None else None
+    return columns.matrix(table), y, ids, columns.model
+
+
+def _same_kind(y, classes, target, path):
+    """Labels as the model has them: a file may have 1 where another had 1.0, or text."""
+    if y.dtype.kind != classes.dtype.kind:
+        try:
+            y = y.astype(classes.dtype if classes.dtype.kind != "U" else str)
+        except ValueError:
+            refuse(f"{path} has {y[0]!r} in the target {target!r}; the model's classes are {classes.tolist()[:5]}.")
+    unknown = sorted(set(y.tolist()) - set(classes.tolist()))
+    if unknown:
+        refuse(
+            f"{path} has the class {unknown[0]!r} in the target {target!r}; the model's classes are "
+            f"{classes.tolist()[:10]}. Leave these rows out."
+        )
+    return y

@@ -1,0 +1,129 @@
+"""Which arms a fusion has: every view, and all views side by side, with every learner."""
+
+from collections.abc import Mapping
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from fuselearn.fusion.arm_protocol import Arm
+from fuselearn.fusion.cross_fitted import CrossFittedRows
+from fuselearn.fusion.estimators import check_classifier, check_one_column_per_class, check_values, is_frozen
+from fuselearn.fusion.forest import ForestRows
+from fuselearn.fusion.kernel_machine import MachineRows
+from fuselearn.fusion.scaling import own_units, standardised, units_matter
+from fuselearn.learners.adapter import takes_nan
+
+BUILT_IN = ("rbf", "linear", "trees")
+ALL_VIEWS = "all views"
+LEAST_ROWS = 10
+"""Rows that an arm needs; one that fewer rows have is left out, unless nothing else would be left."""
+
+
+def resolve_learners(learners):
+    """Learners by name, checked; a built-in one is its own name, the others are classifiers.
+
+    Parameters
+    ----------
+    learners : "default", name, classifier, list of these, or dict of name to classifier
+    """
+    if isinstance(learners, str) and learners == "default":
+        return dict.fromkeys(BUILT_IN)
+    if isinstance(learners, Mapping):
+        given = [(str(name), learner) for name, learner in learners.items()]
+    else:
+        several = learners if isinstance(learners, list | tuple) else [learners]
+        given = [(one if isinstance(one, str) else type(one).__name__.lower(), one) for one in several]
+    if not given:
+        raise ValueError(f"learners is empty; name at least one of {list(BUILT_IN)}, or give classifiers.")
+    resolved = {}
+    for name, learner in given:
+        if isinstance(learner, str):
+            if learner not in BUILT_IN:
+                raise ValueError(
+                    f"learners has {learner!r}, which is not known; known are {list(BUILT_IN)}, and any scikit-learn "
+                    "classifier may be given."
+                )
+            name, learner = learner, None
+        else:
+            what = f"learner {name!r} in learners"
+            check_classifier(learner, what)
+            check_values(learner, what, "FusionClassifier")
+            if is_frozen(learner):
+                raise TypeError(
+                    f"The {what} is frozen; values of rows that it was not fitted on need new fits. Pass it without "
+                    "FrozenEstimator."
+                )
+        if name in resolved:
+            raise ValueError(f"learners has two of the name {name!r}; give a dict of name to classifier.")
+        resolved[name] = learner
+    return resolved
+
+
+def make_arms(blocks, learners, weights, classes, seed):
+    """The arms of a fusion, on the rows that have their view.
+
+    Parameters
+    ----------
+    blocks : ViewBlocks
+    learners : dict
+        As :func:`resolve_learners` returns it.
+    weights : ndarray of shape (n_rows,)
+    classes : ndarray of shape (n_classes,)
+    seed : int
+
+    Returns
+    -------
+    list of Arm
+    """
+    for name, learner in learners.items():
+        if learner is not None:
+            check_one_column_per_class(learner, f"learner {name!r} in learners", len(classes))
+    sources = [(number, view.name, view.columns, here, None) for number, (view, here) in enumerate(_views(blocks))]
+    if len(sources) > 1:
+        widths = np.cumsum([0, *(len(columns) for _, _, columns, _, _ in sources)])
+        groups = [np.arange(start, stop) for start, stop in pairwise(widths)]
+        columns = np.concatenate([columns for _, _, columns, _, _ in sources])
+        sources.append((None, ALL_VIEWS, columns, np.flatnonzero(blocks.present.all(axis=1)), groups))
+    table = blocks.views[0].table
+    enough = [source for source in sources if len(source[3]) >= LEAST_ROWS]
+    arms = []
+    for view, view_name, columns, rows, groups in enough or sources[: len(blocks.views)]:
+        values = np.ascontiguousarray(table[np.ix_(rows, columns)], dtype=np.float64)
+        for name, preparations in _preparations(learners, values, weights[rows], groups, classes, view_name).items():
+            number = len(arms)
+            prepare = partial(preparations, np.random.SeedSequence(seed, spawn_key=(number,)))
+            arms.append(Arm(view, view_name, name, rows, columns, prepare))
+    return arms
+
+
+def _views(blocks):
+    for number, view in enumerate(blocks):
+        yield view, np.flatnonzero(blocks.present[:, number])
+
+
+def _preparations(learners, values, weights, groups, classes, view_name):
+    """Callables from a seed to `Prepared` rows, by the name of the learner."""
+    scales = [own_units(values, groups)]
+    if units_matter(values):
+        scales.append(standardised(values, groups))
+    made = {}
+    for name, learner in learners.items():
+        if learner is not None:
+            _check_gaps(values, learner, name, view_name)
+            made[name] = lambda seed, learner=learner, name=name: CrossFittedRows(
+                learner, f"{name} of the view {view_name!r}", values, weights, classes
+            )
+        elif name == "trees":
+            made[name] = lambda seed: ForestRows(values, weights)
+        else:
+            made[name] = partial(MachineRows, name, scales, values, weights)
+    return made
+
+
+def _check_gaps(values, learner, name, view_name):
+    if not takes_nan(learner) and np.isnan(values).any():
+        raise ValueError(
+            f"The view {view_name!r} has NaN among its columns in rows that have it, which the learner {name!r} does "
+            "not take. Impute it, e.g. with make_pipeline(SimpleImputer(), …)."
+        )

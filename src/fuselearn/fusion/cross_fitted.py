@@ -1,0 +1,77 @@
+"""Any scikit-learn classifier as an arm, fitted on all but one of five parts of the rows in turn."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, softmax
+
+from fuselearn.consensus.cross_fitting import stratified_folds
+from fuselearn.fusion.arm_protocol import ArmFit
+from fuselearn.fusion.estimators import seeded_clone, weight_parameter
+from fuselearn.fusion.view_models import ViewModel, fit_view_model
+
+PARTS = 5
+MOST_FITS = 2
+
+
+class CrossFittedRows:
+    """Training rows of a view for a classifier of the user's.
+
+    Parameters
+    ----------
+    estimator : classifier
+    name : str
+        What to call it in a message.
+    rows : ndarray of shape (n_rows, n_columns)
+    weights : ndarray of shape (n_rows,)
+    classes : ndarray of shape (n_classes,)
+    """
+
+    n_fits = MOST_FITS
+
+    def __init__(self, estimator, name, rows, weights, classes):
+        self._estimator, self._name = estimator, name
+        self._rows, self._weights, self._classes = rows, weights, classes
+
+    def fit(self, targets, number, seed):
+        codes = (targets[:, 0] > 0).astype(np.int32) if targets.shape[1] == 1 else targets.argmax(axis=1)
+        part_of = stratified_folds(codes, PARTS, np.random.default_rng(seed))
+        values = np.empty(targets.shape)
+        models = []
+        for part in range(PARTS):
+            held_out = part_of == part
+            if not held_out.any():
+                continue
+            model = self._fit(~held_out, codes, (*seed.spawn_key, part, seed.entropy))
+            values[held_out] = _as_targets(model, self._rows[held_out])
+            models.append(model)
+        return ArmFit(values, CrossFitted(models))
+
+    def _fit(self, rows, codes, seed):
+        estimator = seeded_clone(self._estimator, *seed)
+        weights = self._weights[rows] if weight_parameter(estimator) else None
+        return fit_view_model(self._name, estimator, self._rows[rows], codes[rows], self._classes, weights)
+
+
+@dataclass(frozen=True)
+class CrossFitted:
+    """The mean of the models of all parts."""
+
+    models: list
+
+    def predict(self, X):
+        return np.mean([_as_targets(model, X) for model in self.models], axis=0)
+
+
+def _as_targets(model: ViewModel, rows):
+    """Probabilities on the scale of the targets: 2p − 1 for two classes, else p of each."""
+    if hasattr(model.estimator, "predict_proba"):
+        shares = model.probabilities(rows)
+    else:
+        values = model.values(rows)
+        shares = softmax(2 * values, axis=1) if values.shape[1] > 2 else _two(expit(values[:, 1] - values[:, 0]))
+    return 2 * shares[:, 1:] - 1 if shares.shape[1] == 2 else shares
+
+
+def _two(p):
+    return np.column_stack([1 - p, p])

@@ -1,0 +1,375 @@
+"""The fusion to start with."""
+
+import warnings
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from fuselearn.consensus.suspicion import suspect_labels
+from fuselearn.exceptions import InterruptedFitWarning
+from fuselearn.frames import data_frame
+from fuselearn.fusion.arm_catalogue import ALL_VIEWS, make_arms, resolve_learners
+from fuselearn.fusion.budget import Budget
+from fuselearn.fusion.combination import weighted_sum
+from fuselearn.fusion.ensemble import ArmRuns, by_class, fuse, targets_of
+from fuselearn.fusion.labelled_rows import read_rows
+from fuselearn.numeric.decisions import codes_of
+from fuselearn.numeric.threads import Threads
+from fuselearn.settings import check_count, check_flag, check_jobs, check_positive
+from fuselearn.views import ViewBlocks, note_features
+
+BELIEF = 0.5
+"""Share of the agreed labels in what the second pass learns; the rest is the labels as given. Agreed labels echo what
+the first pass believed: where the views know little, half of the echo is enough to go wrong by."""
+
+
+class FusionClassifier(ClassifierMixin, BaseEstimator):
+    """Fuse all views with several learners each, weighted by what they know of rows they have not seen.
+
+    Every view, and all views side by side, are tried with every learner: these pairs are the arms. The values of an arm
+    are out of sample for every training row, at no extra cost. Arms whose repetition pays are fitted again. Weights of
+    the arms are non-negative and drawn to the plain average, so that they differ only where the data says so. What the
+    ensemble says of rows it has not seen is then held against their labels: this gives calibrated probabilities, the
+    share of wrong labels in every label column, and labels to learn from once more that are less wrong.
+
+    Nothing has to be chosen. Views may be missing in any row, labels may be wrong, views or annotators may each have
+    labels of their own, classes may be many and of different size.
+
+    Parameters
+    ----------
+    views : dict, list or None, default=None
+        Views of the columns of `X`: a dict of name to selector, or a list of selectors. A selector is what
+        :class:`~sklearn.compose.ColumnTransformer` takes. None is one view of all columns.
+    learners : "default", str, classifier, list or dict, default="default"
+        What is tried on every view: names of built-in learners (``"rbf"``, ``"linear"``, ``"trees"``; the default is
+        all three) and scikit-learn classifiers, which are fitted on all but one of five parts of the rows in turn. A
+        dict of name to classifier names them.
+    consensus : bool, default=True
+        Whether labels may be wrong. If False they are taken as they are, which is quicker; use it when they are known
+        to be right.
+    time_limit : float or None, default=None
+        Seconds after which no further fit is begun. The model then depends on the speed of the machine.
+    max_fits : int or None, default=None
+        Most fits of arms, those of the second pass included. At least one is made.
+    n_jobs : int, default=None
+        Threads, over arms. The model is the same for any number.
+    random_state : int, RandomState or None, default=None
+        Seeds the trees, the landmarks of large kernels and the parts for classifiers given in `learners`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    arms_ : list of (view name, learner)
+        The view is "all views" for all of them side by side.
+    arm_weights_ : ndarray of shape (n_arms,)
+    estimators_ : list of list
+        Fitted models of each arm; its value is their mean.
+    leaderboard_ : data frame
+        A row per arm, the best first: its view, learner, out-of-sample balanced accuracy, weight and number of fits.
+    view_importances_ : ndarray of shape (n_views,)
+        Share of each view in the spread of the out-of-sample values. An arm of all views counts for each of them alike.
+    noise_rates_ : ndarray of shape (n_label_columns,)
+        Estimated share of wrong labels in each label column. With one column, classes that overlap and labels that are
+        wrong can hardly be told apart: read it as the share of labels that the views contradict.
+    label_columns_ : list of str
+        ``["y"]``, or the names of the views whose labels they are.
+    posterior_ : ndarray of shape (n_samples, n_classes)
+        Probability of the true class of each training row, by values and labels. NaN for a row of weight 0 or without
+        any label.
+    out_of_sample_decision_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        `decision_function` of the training rows, by models that were not fitted on them.
+    out_of_sample_score_ : float
+        Balanced accuracy of these against the labels given (where columns differ, the most frequent one).
+    class_prior_ : ndarray of shape (n_classes,)
+        Estimated shares of the true classes. A row without any view gets it.
+    n_fits_ : int
+        Fits of arms, in both passes.
+    view_names_ : list of str
+    view_columns_ : list of ndarray
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+        Where `X` is a data frame.
+
+    Notes
+    -----
+    The built-in learners minimise squares, weighted so that all classes count alike. A label that is wrong at random
+    shrinks what they learn, but does not turn it. ``"rbf"`` and ``"linear"`` are kernel machines on at most 4,000 rows
+    (above 1,000 with 500 landmarks) whose leave-one-out values are exact; ``"trees"`` are randomised trees on at most
+    4,096 rows each, judged by the rows that each has not drawn.
+
+    `predict` takes the class with the largest value and so treats classes as equally important, however rare. Where
+    classes are of different size this is not always the most probable class: `predict_proba` says how probable each is.
+
+    Values of rows whose views are partly missing are those of the arms that see something, as if the others had said
+    the same.
+
+    See Also
+    --------
+    LabelConsensus : Wrong labels only, with a classifier of your choice.
+    ShareBoostClassifier : Boosting with weak learners, which tells what each round added.
+
+    Examples
+    --------
+    >>> from fuselearn import FusionClassifier
+    >>> from fuselearn.datasets import load_digit_views
+    >>> from sklearn.model_selection import train_test_split
+    >>> digits = load_digit_views()
+    >>> X, X_test, y, y_test = train_test_split(digits.X, digits.y, train_size=300, random_state=0)
+    >>> model = FusionClassifier(views=digits.views, random_state=0).fit(X, y)
+    >>> model.score(X_test, y_test) > 0.95
+    True
+    >>> model.predict_proba(X_test).shape
+    (1497, 10)
+    """
+
+    def __init__(
+        self,
+        *,
+        views=None,
+        learners="default",
+        consensus=True,
+        time_limit=None,
+        max_fits=None,
+        n_jobs=None,
+        random_state=None,
+    ):
+        self.views = views
+        self.learners = learners
+        self.consensus = consensus
+        self.time_limit = time_limit
+        self.max_fits = max_fits
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X, y, sample_weight=None, view_labels=None):
+        """Fit the arms, combine them, and judge the labels.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            A view of a row is absent when all its columns are NaN there. Single gaps are filled by the column's mean,
+            unless a classifier in `learners` takes no NaN.
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), default=None
+            Rows of weight 0 take no part, but for their classes, which are among `classes_`.
+        view_labels : array of shape (n_samples, n_views), default=None
+            Each view's own label of each row; NaN or None where it gave none. With it, `y` supplies `classes_` only.
+            For several annotators of one table, give each a view of all columns.
+
+        Returns
+        -------
+        self
+        """
+        learners = self._check_settings()
+        rows = read_rows(self, X, y, sample_weight, view_labels)
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        votes = rows.votes()
+        row_weights = rows.weights * _balance(votes, rows.weights)
+        arms = make_arms(rows.blocks, learners, row_weights, rows.classes, seed)
+        # One thread for each matrix product: the bits of a sum depend on how many share it.
+        with threadpool_limits(1, user_api="blas"), Threads(effective_n_jobs(self.n_jobs)) as threads:
+            runs = ArmRuns(arms, row_weights, threads, seed, Budget(self.max_fits, self.time_limit))
+            fused = self._run(runs, rows, votes, row_weights)
+        # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
+        self._publish(rows, arms, fused, votes)
+        self.n_fits_ = runs.n_fits
+        return self
+
+    def decision_function(self, X):
+        """How much speaks for each class, all classes being equally important.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes
+            Positive means ``classes_[1]``. With more classes of shape (n_samples, n_classes). A row without any view
+            gets the prior.
+        """
+        values, heard = self._values(X)
+        return self._decide(values, heard)
+
+    def predict(self, X):
+        """Predict classes, all of them being equally important.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            A row without any view gets the most frequent class.
+        """
+        codes = codes_of(self.decision_function(X))
+        return self.classes_[codes]
+
+    def predict_proba(self, X):
+        """Calibrated class probabilities.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            A row without any view gets the prior.
+        """
+        values, heard = self._values(X)
+        probabilities = np.exp(self._link.log_probabilities(by_class(values)))
+        probabilities[~heard] = self.class_prior_
+        return probabilities
+
+    def suspects(self, n=None):
+        """Training labels that are probably wrong, the most suspect first.
+
+        Parameters
+        ----------
+        n : int or None, default=None
+            How many. None gives all labels that are more probably wrong than right.
+
+        Returns
+        -------
+        list of dict
+            One record per label, which ``pandas.DataFrame`` and ``polars.DataFrame`` take as they are:
+            ``"row"``, the row number in `X`; ``"column"``, the label column, ``"y"`` or the name of the view;
+            ``"given"``, the label; ``"proposed"``, the most probable other class; ``"probability"``, that the label is
+            wrong.
+        """
+        check_is_fitted(self)
+        return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n)
+
+    @property
+    def leaderboard_(self):
+        """The arms as a data frame (pandas; without it polars, else an Arrow table), the best first."""
+        check_is_fitted(self)
+        order = np.lexsort((-self.arm_weights_, -self._arm_scores))
+        return data_frame(
+            {
+                "view": [self.arms_[arm][0] for arm in order],
+                "learner": [self.arms_[arm][1] for arm in order],
+                "score": self._arm_scores[order].tolist(),
+                "weight": self.arm_weights_[order].tolist(),
+                "fits": [len(self.estimators_[arm]) for arm in order],
+            }
+        )
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _check_settings(self):
+        check_jobs(self.n_jobs)
+        check_flag("consensus", self.consensus)
+        if self.time_limit is not None:
+            check_positive("time_limit", self.time_limit)
+        if self.max_fits is not None:
+            check_count("max_fits", self.max_fits)
+        return resolve_learners(self.learners)
+
+    def _run(self, runs, rows, votes, row_weights):
+        """A pass on the labels as given and, with consensus, one on what was agreed on."""
+        given = targets_of(votes)
+        made = runs.first_pass(given)
+        fused = fuse(runs, made, given, rows, row_weights, self.consensus)
+        if self.consensus and not runs.interrupted:
+            targets = targets_of(BELIEF * fused.posterior + (1 - BELIEF) * votes)
+            made = runs.second_pass(targets)
+            if made is not None:
+                fused = fuse(runs, made, targets, rows, row_weights, self.consensus)
+        if runs.interrupted:
+            warnings.warn(
+                f"Interrupted: the model has the {sum(map(len, fused.models))} fits that were done.",
+                InterruptedFitWarning,
+                stacklevel=3,
+            )
+        return fused
+
+    def _values(self, X):
+        """Combined values of rows, and a mask of those that have a view of some arm."""
+        check_is_fitted(self)
+        table = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        blocks = ViewBlocks.of(table, self.view_names_, self.view_columns_)
+        used = np.flatnonzero(self.arm_weights_ > 0)
+        return weighted_sum((self._arm_values(blocks, table, arm) for arm in used), self.arm_weights_[used])
+
+    def _arm_values(self, blocks, table, arm):
+        view, columns = self._arm_columns[arm]
+        here = np.flatnonzero(blocks.present.all(axis=1) if view is None else blocks.present[:, view])
+        values = np.full((len(table), len(self._target_means)), np.nan)
+        if len(here):
+            rows = np.ascontiguousarray(table[np.ix_(here, columns)], dtype=np.float64)
+            values[here] = np.mean([model.predict(rows) for model in self.estimators_[arm]], axis=0)
+            values[here] -= self._target_means
+        return values
+
+    def _decide(self, values, heard):
+        decision = self._link.slope * by_class(values)
+        with np.errstate(divide="ignore"):
+            decision[~heard] = np.maximum(np.log(self.class_prior_), -1e3)
+        return decision[:, 1] - decision[:, 0] if decision.shape[1] == 2 else decision
+
+    def _publish(self, rows, arms, fused, votes):
+        note_features(self, rows.features)
+        self.classes_, self.view_names_, self.view_columns_ = rows.classes, rows.names, rows.columns
+        self.label_columns_ = rows.label_columns
+        self.arms_ = [(arm.view_name, arm.learner) for arm in arms]
+        self.arm_weights_ = fused.weights
+        self.estimators_ = fused.models
+        self.noise_rates_ = fused.noise_rates
+        self.posterior_ = rows.everywhere(fused.posterior)
+        shares = rows.weights @ fused.posterior
+        self.class_prior_ = shares / shares.sum()
+        self._arm_columns = [(arm.view, arm.columns) for arm in arms]
+        self._target_means, self._link = fused.means, fused.link
+        decision = self._decide(fused.values, np.ones(len(rows), dtype=bool))
+        self.out_of_sample_decision_ = rows.everywhere(decision)
+        given = votes.argmax(axis=1)
+        self.out_of_sample_score_ = _balanced_accuracy(given, codes_of(decision))
+        self._arm_scores = np.array([_arm_score(given, values) for values in fused.arm_values])
+        self.view_importances_ = _importances(arms, fused, len(rows.names))
+        # What `suspects` has to know of the labels.
+        self._given_codes = np.full((rows.n_given, rows.codes.shape[1]), -1, dtype=np.int32)
+        self._given_codes[rows.kept] = rows.codes
+
+
+def _balance(votes, weights):
+    """Factor of each row's weight that gives every class the same total."""
+    totals = weights @ votes
+    factors = votes @ np.divide(1.0, totals, out=np.zeros(len(totals)), where=totals > 0)
+    return factors * weights.sum() / np.count_nonzero(totals)
+
+
+def _arm_score(codes, values):
+    """Balanced accuracy of an arm alone, on the rows that it sees; NaN for one that was not fitted."""
+    seen = ~np.isnan(values[:, 0])
+    return _balanced_accuracy(codes[seen], by_class(values[seen]).argmax(axis=1)) if seen.any() else np.nan
+
+
+def _balanced_accuracy(codes, predicted):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "y_pred contains classes not in y_true")
+        return float(balanced_accuracy_score(codes, predicted))
+
+
+def _importances(arms, fused, n_views):
+    """Share of each view in Σ weight · root mean square of the values."""
+    importances = np.zeros(n_views)
+    for arm, weight, values in zip(arms, fused.weights, fused.arm_values):
+        if weight > 0:
+            spread = weight * np.sqrt(np.nanmean(values**2))
+            if arm.view_name == ALL_VIEWS and arm.view is None:
+                importances += spread / n_views
+            else:
+                importances[arm.view] += spread
+    total = importances.sum()
+    return importances / total if total > 0 else np.full(n_views, 1 / n_views)

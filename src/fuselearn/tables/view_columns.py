@@ -1,0 +1,222 @@
+"""From the columns of a table to the matrix that an estimator takes."""
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from fuselearn.tables.view_preparation import ViewPreparation
+from fuselearn.views import per_view
+
+NUMBER, BOOLEAN, TEXT = "number", "boolean", "text"
+"""Kinds of columns."""
+
+
+class ViewColumns(TransformerMixin, BaseEstimator):
+    """Views of a table with numbers and text, side by side in one matrix of numbers.
+
+    It knows the columns by name: their order in a table does not matter, and a table may have others. A view that a
+    table does not have at all is missing there, that is NaN.
+
+    Parameters
+    ----------
+    views : dict of name to list of column names
+    categorical : {"onehot", "target"} or dict per view, default="onehot"
+        What becomes of text: a column per category, or the category's mean target, cross-fitted.
+    preprocess : list of str or dict per view, default=()
+        Names of steps: "standard", "robust", "pca:0.95", "pca:20".
+    fill_gaps : bool, default=False
+        Whether a missing number of a row that has the view becomes the column's mean.
+    random_state : int or None, default=None
+
+    Attributes
+    ----------
+    kinds_ : dict of column name to {"number", "boolean", "text"}
+    preparations_ : dict of view name to ViewPreparation
+    views_ : dict of view name to int ndarray
+        Columns of the matrix that make each view: the `views` of an estimator.
+    feature_names_in_ : ndarray of str
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from fuselearn.tables.view_columns import ViewColumns
+    >>> table = pd.DataFrame({"age": [61, 48], "sex": ["f", "m"], "dose": [0.5, 2.0]})
+    >>> columns = ViewColumns({"person": ["age", "sex"], "drug": ["dose"]})
+    >>> columns.fit_transform(table, ["ill", "well"])
+    array([[61. ,  1. ,  0. ,  0.5],
+           [48. ,  0. ,  1. ,  2. ]])
+    >>> columns.views_
+    {'person': array([0, 1, 2]), 'drug': array([3])}
+    """
+
+    def __init__(self, views, *, categorical="onehot", preprocess=(), fill_gaps=False, random_state=None):
+        self.views = views
+        self.categorical = categorical
+        self.preprocess = preprocess
+        self.fill_gaps = fill_gaps
+        self.random_state = random_state
+
+    def fit(self, X, y):
+        """Fit on a table; see :meth:`fit_transform`, which also gives the matrix of the training rows."""
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X, y):
+        """Fit, and give the matrix of the training rows.
+
+        Parameters
+        ----------
+        X : data frame or Arrow table
+        y : array of shape (n_samples,)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_numbers)
+        """
+        table = _table(X)
+        used = list(dict.fromkeys(column for own in self.views.values() for column in own))
+        self.kinds_ = {column: _kind(table[column]) for column in used}
+        values = {column: _values(table[column], kind) for column, kind in self.kinds_.items()}
+        names = list(self.views)
+        self.preparations_, self.views_, blocks, start = {}, {}, [], 0
+        choices = zip(
+            names,
+            per_view("categorical", self.categorical, names),
+            per_view("preprocess", self.preprocess, names),
+        )
+        for name, categorical, preprocess in choices:
+            preparation = ViewPreparation(
+                list(self.views[name]),
+                categories=[column for column in self.views[name] if self.kinds_[column] == TEXT],
+                categorical=categorical or "onehot",
+                preprocess=tuple(preprocess or ()),
+                fill_gaps=self.fill_gaps,
+                random_state=self.random_state,
+            )
+            try:
+                blocks.append(preparation.fit_transform(values, np.asarray(y)))
+            except ValueError as error:
+                raise ValueError(f"The view {name!r} cannot be used: {str(error).rstrip('.')}.") from error
+            self.preparations_[name] = preparation
+            self.views_[name] = np.arange(start, start + blocks[-1].shape[1])
+            start += blocks[-1].shape[1]
+        self.feature_names_in_ = np.array(used, dtype=object)
+        self.n_features_in_ = len(used)
+        return np.hstack(blocks)
+
+    def transform(self, X):
+        """The matrix of any rows.
+
+        Parameters
+        ----------
+        X : data frame or Arrow table
+            A view of which it has no column is missing. One of which it has some needs them all.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_numbers)
+        """
+        check_is_fitted(self)
+        table = _table(X)
+        absent = self.check_columns(table.columns)
+        values = {
+            column: _missing(len(table), kind) if column in absent else _values(table[column], kind)
+            for column, kind in self.kinds_.items()
+        }
+        return np.hstack([preparation.transform(values) for preparation in self.preparations_.values()])
+
+    def check_columns(self, names):
+        """Columns that are missing because their views are; an error if a view is there in part.
+
+        Parameters
+        ----------
+        names : list of str
+            Columns of a table.
+        """
+        lost = lost_columns(self.views, names)
+        if lost:
+            name, columns = next(iter(lost.items()))
+            more = f" and {len(columns) - 1} more" if len(columns) > 1 else ""
+            raise ValueError(f"The view {name!r} lacks the column {columns[0]!r}{more}, which the model was fitted on.")
+        absent = [column for column in self.kinds_ if column not in set(names)]
+        if len(absent) == len(self.kinds_):
+            raise ValueError(f"There is none of the columns that the model was fitted on, such as {absent[0]!r}.")
+        return set(absent)
+
+    def unknown_categories(self, X):
+        """Texts of a table that the columns did not have at fit; a dict of column name to list of str."""
+        table = _table(X)
+        unknown = {}
+        for preparation in self.preparations_.values():
+            for column in preparation.categories:
+                if column in table.columns:
+                    unknown[column] = preparation.unknown(column, _values(table[column], TEXT))
+        return {column: texts for column, texts in unknown.items() if texts}
+
+    def get_feature_names_out(self, input_features=None):
+        """Names of the columns of the matrix, as "view: column"."""
+        return np.array(
+            [
+                f"{name}: {feature}"
+                for name, preparation in self.preparations_.items()
+                for feature in preparation.feature_names_
+            ],
+            dtype=object,
+        )
+
+
+def absent_views(views, names):
+    """Views of which a table with these columns has none."""
+    return [name for name, own in views.items() if set(own).isdisjoint(names)]
+
+
+def lost_columns(views, names):
+    """Columns that are missing from views of which there are others; a dict of view name to column names."""
+    have = set(names)
+    lost = {name: [column for column in own if column not in have] for name, own in views.items()}
+    return {name: columns for name, columns in lost.items() if 0 < len(columns) < len(views[name])}
+
+
+def _table(X):
+    try:
+        return nw.from_native(X, eager_only=True)
+    except TypeError:
+        raise TypeError(
+            f"X must be a data frame or an Arrow table, whose columns have names; got {type(X).__name__}."
+        ) from None
+
+
+def _kind(series):
+    if series.dtype == nw.Boolean:
+        return BOOLEAN
+    if series.dtype.is_numeric() or series.dtype == nw.Unknown or series.null_count() == len(series):
+        return NUMBER
+    if series.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
+        return TEXT
+    raise ValueError(f"The column {series.name!r} holds {series.dtype}; a view holds numbers and text.")
+
+
+def _values(series, kind):
+    if kind == TEXT:
+        texts = [None if text is None or text != text else str(text) for text in series.to_list()]
+        return np.array([*texts, None], dtype=object)[:-1]  # the last one keeps it an array of objects
+    if series.null_count() == len(series):
+        return _missing(len(series), NUMBER)
+    try:
+        values = series.cast(nw.Float64).to_numpy()
+    except Exception as error:  # each data frame library has its own
+        raise ValueError(
+            f"The column {series.name!r} holds {series.dtype}, not the numbers that the model was fitted on."
+        ) from error
+    values = np.array(values, dtype=np.float64)
+    if np.isinf(values).any():
+        raise ValueError(
+            f"The column {series.name!r} has an infinite value; leave it empty where nothing was measured."
+        )
+    return values
+
+
+def _missing(n_rows, kind):
+    return np.full(n_rows, None, dtype=object) if kind == TEXT else np.full(n_rows, np.nan)

@@ -1,0 +1,267 @@
+"""The report in a real browser: it renders without a complaint, sorts, switches its colours, fits a phone, prints.
+
+A copy of the page gets a script of the test at its end, which clicks and measures and leaves what it finds in the page;
+the browser then prints the page as it stands.
+"""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fuselearn import FitReport, ShareBoostClassifier
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+HOSTILE = '<img src=x onerror="window.hit=1"></script><script>window.hit=2</script>\'&'
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason=f"none of {', '.join(BROWSERS)} is installed")
+
+
+@pytest.fixture(scope="module")
+def page():
+    """A report with everything in it, and with HTML in its names."""
+    rng = np.random.default_rng(0)
+    n = 400
+    columns = [f"{name}_{number}" for name in ("rna", "image", HOSTILE) for number in range(40)]
+    y = np.array(["ill", "well", HOSTILE])[rng.integers(3, size=n)]
+    X = rng.normal(size=(n, 120)) + 0.4 * (np.unique(y, return_inverse=True)[1])[:, None]
+    X[:60, 40:80] = np.nan
+    X = pd.DataFrame(X, columns=columns)
+    views = {name: [column for column in columns if column.startswith(name)] for name in ("rna", "image", HOSTILE)}
+    model = ShareBoostClassifier(views=views, n_estimators=30).fit(X[200:], y[200:])
+    y[:20] = np.roll(y[:20], 1)
+    board = [{"method": f"a method with a long name {n}", "score": 0.5 + n / 50, "low": 0.4} for n in range(9)]
+    ids = [f"patient number {n}" for n in range(200)]
+    return FitReport(model, X[:200], y[:200], ids=ids, comparison=board, title=f"Report {HOSTILE}").html
+
+
+def browse(tmp_path, text, *options):
+    """Open a page; what the browser makes of it, and what it complains of."""
+    path = tmp_path / "page.html"
+    path.write_text(text, encoding="utf-8")
+    # A sandbox needs rights that containers do not give; the page is our own.
+    command = [
+        BROWSER,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--enable-logging=stderr",
+        "--virtual-time-budget=5000",
+        *options,
+        path.as_uri(),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, encoding="utf-8")
+    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+
+
+def ask(tmp_path, page, script, *options, before=""):
+    """What a script finds in the page; it fills `found`."""
+    # The page runs no script but its own, so the test takes that rule away from its copy.
+    page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', f"<script>{before}</script>", page)
+    tail = (
+        f"<script>(async () => {{ const found = {{}}; {script}; const last = document.createElement('pre');"
+        "last.id = 'found'; last.textContent = JSON.stringify(found); document.body.append(last); })();</script>"
+    )
+    printed, complaints = browse(tmp_path, page.replace("</body>", f"{tail}</body>"), "--dump-dom", *options)
+    assert complaints == []
+    found = re.search(r'<pre id="found">(.*?)</pre>', printed, re.S)
+    assert found, "the script of the test did not come to its end"
+    return json.loads(html.unescape(found[1]))
+
+
+def test_the_page_renders_without_complaint(page, tmp_path):
+    printed, complaints = browse(tmp_path, page, "--dump-dom")
+    assert complaints == []
+    # The script has run to its end: the switch is shown, and so is the filter of the table that has one.
+    assert '<button type="button" class="theme" id="theme" aria-label="Dark colours" aria-pressed="false">' in printed
+
+
+def test_a_complaint_would_be_seen(page, tmp_path):
+    broken = page.replace("</body>", "<script>nothing.here()</script></body>")
+    assert browse(tmp_path, broken, "--dump-dom")[1]  # the page's own rule forbids the script
+
+
+def test_names_with_html_are_text(page, tmp_path):
+    found = ask(
+        tmp_path,
+        page,
+        """
+        found.hit = window.hit ?? null;
+        found.images = document.images.length;
+        found.title = document.querySelector("h1").textContent;
+        found.view = [...document.querySelectorAll("#t-views td.name")].map((cell) => cell.textContent);
+        found.scripts = document.querySelectorAll("main script").length;
+        """,
+    )
+    assert found["hit"] is None
+    assert found["images"] == 0
+    assert found["scripts"] == 0
+    assert found["title"] == f"Report {HOSTILE}"
+    assert HOSTILE in found["view"] or any(HOSTILE in name for name in found["view"])
+
+
+def test_tables_sort(page, tmp_path):
+    found = ask(
+        tmp_path,
+        page,
+        """
+        const table = document.getElementById("t-suspects");
+        const column = (number) => [...table.tBodies[0].rows].map((row) => row.cells[number].textContent);
+        const heads = [...table.tHead.rows[0].cells];
+        const press = (name) => {
+          const head = heads.find((one) => one.textContent === name);
+          const button = head.querySelector("button");
+          button.focus();
+          found.focus = document.activeElement === button;
+          button.click();
+          return [heads.indexOf(head), head.getAttribute("aria-sort")];
+        };
+        found.marked = heads.filter((head) => head.hasAttribute("aria-sort")).map((head) => head.textContent);
+        let [place, order] = press("Row");
+        found.rows = [order, column(place)];
+        [place, order] = press("Row");
+        found.back = [order, column(place)];
+        [place, order] = press("Id");
+        found.ids = [order, column(place)];
+        found.sorted = heads.filter((head) => head.hasAttribute("aria-sort")).length;
+        const views = document.getElementById("t-leaderboard");
+        views.tHead.rows[0].cells[0].querySelector("button").click();
+        found.names = [...views.tBodies[0].rows].map((row) => row.cells[0].textContent.trim());
+        """,
+    )
+    assert found["marked"] == ["Margin"]
+    assert found["focus"]
+    rows = [int(row) for row in found["rows"][1]]
+    assert len(rows) > 5
+    assert found["rows"][0] == "descending"
+    assert rows == sorted(rows, reverse=True)
+    assert found["back"][0] == "ascending"
+    assert [int(row) for row in found["back"][1]] == sorted(rows)
+    # "patient number 9" stands before "patient number 10", as people count.
+    assert found["ids"] == ["ascending", [f"patient number {row}" for row in sorted(rows)]]
+    assert found["sorted"] == 1
+    assert found["names"] == [f"a method with a long name {n}" for n in range(9)]
+
+
+def test_missing_figures_are_sorted_last(page, tmp_path):
+    found = ask(
+        tmp_path,
+        page,
+        """
+        const table = document.getElementById("t-classes");
+        const cells = [...table.tBodies[0].rows].map((row) => row.cells[3]);
+        cells[0].dataset.value = "";
+        const values = () => [...table.tBodies[0].rows].map((row) => row.cells[3].dataset.value);
+        const button = table.tHead.rows[0].cells[3].querySelector("button");
+        button.click(); found.down = values();
+        button.click(); found.up = values();
+        """,
+    )
+    assert found["down"][-1] == ""
+    assert found["up"][-1] == ""
+    assert found["up"][:-1] == found["down"][:-1][::-1]
+
+
+def test_the_colours_switch_and_are_remembered(page, tmp_path):
+    found = ask(
+        tmp_path,
+        page,
+        """
+        const colour = () => getComputedStyle(document.body).backgroundColor;
+        const button = document.getElementById("theme");
+        found.before = [colour(), button.getAttribute("aria-pressed")];
+        button.click();
+        found.after = [colour(), button.getAttribute("aria-pressed")];
+        found.kept = localStorage.getItem("fuselearn-theme");
+        button.click();
+        found.again = [colour(), button.getAttribute("aria-pressed")];
+        """,
+    )
+    assert found["before"] == ["rgb(245, 246, 248)", "false"]
+    assert found["after"] == ["rgb(14, 17, 22)", "true"]
+    assert found["kept"] == "dark"
+    assert found["again"] == found["before"]
+    look = "found.theme = document.documentElement.dataset.theme ?? null;"
+    kept = ask(tmp_path, page, look, before="localStorage.setItem('fuselearn-theme', 'dark')")
+    assert kept["theme"] == "dark"
+
+
+def test_the_page_works_where_storage_is_forbidden(page, tmp_path):
+    forbid = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError'); }})"
+    script = """
+    document.getElementById("theme").click();
+    found.theme = document.documentElement.dataset.theme;
+    """
+    assert ask(tmp_path, page, script, before=forbid)["theme"] == "dark"
+
+
+def test_the_filter_hides_rows(page, tmp_path):
+    found = ask(
+        tmp_path,
+        page,
+        """
+        const box = document.querySelector("input[aria-controls=t-suspects]");
+        const shown = () => [...document.getElementById("t-suspects").tBodies[0].rows].filter((row) => !row.hidden);
+        const first = shown()[0].cells[0].textContent;
+        found.all = shown().length;
+        box.value = first;
+        box.dispatchEvent(new Event("input"));
+        found.left = shown().every((row) => row.textContent.includes(first)) && shown().length;
+        """,
+    )
+    assert 1 <= found["left"] < found["all"]
+
+
+@pytest.mark.parametrize("width", [375, 800, 1200])
+def test_the_page_does_not_scroll_sideways(page, tmp_path, width):
+    # In a frame, since the window of the browser itself does not get as narrow as a phone.
+    frame = (
+        f'<iframe id="frame" style="border: 0; width: {width}px; height: 800px" srcdoc="{html.escape(page)}"></iframe>'
+    )
+    found = ask(
+        tmp_path,
+        f"<!doctype html><html><body>{frame}</body></html>",
+        """
+        const frame = document.getElementById("frame");
+        if (frame.contentDocument.readyState !== "complete" || frame.contentDocument.URL === "about:blank")
+          await new Promise((done) => { frame.onload = done; });
+        const inside = frame.contentWindow, page = frame.contentDocument;
+        found.inner = inside.innerWidth;
+        found.height = page.documentElement.scrollHeight;
+        found.scroll = page.documentElement.scrollWidth;
+        found.wide = [...page.querySelectorAll("main *")].filter((one) =>
+          !one.closest(".scroll, pre, .hidden, svg") && one.getBoundingClientRect().right > inside.innerWidth + 1
+        ).map((one) => one.outerHTML.slice(0, 100));
+        """,
+    )
+    assert found["inner"] == width
+    assert found["height"] > 2_000
+    assert found["scroll"] <= width
+    assert found["wide"] == []
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext is not installed")
+def test_the_page_prints_whole_and_without_buttons(page, tmp_path):
+    dark = page.replace('<html lang="en">', '<html lang="en" data-theme="dark">')
+    browse(tmp_path, dark, f"--print-to-pdf={tmp_path / 'page.pdf'}", "--no-pdf-header-footer")
+    text = subprocess.run(
+        ["pdftotext", "-layout", tmp_path / "page.pdf", "-"], capture_output=True, check=True, timeout=60
+    ).stdout.decode()
+    for heading in ("What to be careful about", "Suspect labels", "How to reproduce", "Confusion matrix"):
+        assert heading in text
+    # Every row of the long table, not only those that its box shows on a screen.
+    ids = re.findall(r"<td class=\"name\">\s*(patient number \d+)\s*</td>", page)
+    assert len(ids) > 15
+    assert [one for one in ids if one not in text] == []
+    assert "Copy" not in text
+    assert "↕" not in text
+    assert "Light" not in text
