@@ -1,4 +1,4 @@
-"""``fuselearn demo``: what sharing the weights is worth when each view has wrong labels of its own."""
+"""``fuselearn demo``: what fusion is worth, with clean labels and when each view has wrong labels of its own."""
 
 import json
 import math
@@ -16,14 +16,14 @@ TRAIN_SIZE = 0.6  # as in the noise studies of S0 and S1
 
 @dataclass(frozen=True)
 class Row:
-    """How one method did with one kind of labels."""
+    """How one method did with one kind of labels. `rounds` is None for a method that has none."""
 
     labels: str
     method: str
     accuracy: float
     standard_error: float
     fit_seconds: float
-    rounds: int
+    rounds: int | None
     view_shares: dict[str, float]
 
 
@@ -34,7 +34,7 @@ def demo(
     jobs: Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.", show_default="1")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ):
-    """Compare three ways of boosting over four views of handwritten digits, with clean and with wrong labels."""
+    """Fuse four views of handwritten digits, with clean and with wrong labels, and compare with three ways of boosting."""
     if rounds < 1:
         refuse(f"--rounds must be at least 1; got {rounds}.")
     if not 0 <= noise <= 1:
@@ -52,7 +52,7 @@ def demo(
 
 
 def compare_methods(rounds, noise, seed, jobs=None, on_step=lambda number, total, description: None):
-    """Fit ShareBoost, rShareBoost and iBoost to the digits, with clean labels and with wrong ones.
+    """Fit FusionClassifier, ShareBoost, rShareBoost and iBoost to the digits, with clean labels and with wrong ones.
 
     Parameters
     ----------
@@ -68,18 +68,19 @@ def compare_methods(rounds, noise, seed, jobs=None, on_step=lambda number, total
     -------
     list of Row
     """
-    total = 1 + 3 * (2 if noise > 0 else 1)
+    total = 1 + 4 * (2 if noise > 0 else 1)
     on_step(0, total, "compiling, first run only")
     from sklearn.base import clone
     from sklearn.model_selection import train_test_split
 
-    from fuselearn import IndependentBoostClassifier, ShareBoostClassifier, add_label_noise
+    from fuselearn import FusionClassifier, IndependentBoostClassifier, ShareBoostClassifier, add_label_noise
     from fuselearn.datasets import load_digit_views
 
     X, views, y = load_digit_views(return_tuple=True)
     X, X_test, y, y_test = train_test_split(X, y, train_size=TRAIN_SIZE, stratify=y, random_state=seed)
     common = {"views": views, "n_estimators": rounds, "n_jobs": jobs, "random_state": seed}
     methods = {
+        "Fusion": FusionClassifier(views=views, n_jobs=jobs, random_state=seed),
         "ShareBoost": ShareBoostClassifier(**common),
         "rShareBoost": ShareBoostClassifier(view_policy="exp3p", **common),
         "iBoost": IndependentBoostClassifier(**common),
@@ -88,9 +89,10 @@ def compare_methods(rounds, noise, seed, jobs=None, on_step=lambda number, total
     if noise > 0:
         kinds[f"{100 * noise:g}% wrong"], _ = add_label_noise(y, len(views), rate=noise, random_state=seed)
     # Each method, with each kind of labels, has loops of its own to compile; its seconds must not include that.
-    for model in methods.values():
+    for method, model in methods.items():
+        little = {"max_fits": 6} if method == "Fusion" else {"n_estimators": 2}
         for view_labels in kinds.values():
-            _fit(clone(model).set_params(n_estimators=2), X, y, view_labels).predict(X_test)
+            _fit(clone(model).set_params(**little), X, y, view_labels).predict(X_test)
 
     rows = []
     for labels, view_labels in kinds.items():
@@ -107,7 +109,7 @@ def compare_methods(rounds, noise, seed, jobs=None, on_step=lambda number, total
                     accuracy=accuracy,
                     standard_error=math.sqrt(accuracy * (1 - accuracy) / len(y_test)),
                     fit_seconds=seconds,
-                    rounds=model.n_iter_,
+                    rounds=getattr(model, "n_iter_", None),
                     view_shares=dict(zip(model.view_names_, model.view_importances_.tolist())),
                 )
             )
@@ -177,8 +179,8 @@ def _print_table(rows, sentences, rounds):
     from rich.console import Console
     from rich.table import Table
 
-    caption = "Views: share of all votes."
-    if any(row.rounds < rounds for row in rows):
+    caption = "Views: share of all votes, or of the spread of the values."
+    if any(row.rounds is not None and row.rounds < rounds for row in rows):
         caption += "\nA run ends early when no view beats chance, or one makes no error."
     table = Table(title="Handwritten digits, four views", caption=caption, box=box.SIMPLE_HEAD, padding=0)
     # Nine columns fit into 80 characters; where there are fewer, folding loses no digit.
@@ -194,7 +196,7 @@ def _print_table(rows, sentences, rounds):
             "" if row.labels == previous else row.labels,
             row.method,
             f"{row.accuracy:.3f}",
-            f"{row.rounds}",
+            "" if row.rounds is None else f"{row.rounds}",
             f"{row.fit_seconds:.2f}",
             *(f"{share:.0%}" for share in row.view_shares.values()),
         )

@@ -7,7 +7,7 @@ from fuselearn.cli.learners import LEARNERS, make_learner
 from fuselearn.cli.refusal import refuse
 
 FUSION = "fusion"
-DEFAULT_METHOD = FUSION if "FusionClassifier" in fuselearn.__all__ else "shareboost"
+DEFAULT_METHOD = FUSION
 BALANCES_ITSELF = (FUSION,)
 """Methods that treat rare and frequent classes alike without weights."""
 ELSEWHERE = {"views": "--view or --views", "n_jobs": "--jobs", "random_state": "--seed", "verbose": "the progress bar"}
@@ -20,7 +20,7 @@ def find_method(name, view_names):
     Parameters
     ----------
     name : str
-        One of those that ``fuselearn compare`` knows, or "fusion", "tomographic", "augmented".
+        One of those that ``fuselearn compare`` knows, or "tomographic", "augmented".
     view_names : list of str
 
     Returns
@@ -37,7 +37,7 @@ def find_method(name, view_names):
         refuse(f"--method {name!r} is not known; {hint}")
     if name in MAKERS or name not in own:
         return resolve_methods([name], view_names)[0]
-    return Method(name, own[name], whole_views=name != FUSION)
+    return Method(name, own[name], whole_views=True)
 
 
 def make_estimator(method, views, learners, settings, *, seed, jobs):
@@ -117,14 +117,11 @@ def takes(estimator, argument):
 
 
 def _own_makers():
-    """Methods beside those of the comparison."""
-    makers = {
+    """Methods beside those of the comparison: of views that are not matched."""
+    return {
         "tomographic": lambda views, rounds: fuselearn.TomographicClassifier(views=views),
         "augmented": lambda views, rounds: fuselearn.AugmentedKernelClassifier(views=views),
     }
-    if "FusionClassifier" in fuselearn.__all__:
-        makers = {FUSION: lambda views, rounds: fuselearn.FusionClassifier(views=views), **makers}
-    return makers
 
 
 def _give_learners(estimator, method, views, learners, seed):

@@ -46,6 +46,8 @@ class Agreement:
         The same over all classes: the expected share of rows.
     view_weights : ndarray of shape (n_views,)
         How much the values of each view count, beside the others'.
+    class_biases : ndarray of shape (n_classes,)
+        What is added for each class: p(class | values) = softmax(Σ view weight · value + bias).
     objective : ndarray of shape (n_iter + 1,)
         Log-likelihood and log-prior, at the start and after each iteration. It never falls.
     n_iter : int
@@ -58,6 +60,7 @@ class Agreement:
     common_rates: np.ndarray
     common_rate: float
     view_weights: np.ndarray
+    class_biases: np.ndarray
     objective: np.ndarray
     n_iter: int
     converged: bool
@@ -123,10 +126,32 @@ def agree(values, codes, *, max_iter=500, tol=1e-6):
         common_rates=common,
         common_rate=float(copied[0].sum() / np.sum(copied)) if common.any() else 0.0,
         view_weights=coefficients[:n_views],
+        class_biases=coefficients[n_views:],
         objective=np.array(objective),
         n_iter=len(objective) - 1,
         converged=converged,
     )
+
+
+def judge(values, codes, agreement):
+    """What an agreement says of rows that it was not estimated on.
+
+    Parameters
+    ----------
+    values, codes
+        As for :func:`agree`.
+    agreement : Agreement
+
+    Returns
+    -------
+    posterior : ndarray of shape (n_rows, n_classes)
+    noise_rates : ndarray of shape (n_columns,)
+    """
+    labels = _Labels(codes, values.shape[2])
+    coefficients = np.concatenate([agreement.view_weights, agreement.class_biases])
+    prior = np.exp(ValueLink(values).log_probabilities(coefficients))
+    posterior = labels.expectation(prior, agreement.column_rates, agreement.common_rates)[0]
+    return posterior, labels.shares_wrong(posterior)
 
 
 class _Labels:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 from fuselearn.boosting import IndependentBoostClassifier, ShareBoostClassifier
 from fuselearn.fusion import (
     ConcatenatedClassifier,
+    FusionClassifier,
     SuperKernelClassifier,
     ViewStackingClassifier,
     ViewVotingClassifier,
@@ -65,6 +66,7 @@ def svm():
 
 
 MAKERS = {
+    "fusion": lambda views, rounds: FusionClassifier(views=views),
     "shareboost": lambda views, rounds: ShareBoostClassifier(views=views, n_estimators=rounds),
     "rshareboost": lambda views, rounds: ShareBoostClassifier(views=views, n_estimators=rounds, view_policy="exp3p"),
     "bssd": lambda views, rounds: ShareBoostClassifier(views=views, n_estimators=rounds, resample=True),
@@ -89,6 +91,7 @@ MAKERS = {
     "sdp": lambda views, rounds: MKLClassifier(views=views, weights="sdp"),
 }
 DEFAULT = (
+    "fusion",
     "shareboost",
     "rshareboost",
     "iboost",

@@ -18,7 +18,7 @@ from scipy.stats import chisquare
 PENALTY = 1.0
 """Ridge on the slope of values of mean square 1: a Gaussian prior of variance 1. Without it, values that separate the
 classes would be believed without limit."""
-MOST_STEPS = 50
+MOST_STEPS = 100
 LEVEL = 0.05
 
 
@@ -41,7 +41,7 @@ class Link:
 
 
 def fit_link(values, posterior, weights):
-    """The slope with the highest posterior density, by Newton steps.
+    """The slope with the highest posterior density, by Newton steps between bounds that close in on it.
 
     Parameters
     ----------
@@ -57,17 +57,19 @@ def fit_link(values, posterior, weights):
     log_shares = np.log(settled_shares(weights @ posterior))
     size = np.sqrt((values**2).mean()) or 1.0
     scaled = values / size
-    slope = 0.0
+    slope, low, high = 0.0, 0.0, np.inf
     wanted = weights @ (posterior * scaled).sum(axis=1)
     for _ in range(MOST_STEPS):
         p = np.exp(log_softmax(slope * scaled + log_shares, axis=1))
         means = (p * scaled).sum(axis=1)
         gradient = wanted - weights @ means - PENALTY * slope
         curvature = weights @ ((p * scaled**2).sum(axis=1) - means**2) + PENALTY
+        low, high = (slope, high) if gradient > 0 else (low, slope)
         step = gradient / curvature
-        slope = max(slope + step, 0.0)
-        if abs(step) < 1e-10 * (1 + slope):
+        if high == 0 or abs(step) < 1e-10 * (1 + slope):
             break
+        # Where classes are rare a bare step may overshoot, and the next one fall back to where it came from.
+        slope = slope + step if low < slope + step < high else (low + high) / 2
     return Link(slope / size, log_shares)
 
 

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.consensus import agree
+from fuselearn.consensus import agree, judge
 from fuselearn.fusion.budget import PULLS_AT_ONCE, Repeats
 from fuselearn.fusion.calibration import Link, fit_link
 from fuselearn.fusion.combination import combine, filled, weighted_sum
+
+ROWS_TO_AGREE = 10_000
+"""Rows that the rates of wrong labels are estimated from, at most."""
 
 
 @dataclass(frozen=True)
@@ -186,12 +189,19 @@ def fuse(runs, made, targets, rows, row_weights, consensus):
     values, _ = weighted_sum(arm_values[tried], weights[tried])
     posterior, rates = rows.votes(), np.zeros(rows.codes.shape[1])
     if consensus:
-        size = np.sqrt((by_class(values) ** 2).mean()) or 1.0
-        found = agree((by_class(values) / size)[:, None, :], rows.codes)
-        posterior, rates = found.posterior, found.noise_rates
+        posterior, rates = _agreed(by_class(values), rows.codes)
     link = fit_link(by_class(values), posterior, rows.weights)
     models = [[fit.model for fit in fits.values()] for fits in made]
     return Fused(weights, values, means, arm_values, models, posterior, rates, link)
+
+
+def _agreed(values, codes):
+    """What values and labels agree on; estimated on every so many rows, where there are many."""
+    size = np.sqrt((values**2).mean()) or 1.0
+    values = (values / size)[:, None, :]
+    step = -(-len(values) // ROWS_TO_AGREE)
+    found = agree(values[::step], codes[::step])
+    return (found.posterior, found.noise_rates) if step == 1 else judge(values, codes, found)
 
 
 def by_class(values):

@@ -8,13 +8,18 @@ from fuselearn.fusion.arm_protocol import ArmFit
 from fuselearn.numeric.randomised_trees import grow_forest
 from fuselearn.numeric.spectral_ridge import likelihoods
 
-TREES = 24
-"""Trees of one fit and one size of leaves."""
+MOST_TREES = 24
+LEAST_TREES = 8
+"""Trees of one fit and one size of leaves: fewer of them where they are large, since further fits bring more."""
+ROWS_IN_ALL = 240_000
+"""Rows that the trees of one fit read, as far as the two numbers allow."""
 LEAVES = (5, 15)
 """Least numbers of rows in a leaf: small leaves for clean labels, larger ones for wrong ones. The forests of all sizes
 are averaged, each weighted by its likelihood of the targets that its trees did not draw."""
 MOST_FITS = 4
-MOST_ROWS = 4096
+LEAST_ROWS = 4096
+DRAWN = 0.25
+"""A tree draws as many rows as there are, above LEAST_ROWS a quarter of them."""
 MOST_VALUES = 2_000_000
 """Rows times columns that a tree looks at in a level; above it, nodes look at a share of the columns."""
 
@@ -34,7 +39,9 @@ class ForestRows:
         self._fill = _centres(rows)
         self._columns = _as_columns(rows, self._fill)
         self._weights = weights
-        self._share = min(1.0, MOST_VALUES / (min(len(rows), MOST_ROWS) * rows.shape[1]))
+        self._n_drawn = min(len(rows), max(LEAST_ROWS, round(DRAWN * len(rows))))
+        self._n_trees = int(np.clip(ROWS_IN_ALL // len(rows), LEAST_TREES, MOST_TREES))
+        self._share = min(1.0, MOST_VALUES / (self._n_drawn * rows.shape[1]))
 
     def fit(self, targets, number, seed):
         forests, values, losses = [], [], []
@@ -42,10 +49,10 @@ class ForestRows:
             forest, totals, heard = grow_forest(
                 self._columns,
                 targets,
-                n_trees=TREES,
+                n_trees=self._n_trees,
                 leaf=leaf,
                 share=self._share,
-                most_rows=MOST_ROWS,
+                n_drawn=self._n_drawn,
                 seed=leaf_seed,
                 weights=None if np.ptp(self._weights) == 0 else self._weights,
             )

@@ -95,23 +95,23 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray
         Where `X` is a data frame.
 
+    See Also
+    --------
+    LabelConsensus : Wrong labels only, with a classifier of your choice.
+    ShareBoostClassifier : Boosting with weak learners, which tells what each round added.
+
     Notes
     -----
     The built-in learners minimise squares, weighted so that all classes count alike. A label that is wrong at random
     shrinks what they learn, but does not turn it. ``"rbf"`` and ``"linear"`` are kernel machines on at most 4,000 rows
-    (above 1,000 with 500 landmarks) whose leave-one-out values are exact; ``"trees"`` are randomised trees on at most
-    4,096 rows each, judged by the rows that each has not drawn.
+    (above 600 with 400 landmarks) whose leave-one-out values are exact; ``"trees"`` are randomised trees on as many
+    rows drawn with replacement, above 4,096 on a quarter of them, judged by the rows that each has not drawn.
 
     `predict` takes the class with the largest value and so treats classes as equally important, however rare. Where
     classes are of different size this is not always the most probable class: `predict_proba` says how probable each is.
 
     Values of rows whose views are partly missing are those of the arms that see something, as if the others had said
     the same.
-
-    See Also
-    --------
-    LabelConsensus : Wrong labels only, with a classifier of your choice.
-    ShareBoostClassifier : Boosting with weak learners, which tells what each round added.
 
     Examples
     --------

@@ -1,9 +1,9 @@
 """Regression trees whose cuts are drawn, not searched, and forests of them with out-of-bag values.
 
-A node draws one cut for each column it looks at and keeps the one that leaves the least squared error (Geurts et al.,
-Extremely Randomized Trees, 2006). A cut lies between the values of two rows drawn from the node, so it is drawn where
-the data is, and no pass is needed to find the range of a column. Squares are of the targets themselves: labels that are
-flipped at random shrink a mean but do not move its sign, so leaves that are not too small stand label noise.
+A node draws one cut for each column it looks at, between the least and the largest value of its rows, and keeps the one
+that leaves the least squared error (Geurts et al., Extremely Randomized Trees, 2006). Squares are of the targets
+themselves: labels that are flipped at random shrink a mean but do not move its sign, so leaves that are not too small
+stand label noise.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,8 @@ import numpy as np
 from fuselearn.numeric.compiled import compiled
 from fuselearn.numeric.threads import SERIAL
 
+CACHED_ROWS = 256
+"""Rows that stay in the cache, row by row, while all trees pass by."""
 MOST_SKETCHED = 4
 """Targets that cuts are chosen by. More are projected on as many random directions: distances between the means of two
 leaves survive that (Joly et al., Random forests with random projections of the output space, 2014)."""
@@ -33,6 +35,8 @@ class Forest:
         The right child is the next node.
     values : float32 ndarray of shape (n_nodes, n_targets)
         Means of the leaves.
+    n_columns : int
+        Of the rows that they were grown on.
     """
 
     roots: np.ndarray
@@ -40,9 +44,13 @@ class Forest:
     threshold: np.ndarray
     left: np.ndarray
     values: np.ndarray
+    n_columns: int
 
     def predict(self, columns, *, threads=SERIAL):
         """Mean over the trees, of shape (n_rows, n_targets); `columns` is float32 of shape (n_columns, n_rows)."""
+        # Compiled code reads them without looking at bounds.
+        if len(columns) != self.n_columns:
+            raise ValueError(f"The trees were grown on {self.n_columns} columns; columns has {len(columns)}.")
         n_rows = columns.shape[1]
         totals = np.zeros((n_rows, self.values.shape[1]))
 
@@ -65,7 +73,7 @@ class Forest:
         return totals / max(1, len(self.roots))
 
 
-def grow_forest(columns, targets, *, n_trees, leaf, share, most_rows, seed, weights=None, threads=SERIAL):
+def grow_forest(columns, targets, *, n_trees, leaf, share, n_drawn, seed, weights=None, threads=SERIAL):
     """Grow trees on rows drawn with replacement.
 
     Parameters
@@ -78,8 +86,8 @@ def grow_forest(columns, targets, *, n_trees, leaf, share, most_rows, seed, weig
         Least number of distinct rows in a leaf.
     share : float in (0, 1]
         Share of the columns that a node looks at.
-    most_rows : int
-        Most rows that a tree draws.
+    n_drawn : int
+        Rows that a tree draws.
     seed : SeedSequence
     weights : ndarray of shape (n_rows,) or None
         Rows are drawn in proportion to them.
@@ -94,31 +102,35 @@ def grow_forest(columns, targets, *, n_trees, leaf, share, most_rows, seed, weig
     """
     n_columns, n_rows = columns.shape
     n_targets = targets.shape[1]
-    n_drawn = min(n_rows, most_rows)
     n_tried = max(1, round(share * n_columns))
-    chances = None if weights is None else weights / weights.sum()
+    cumulated = None if weights is None else np.cumsum(weights / weights.sum())[:-1]
     in_bag = np.zeros((n_trees, n_rows), dtype=np.uint16)
 
     def grow(number):
         generator = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number)))
-        drawn = generator.choice(n_rows, n_drawn, p=chances)
+        if cumulated is None:
+            drawn = generator.integers(0, n_rows, n_drawn)
+        else:
+            drawn = np.searchsorted(cumulated, generator.random(n_drawn), side="right")
         counts = np.bincount(drawn, minlength=n_rows)
         in_bag[number] = np.minimum(counts, np.iinfo(np.uint16).max)
         sketch = targets
         if n_targets > MOST_SKETCHED:
             sketch = targets @ generator.standard_normal((n_targets, MOST_SKETCHED))
-        order = np.flatnonzero(counts).astype(np.int32)
-        n_nodes = 2 * len(order)
+        rows = np.flatnonzero(counts)
+        # A copy of the rows drawn is small enough for the cache, which the whole table may not be.
+        own = columns[:, rows]
+        n_nodes = 2 * len(rows)
         feature = np.full(n_nodes, -1, dtype=np.int32)
         threshold = np.zeros(n_nodes, dtype=np.float32)
         left = np.zeros(n_nodes, dtype=np.int32)
         values = np.zeros((n_nodes, n_targets), dtype=np.float32)
         used = _grow(
-            columns,
-            np.ascontiguousarray(sketch, dtype=np.float64),
-            targets,
-            counts.astype(np.float64),
-            order,
+            own,
+            np.ascontiguousarray(sketch[rows], dtype=np.float64),
+            targets[rows],
+            counts[rows].astype(np.float64),
+            np.arange(len(rows), dtype=np.int32),
             n_tried,
             leaf,
             generator.integers(1, 2**63, dtype=np.uint64),
@@ -139,6 +151,7 @@ def grow_forest(columns, targets, *, n_trees, leaf, share, most_rows, seed, weig
         np.concatenate([tree[1] for tree in trees]),
         np.concatenate([tree[2] + root for tree, root in zip(trees, roots)]).astype(np.int32),
         np.concatenate([tree[3] for tree in trees]),
+        n_columns,
     )
     totals = np.zeros((n_rows, n_targets))
     heard = np.zeros(n_rows, dtype=np.int32)
@@ -170,6 +183,7 @@ def _grow(columns, sketch, targets, counts, order, n_tried, leaf, state, feature
     weight = np.empty(n_rows)
     weighted = np.empty((n_sketched, n_rows))
     goes_left = np.empty(n_rows)
+    picked = np.empty(n_rows, dtype=np.float32)
     shuffled = np.arange(n_columns)
     starts = np.empty(len(feature), dtype=np.int32)
     stops = np.empty(len(feature), dtype=np.int32)
@@ -185,7 +199,6 @@ def _grow(columns, sketch, targets, counts, order, n_tried, leaf, state, feature
             weight[i] = counts[row]
             total += weight[i]
         spread = 0.0
-        base = 0.0
         for s in range(n_sketched):
             mean = 0.0
             for i in range(size):
@@ -195,7 +208,7 @@ def _grow(columns, sketch, targets, counts, order, n_tried, leaf, state, feature
                 away = sketch[order[start + i], s] - mean
                 weighted[s, i] = weight[i] * away
                 spread += weight[i] * away * away
-        best_gain = base
+        best_gain = 0.0
         best_column = -1
         best_cut = np.float32(0)
         if size >= 2 * leaf and spread > 1e-12 * total:
@@ -215,8 +228,9 @@ def _grow(columns, sketch, targets, counts, order, n_tried, leaf, state, feature
                 state ^= state >> np.uint64(7)
                 state ^= state << np.uint64(17)
                 low = high = columns[column, order[start]]
-                for i in range(1, size):
+                for i in range(size):
                     value = columns[column, order[start + i]]
+                    picked[i] = value
                     low = min(low, value)
                     high = max(high, value)
                 if low == high:
@@ -230,14 +244,14 @@ def _grow(columns, sketch, targets, counts, order, n_tried, leaf, state, feature
                 if n_sketched == 1:
                     moved = 0.0
                     for i in range(size):
-                        side = 1.0 if columns[column, order[start + i]] <= cut else 0.0
+                        side = 1.0 if picked[i] <= cut else 0.0
                         n_left += side
                         on_left += side * weight[i]
                         moved += side * weighted[0, i]
                     squares = moved * moved
                 else:
                     for i in range(size):
-                        goes_left[i] = 1.0 if columns[column, order[start + i]] <= cut else 0.0
+                        goes_left[i] = 1.0 if picked[i] <= cut else 0.0
                         n_left += goes_left[i]
                         on_left += goes_left[i] * weight[i]
                     squares = 0.0
@@ -279,13 +293,20 @@ def _grow(columns, sketch, targets, counts, order, n_tried, leaf, state, feature
 @compiled()
 def _add_leaf_values(columns, roots, feature, threshold, left, values, in_bag, totals, heard):
     """Add the value of each tree's leaf to each row that the tree was not grown on."""
-    for tree in range(len(roots)):
-        for i in range(columns.shape[1]):
-            if len(in_bag) and in_bag[tree, i]:
-                continue
-            node = roots[tree]
-            while feature[node] >= 0:
-                node = left[node] if columns[feature[node], i] <= threshold[node] else left[node] + 1
-            heard[i] += 1
-            for k in range(values.shape[1]):
-                totals[i, k] += values[node, k]
+    n_columns, n_rows = columns.shape
+    block = np.empty((CACHED_ROWS, n_columns), dtype=np.float32)
+    for start in range(0, n_rows, CACHED_ROWS):
+        size = min(CACHED_ROWS, n_rows - start)
+        for j in range(n_columns):
+            for i in range(size):
+                block[i, j] = columns[j, start + i]
+        for tree in range(len(roots)):
+            for i in range(size):
+                if len(in_bag) and in_bag[tree, start + i]:
+                    continue
+                node = roots[tree]
+                while feature[node] >= 0:
+                    node = left[node] + (block[i, feature[node]] > threshold[node])
+                heard[start + i] += 1
+                for k in range(values.shape[1]):
+                    totals[start + i, k] += values[node, k]

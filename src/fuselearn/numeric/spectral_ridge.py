@@ -111,8 +111,8 @@ class SpectralRidge:
         mean = self._weights @ targets / self._weights.sum()
         away = targets - mean
         seen = self._vectors.T @ (self._roots * away)
-        shrunk = (self._shrinking[:, None, :] * seen[:, :, None]).reshape(len(seen), -1)
-        fitted = (self._vectors @ shrunk).reshape(n_rows, n_targets, -1) / self._roots[:, :, None]
+        shrunk = (self._shrinking[:, None, :] * seen[:, :, None]).reshape(len(seen), n_targets * len(RIDGES))
+        fitted = (self._vectors @ shrunk).reshape(n_rows, n_targets, len(RIDGES)) / self._roots[:, :, None]
         errors = (away[:, :, None] - fitted) / self._room[:, None, :]
         losses = np.einsum("i,ikr,ikr->r", self._weights, errors, errors)
         return RidgeFits(errors, losses, seen, mean)
