@@ -18,10 +18,17 @@ SCRIPTS = (
     "scaling",
     "memory",
     "threads",
+    "out_of_core",
+    "dask_cluster",
     "peers",
     "kernels",
     "multilabel",
     "label_consensus",
+    "fusion",
+    "fusion --calibration",
+    "fusion --not_looked_at",
+    "fusion --growth",
+    "gpu",
 )
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
@@ -30,12 +37,19 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 def run(script, options):
     """Run a script in a process of its own, so that none inherits the memory or the caches of another.
 
+    Parameters
+    ----------
+    script : str
+        Its name, and what of it to run where it has several parts.
+    options : Options
+
     Returns
     -------
     markdown : str
     succeeded : bool
     """
-    command = [sys.executable, "-m", f"benchmarks.{script}", *options.as_arguments()]
+    name, *part = script.split()
+    command = [sys.executable, "-m", f"benchmarks.{name}", *part, *options.as_arguments()]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=README.parents[1])
     if done.returncode:
         return section(script, f"**Failed** with exit status {done.returncode}."), False

@@ -1,4 +1,5 @@
-"""Accuracy against the number of rounds, with clean and with wrong labels (S1, figures 2 and 3).
+"""Accuracy against the number of rounds, with clean and with wrong labels (S1, figures 2 and 3)
+=============================================================================================
 
 Four views of the handwritten digits that ship with scikit-learn; the labels that a method is trained on are right, or
 30 % of them are wrong, independently in each view. Averaged over random 60/40 splits, as in S1. Beside them stands what
@@ -8,6 +9,10 @@ S1: Peng, Barbu, Seetharaman, Fan, Wu, Palaniappan. ShareBoost: Boosting for Mul
 Guarantees. ECML PKDD 2011.
 
 Run it with ``python examples/digits_rounds.py --output digits_rounds.png``.
+
+The full run takes minutes; this is its figure.
+
+.. image:: /images/digits_rounds.png
 """
 
 import argparse
@@ -121,3 +126,5 @@ def main(arguments=None):
 
 if __name__ == "__main__":
     main()
+
+# sphinx_gallery_thumbnail_path = "images/digits_rounds.png"

@@ -1,4 +1,5 @@
-"""What a fused model has learnt of the handwritten digits: which views it listens to, and which it needs.
+"""What a fused model has learnt: which views it listens to, and which it needs
+============================================================================
 
 Four views of the digits that ship with scikit-learn, and a fifth of pure noise. A bandit chooses one view in each round
 of boosting (rShareBoost, S1). The first figure shows which view was drawn when, and with which probability. The second
@@ -34,7 +35,7 @@ def load_views(seed):
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description="What a fused model has learnt of the digits.")
     parser.add_argument("--rounds", type=int, default=150)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, default=None, help="for the figures (default: a new temporary one)")

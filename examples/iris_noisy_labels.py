@@ -1,4 +1,5 @@
-"""Wrong labels in two views of the Iris flowers: the illustration of S0, section 3.1.
+"""Wrong labels in two views of the Iris flowers: the illustration of S0, section 3.1
+==================================================================================
 
 Twenty flowers, ten versicolor and ten virginica, are seen through two views, sepal and petal. Each view has its own
 six wrong labels. ShareBoost lets the views share one distribution of weights, so that a flower which only one view
@@ -11,6 +12,10 @@ The script draws S0's figure 2 for one draw of the flowers. S0 then reports one 
     python examples/iris_noisy_labels.py --draws 300 --output docs/images/iris_noisy_labels.png
 
 S0: Barbu, Peng, Seetharaman. Boosting Information Fusion. FUSION 2010.
+
+The full run takes minutes; this is its figure.
+
+.. image:: /images/iris_noisy_labels.png
 """
 
 import argparse
@@ -361,3 +366,5 @@ def main(arguments=None):
 
 if __name__ == "__main__":
     main()
+
+# sphinx_gallery_thumbnail_path = "images/iris_noisy_labels.png"

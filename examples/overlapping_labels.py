@@ -1,4 +1,5 @@
-"""Three labels that share their boundaries: what sharing base models saves (S2, figures 1, 3 and 4).
+"""Three labels that share their boundaries: what sharing base models saves (S2, figures 1, 3 and 4)
+=================================================================================================
 
 Points of a rectangle with three overlapping labels, and stumps as base models. Where a stump may serve all labels
 (MSSBoost), about five do what takes twelve where each serves one (NSBoost); taking them as they come (RSBag) is worse.
@@ -6,6 +7,10 @@ Points of a rectangle with three overlapping labels, and stumps as base models. 
 S2: Yan, Tešić, Smith. Model-Shared Subspace Boosting for Multi-label Classification. KDD 2007.
 
 Run it with ``python examples/overlapping_labels.py --output overlapping_labels.png``.
+
+The full run takes minutes; this is its figure.
+
+.. image:: /images/overlapping_labels.png
 """
 
 import argparse
@@ -135,3 +140,5 @@ def main(arguments=None):
 
 if __name__ == "__main__":
     main()
+
+# sphinx_gallery_thumbnail_path = "images/overlapping_labels.png"

@@ -1,4 +1,5 @@
-"""What one gets from two laboratories that measured different objects.
+"""What one gets from two laboratories that measured different objects
+===================================================================
 
 One laboratory measured six properties of some wines, another the seven others of other wines; no wine was in both. Who
 wants to classify a wine that has all thirteen can ask either laboratory's machine, add the two machines' decisions, or
@@ -12,6 +13,10 @@ object of the class is, and deconvolution removes them (S4 figure 2).
 S4: Windridge, Yan. Kernel Combination via Debiased Object Correspondence Analysis. Information Fusion 27 (2016).
 
 Run it with ``python examples/unmatched_views.py --output unmatched_views.png --bias-output axial_bias.png``.
+
+The full run takes minutes; this is its figure.
+
+.. image:: /images/unmatched_views.png
 """
 
 import argparse
@@ -175,3 +180,5 @@ def main(arguments=None):
 
 if __name__ == "__main__":
     main()
+
+# sphinx_gallery_thumbnail_path = "images/unmatched_views.png"

@@ -1,6 +1,7 @@
 """The examples run, and show what they say they show."""
 
 import importlib.util
+import runpy
 from pathlib import Path
 
 import matplotlib
@@ -169,3 +170,94 @@ def test_boundary_of_a_stump():
     outputs = next(models["MSSBoost"].staged_decision_function(X_test))
     left = X_test[:, axis] <= threshold
     assert len(np.unique(outputs[left].round(9), axis=0)) == len(np.unique(outputs[~left].round(9), axis=0)) == 1
+
+
+STUDIES = {"digits_rounds", "iris_noisy_labels", "overlapping_labels", "unmatched_views", "inspect_views"}
+"""Scripts with settings, which have tests of their own above and in test_displays.py. The others run as they are."""
+QUESTIONS = sorted({file.stem for file in EXAMPLES.glob("*.py")} - STUDIES)
+
+
+@pytest.fixture(scope="module")
+def answered():
+    """Run an example of the gallery once; what it defined and printed."""
+    runs = {}
+
+    def run(name, capsys):
+        if name not in runs:
+            pyplot = pytest.importorskip("matplotlib.pyplot")
+            pyplot.close("all")
+            # An interactive window is nothing for a test, and without one matplotlib warns.
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(pyplot, "show", lambda: None)
+                found = runpy.run_path(str(EXAMPLES / f"{name}.py"))
+            runs[name] = found, capsys.readouterr().out, len(pyplot.get_fignums())
+            pyplot.close("all")
+        return runs[name]
+
+    return run
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_example_of_the_gallery_answers_its_question(answered, capsys, name):
+    found, printed, n_figures = answered(name, capsys)
+    title, underline = found["__doc__"].strip().splitlines()[:2]
+    assert len(underline) == len(title)
+    assert set(underline) == {"="}
+    assert "?" in found["__doc__"]
+    assert "# What came out\n" in (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    assert printed.strip()
+    assert n_figures > 0
+
+
+def test_fusion_and_suspects(answered, capsys):
+    found, _, _ = answered("first_five_minutes", capsys)
+    assert found["fused"] > 0.95
+    assert found["hits"] > 40
+
+
+def test_one_machine_of_all_columns_falls_with_a_sensor(answered, capsys):
+    """docs/guide/baselines.md says so."""
+    kept, scores = (answered("noisy_sensors", capsys)[0][name] for name in ("kept", "scores"))
+    assert kept["one SVM, all columns"] < scores["one SVM, all columns"][0] / 4
+    assert kept["FusionClassifier"] == max(kept.values())
+
+
+def test_leaving_out_patients_is_the_worst_way(answered, capsys):
+    """The last words of the example say so."""
+    found, _, _ = answered("missing_omics", capsys)
+    for scores in (found["scores"], found["scores_never"]):
+        assert min(scores, key=lambda name: scores[name].mean()) == "complete patients only"
+
+
+def test_suspects_are_wrong(answered, capsys):
+    """docs/guide/wrong_labels.md says so."""
+    found, _, _ = answered("suspect_labels", capsys)
+    assert found["hits"].sum() > 90
+
+
+def test_putting_objects_together_beats_one_archive_but_not_the_sum(answered, capsys):
+    """docs/guide/kernels.md says so."""
+    scores = {name: values.mean() for name, values in answered("unmatched_biometrics", capsys)[0]["scores"].items()}
+    assert scores["put together, tomographic"] > max(scores["edges alone"], scores["wavelets alone"])
+    assert scores["put together, tomographic"] <= scores["decisions added"]
+
+
+def test_sharing_helps_where_there_is_something_to_share(answered, capsys):
+    """docs/guide/many_labels.md says so."""
+    found, _, _ = answered("hundreds_of_tags", capsys)
+    mss, trees = "MSSBoost, 100 models, shared", "60 extremely random trees"
+    assert found["scores"][mss] == max(found["scores"].values())
+    assert found["apart"][mss] < found["apart"][trees]
+    assert found["apart"][mss] < 0.6 * found["scores"][mss]
+
+
+def test_scores_do_not_depend_on_where_they_were_computed(answered, capsys):
+    found, printed, _ = answered("cluster", capsys)
+    assert found["same"]
+    assert "bit for bit" in printed
+
+
+def test_search_over_views(answered, capsys):
+    found, _, _ = answered("grid_search", capsys)
+    assert len(found["results"]["params"]) == 30
+    assert set(found["held_out"]) == {1, 2, 3, 4}

@@ -1,5 +1,6 @@
 """Models that are saved and loaded again, and what is refused before anything is written."""
 
+import io
 import json
 import re
 import subprocess
@@ -35,6 +36,7 @@ import fuselearn
 from fuselearn import (
     AugmentedKernelClassifier,
     ConcatenatedClassifier,
+    FusionClassifier,
     IndependentBoostClassifier,
     LabelConsensus,
     MKLClassifier,
@@ -115,6 +117,16 @@ MODELS = {
     "stacking": (ViewStackingClassifier(LogisticRegression(), views=VIEWS), X, TWO),
     "concatenated": (ConcatenatedClassifier(AdaBoostClassifier(n_estimators=3), views=VIEWS), X, TWO),
     "super kernel": (SuperKernelClassifier(views=VIEWS), X, TWO),
+    "fusion": (FusionClassifier(views=VIEWS, random_state=0), X, TWO),
+    "fusion of three classes": (FusionClassifier(views=VIEWS, random_state=0), X, THREE),
+    "fusion with gaps": (FusionClassifier(views=VIEWS, consensus=False, random_state=0), ONE_VIEW_EACH, TWO),
+    "fusion of classifiers": (
+        FusionClassifier(
+            views=VIEWS, learners={"nb": GaussianNB(), "svm": SVC(), "forest": RandomForestClassifier(2)}, max_fits=9
+        ),
+        X,
+        THREE,
+    ),
     "consensus": (LabelConsensus(GaussianNB(), views=VIEWS, random_state=0), X, TWO),
     "pipeline": (make_pipeline(StandardScaler(), ShareBoostClassifier(views=VIEWS, n_estimators=3)), X, TWO),
     "search": (
@@ -164,9 +176,12 @@ def assert_same(one, other, X):
     for method in ("predict", "predict_proba", "decision_function"):
         if hasattr(one, method):
             np.testing.assert_array_equal(getattr(one, method)(X), getattr(other, method)(X), strict=True)
-    for name in ("posterior_", "labels_", "kernel_weights_", "view_importances_"):
+    for name in ("posterior_", "labels_", "kernel_weights_", "view_importances_", "noise_rates_"):
         if hasattr(one, name):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    if isinstance(one, FusionClassifier):
+        assert one.suspects(9) == other.suspects(9)
+        assert one.leaderboard_.equals(other.leaderboard_)
     assert re.sub(" at 0x[0-9A-Fa-f]+", "", repr(one)) == re.sub(" at 0x[0-9A-Fa-f]+", "", repr(other))
 
 
@@ -278,6 +293,107 @@ def test_a_model_that_is_not_fitted_is_kept_as_well(path):
     save(ShareBoostClassifier(views=VIEWS), path)
     assert load(path).get_params() == ShareBoostClassifier(views=VIEWS).get_params()
     assert describe(path)["classes"] is None
+
+
+# Forests whose numbers lead astray: compiled code walks them without looking at bounds
+
+
+def forests_in(value):
+    if isinstance(value, dict):
+        if value.get("__class__") == "Forest":
+            yield value["content"]["content"]
+        for item in value.values():
+            yield from forests_in(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from forests_in(item)
+
+
+def changed(edit):
+    """Bytes of an array that a function has changed; it may return another."""
+
+    def apply(content):
+        array = np.load(io.BytesIO(content)).copy()
+        made = edit(array)
+        buffer = io.BytesIO()
+        np.save(buffer, array if made is None else made)
+        return buffer.getvalue()
+
+    return apply
+
+
+def put(place, value):
+    def edit(array):
+        array[place] = value
+
+    return edit
+
+
+FORGED_FORESTS = {
+    "a circle": ("left", put(0, 0)),
+    "left child out of it": ("left", put(0, 10**6)),
+    "right child out of it": ("left", lambda left: put(0, len(left) - 1)(left)),
+    "before it": ("left", put(0, -5)),
+    "a column too many": ("feature", put(0, 3)),
+    "a number that overflows": ("left", lambda left: np.where(np.arange(len(left)) == 0, 2**63 - 1, left)),
+    "root out of it": ("roots", put(-1, 10**6)),
+    "root before it": ("roots", put(0, -1)),
+    "roots of another shape": ("roots", lambda roots: roots[:, None]),
+    "a last node that is no leaf": ("feature", put(-1, 0)),
+    "fewer values": ("values", lambda values: values[:-1]),
+    "fewer thresholds": ("threshold", lambda threshold: threshold[:-1]),
+    "fewer links": ("left", lambda left: left[:-1]),
+    "flat values": ("values", lambda values: values[:, 0]),
+    "fractions": ("left", lambda left: left.astype(np.float64)),
+    "numbers without a sign": ("feature", lambda feature: feature.astype(np.uint32)),
+    "no nodes": ("feature", lambda feature: feature[:0]),
+}
+
+
+@pytest.fixture(scope="module")
+def forest_file(tmp_path_factory):
+    """A model of trees, as a file."""
+    path = tmp_path_factory.mktemp("forest") / "model.fuse"
+    model = FusionClassifier(views=VIEWS, learners="trees", consensus=False, max_fits=1, random_state=0).fit(X, TWO)
+    save(model, path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("case", FORGED_FORESTS)
+def test_a_forest_that_leads_out_of_itself_is_refused(case, forest_file, path):
+    part, edit = FORGED_FORESTS[case]
+
+    def lead_astray(header, schema, members):
+        file = next(forests_in(schema))[part]["file"]
+        members[file] = changed(edit)(members[file])
+
+    path.write_bytes(forest_file)
+    load(path)
+    forge(path, lead_astray)
+    with pytest.raises(ValueError, match=r"has a (forest|tree)"):
+        load(path)
+
+
+@pytest.mark.parametrize("told", ["2", "true", "3.0", "null", '"3"'])
+def test_a_forest_that_hides_how_many_columns_it_reads_is_refused(told, forest_file, path):
+    def other_columns(header, schema, members):
+        next(forests_in(schema))["n_columns"]["content"] = told
+
+    path.write_bytes(forest_file)
+    forge(path, other_columns)
+    with pytest.raises(ValueError, match=r"has a (forest|tree)"):
+        load(path)
+
+
+def test_a_forest_that_says_it_reads_more_columns_reads_none(forest_file, path):
+    def more_columns(header, schema, members):
+        for forest in forests_in(schema):
+            forest["n_columns"]["content"] = "4"
+
+    path.write_bytes(forest_file)
+    forge(path, more_columns)
+    with pytest.raises(ValueError, match="grown on 4 columns; columns has 3"):
+        load(path).predict(X)
 
 
 # What is refused before anything is written

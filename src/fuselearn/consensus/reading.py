@@ -59,13 +59,16 @@ class LabelledRows:
         return np.maximum(self.codes[np.arange(len(self.codes)), first], 0)
 
 
-def read_labelled_rows(model, X, y, view_labels):
-    """Check `fit`'s arguments and resolve the views of `model`, which is not changed."""
+def read_labelled_rows(model, X, y, view_labels, counted=None):
+    """Check `fit`'s arguments and resolve the views of `model`, which is not changed.
+
+    `counted`, a function of the number of rows, gives a mask of those that count; None is all of them.
+    """
     table, y, features = read_table(model, X, y, reset=True)
     names, columns = resolve_views(model.views, X, table.shape[1])
     classes, codes = encode_labels(y)
     blocks = ViewBlocks.of(table, names, columns)
-    check_presence(blocks.present, names, np.ones(len(table), dtype=bool))
+    check_presence(blocks.present, names, np.ones(len(table), dtype=bool) if counted is None else counted(len(table)))
     if view_labels is None:
         column_names, codes = ["y"], codes[:, None]
     else:
@@ -150,4 +153,10 @@ def _no_label(column):
         return np.isnan(column)
     if column.dtype.kind != "O":
         return np.zeros(len(column), dtype=bool)
-    return np.array([label is None or (isinstance(label, float) and np.isnan(label)) for label in column], dtype=bool)
+    return np.array([label is None or _is_unknown(label) for label in column], dtype=bool)
+
+
+def _is_unknown(label):
+    """Whether it is NaN, or the missing value of a data frame: neither is equal to itself."""
+    same = label == label
+    return not (isinstance(same, bool | np.bool_) and same)

@@ -28,11 +28,9 @@ class ValueLink:
     """
 
     def __init__(self, values):
-        n_rows, n_views, n_classes = values.shape
-        self._columns = np.empty((n_rows, n_classes, n_views + n_classes))
-        self._columns[:, :, :n_views] = values.transpose(0, 2, 1)
-        self._columns[:, :, n_views:] = np.eye(n_classes)
-        self._penalties = np.repeat([WEIGHT_PENALTY, BIAS_PENALTY], [n_views, n_classes])
+        self._n_views, n_classes = values.shape[1:]
+        self._values = values
+        self._penalties = np.repeat([WEIGHT_PENALTY, BIAS_PENALTY], [self._n_views, n_classes])
 
     @property
     def start(self):
@@ -41,7 +39,8 @@ class ValueLink:
 
     def log_probabilities(self, coefficients):
         """ln p(class | values), of shape (n_rows, n_classes)."""
-        return log_softmax(self._columns @ coefficients, axis=1)
+        weights, biases = coefficients[: self._n_views], coefficients[self._n_views :]
+        return log_softmax(np.einsum("ivk,v->ik", self._values, weights) + biases, axis=1)
 
     def log_prior(self, coefficients):
         """ln of the Gaussian prior of the coefficients, up to a constant."""
@@ -52,14 +51,14 @@ class ValueLink:
 
         Steps that do not help are halved, so the result is never worse than the start.
         """
-        flat = self._columns.reshape(-1, self._columns.shape[2])
         logs = self.log_probabilities(coefficients)
         best = float((posterior * logs).sum()) + self.log_prior(coefficients)
         for _ in range(MOST_STEPS):
             p = np.exp(logs)
-            gradient = (posterior - p).ravel() @ flat - self._penalties * coefficients
-            mean = (p[:, None, :] @ self._columns)[:, 0]
-            hessian = (flat * p.reshape(-1, 1)).T @ flat - mean.T @ mean + np.diag(self._penalties)
+            missed = posterior - p
+            gradient = np.concatenate([np.einsum("ivk,ik->v", self._values, missed), missed.sum(axis=0)])
+            gradient -= self._penalties * coefficients
+            hessian = self._curvature(p)
             step = np.linalg.solve(hessian, gradient)
             if gradient @ step < NEARLY_THERE:
                 return coefficients + step
@@ -75,3 +74,16 @@ class ValueLink:
                 break  # rounding: nothing better can be found
             coefficients, logs, best = tried, tried_logs, value
         return coefficients
+
+    def _curvature(self, p):
+        """Minus the second derivatives, block by block: weights of views, biases of classes, and both."""
+        n_views = self._n_views
+        weighted = self._values * p[:, None, :]
+        means = weighted.sum(axis=2)
+        hessian = np.diag(self._penalties)
+        hessian[:n_views, :n_views] += np.einsum("ivk,iuk->vu", weighted, self._values) - means.T @ means
+        both = weighted.sum(axis=0) - means.T @ p
+        hessian[:n_views, n_views:] += both
+        hessian[n_views:, :n_views] += both.T
+        hessian[n_views:, n_views:] += np.diag(p.sum(axis=0)) - p.T @ p
+        return hessian

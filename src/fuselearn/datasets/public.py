@@ -75,6 +75,7 @@ def fetch_views(name, *, data_home=None):
         kernels : float64 ndarray of shape (n_kernels, n_samples, n_samples)
             In `football_kernels`, instead of `X` and `views`; `kernel_names` names them.
         name : str
+            As it was asked for.
         anything else
             Further arrays of the file, under their own names: such as `feature_names`, `y_glasses` of `olivetti`,
             `is_train` of `yeast` and `scene`, and `test_mrna`, `test_mirna` and `test_labels` of `breast_tcga`.

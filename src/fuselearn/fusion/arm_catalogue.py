@@ -8,32 +8,46 @@ import numpy as np
 
 from fuselearn.fusion.arm_protocol import Arm
 from fuselearn.fusion.cross_fitted import CrossFittedRows
-from fuselearn.fusion.estimators import check_classifier, check_one_column_per_class, check_values, is_frozen
+from fuselearn.fusion.estimators import (
+    check_classifier,
+    check_one_column_per_class,
+    check_values,
+    check_weights_taken,
+    is_frozen,
+)
 from fuselearn.fusion.forest import ForestRows
 from fuselearn.fusion.kernel_machine import MachineRows
+from fuselearn.fusion.margin_machine import MarginRows
 from fuselearn.fusion.scaling import own_units, standardised, units_matter
 from fuselearn.learners.adapter import takes_nan
 
-BUILT_IN = ("rbf", "linear", "trees")
+BUILT_IN = ("svm", "rbf", "linear", "trees")
+DEFAULT_FOR_TWO = {name: name for name in BUILT_IN}
+DEFAULT_FOR_MORE = {name: name for name in BUILT_IN if name != "svm"}
 ALL_VIEWS = "all views"
 LEAST_ROWS = 10
 """Rows that an arm needs; one that fewer rows have is left out, unless nothing else would be left."""
 
 
-def resolve_learners(learners):
+def resolve_learners(learners, n_classes):
     """Learners by name, checked; a built-in one is its own name, the others are classifiers.
 
     Parameters
     ----------
     learners : "default", name, classifier, list of these, or dict of name to classifier
+    n_classes : int
+
+    Returns
+    -------
+    dict of name to classifier, or to the name of a built-in learner
     """
     if isinstance(learners, str) and learners == "default":
-        return dict.fromkeys(BUILT_IN)
+        return dict(DEFAULT_FOR_TWO if n_classes == 2 else DEFAULT_FOR_MORE)
     if isinstance(learners, Mapping):
         given = [(str(name), learner) for name, learner in learners.items()]
     else:
         several = learners if isinstance(learners, list | tuple) else [learners]
-        given = [(one if isinstance(one, str) else type(one).__name__.lower(), one) for one in several]
+        given = [(one if isinstance(one, str) else _name_of(one), one) for one in several]
     if not given:
         raise ValueError(f"learners is empty; name at least one of {list(BUILT_IN)}, or give classifiers.")
     resolved = {}
@@ -44,7 +58,10 @@ def resolve_learners(learners):
                     f"learners has {learner!r}, which is not known; known are {list(BUILT_IN)}, and any scikit-learn "
                     "classifier may be given."
                 )
-            name, learner = learner, None
+            if learner == "svm" and n_classes > 2:
+                raise ValueError(
+                    f"learners has 'svm', which is for two classes; there are {n_classes}. 'rbf' is for any number."
+                )
         else:
             what = f"learner {name!r} in learners"
             check_classifier(learner, what)
@@ -58,6 +75,13 @@ def resolve_learners(learners):
             raise ValueError(f"learners has two of the name {name!r}; give a dict of name to classifier.")
         resolved[name] = learner
     return resolved
+
+
+def check_learners_take_weights(learners):
+    """Refuse classifiers that take no row weights, where the user gave some."""
+    for name, learner in learners.items():
+        if not isinstance(learner, str):
+            check_weights_taken(learner, f"learner {name!r} in learners")
 
 
 def make_arms(blocks, learners, weights, classes, seed):
@@ -77,7 +101,7 @@ def make_arms(blocks, learners, weights, classes, seed):
     list of Arm
     """
     for name, learner in learners.items():
-        if learner is not None:
+        if not isinstance(learner, str):
             check_one_column_per_class(learner, f"learner {name!r} in learners", len(classes))
     sources = [(number, view.name, view.columns, here, None) for number, (view, here) in enumerate(_views(blocks))]
     if len(sources) > 1:
@@ -86,6 +110,11 @@ def make_arms(blocks, learners, weights, classes, seed):
         columns = np.concatenate([columns for _, _, columns, _, _ in sources])
         sources.append((None, ALL_VIEWS, columns, np.flatnonzero(blocks.present.all(axis=1)), groups))
     table = blocks.views[0].table
+    names = [view.name for view in blocks]
+    if ALL_VIEWS in names and len(names) > 1:
+        raise ValueError(
+            f"views has one of the name {ALL_VIEWS!r}, which stands for all of them; give it another name."
+        )
     enough = [source for source in sources if len(source[3]) >= LEAST_ROWS]
     arms = []
     for view, view_name, columns, rows, groups in enough or sources[: len(blocks.views)]:
@@ -109,16 +138,22 @@ def _preparations(learners, values, weights, groups, classes, view_name):
         scales.append(standardised(values, groups))
     made = {}
     for name, learner in learners.items():
-        if learner is not None:
+        if not isinstance(learner, str):
             _check_gaps(values, learner, name, view_name)
             made[name] = lambda seed, learner=learner, name=name: CrossFittedRows(
                 learner, f"{name} of the view {view_name!r}", values, weights, classes
             )
-        elif name == "trees":
+        elif learner == "svm":
+            made[name] = partial(MarginRows, scales, values, weights)
+        elif learner == "trees":
             made[name] = lambda seed: ForestRows(values, weights)
         else:
-            made[name] = partial(MachineRows, name, scales, values, weights)
+            made[name] = partial(MachineRows, learner, scales, values, weights)
     return made
+
+
+def _name_of(learner):
+    return (learner if isinstance(learner, type) else type(learner)).__name__.lower()
 
 
 def _check_gaps(values, learner, name, view_name):

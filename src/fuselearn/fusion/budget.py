@@ -36,11 +36,20 @@ class Budget:
 
     def grant(self, wanted):
         """How many of the wanted fits may be made now; they are then taken as made."""
-        if self.time_limit is not None and time.monotonic() - self.started > self.time_limit:
+        if self.seconds_left() <= 0:
             return 0
-        granted = wanted if self.max_fits is None else max(0, min(wanted, self.max_fits - self.used))
+        granted = min(wanted, self.fits_left())
         self.used += granted
         return granted
+
+    def fits_left(self):
+        return np.inf if self.max_fits is None else max(0, self.max_fits - self.used)
+
+    def seconds_used(self):
+        return time.monotonic() - self.started
+
+    def seconds_left(self):
+        return np.inf if self.time_limit is None else self.time_limit - self.seconds_used()
 
 
 class Repeats:

@@ -12,6 +12,8 @@ from fuselearn.fusion.view_models import ViewModel, fit_view_model
 
 PARTS = 5
 MOST_FITS = 2
+LEAST_BELIEF = 1e-3
+"""What a row counts whose labels contradict each other: nothing at all would leave some classifiers without rows."""
 
 
 class CrossFittedRows:
@@ -35,6 +37,8 @@ class CrossFittedRows:
 
     def fit(self, targets, number, seed):
         codes = (targets[:, 0] > 0).astype(np.int32) if targets.shape[1] == 1 else targets.argmax(axis=1)
+        # Labels that are hardly believed hardly count.
+        weights = self._weights * np.maximum(_margins(targets), LEAST_BELIEF)
         part_of = stratified_folds(codes, PARTS, np.random.default_rng(seed))
         values = np.empty(targets.shape)
         models = []
@@ -42,14 +46,14 @@ class CrossFittedRows:
             held_out = part_of == part
             if not held_out.any():
                 continue
-            model = self._fit(~held_out, codes, (*seed.spawn_key, part, seed.entropy))
+            model = self._fit(~held_out, codes, weights, (*seed.spawn_key, part, seed.entropy))
             values[held_out] = _as_targets(model, self._rows[held_out])
             models.append(model)
         return ArmFit(values, CrossFitted(models))
 
-    def _fit(self, rows, codes, seed):
+    def _fit(self, rows, codes, weights, seed):
         estimator = seeded_clone(self._estimator, *seed)
-        weights = self._weights[rows] if weight_parameter(estimator) else None
+        weights = weights[rows] if weight_parameter(estimator) else None
         return fit_view_model(self._name, estimator, self._rows[rows], codes[rows], self._classes, weights)
 
 
@@ -71,6 +75,14 @@ def _as_targets(model: ViewModel, rows):
         values = model.values(rows)
         shares = softmax(2 * values, axis=1) if values.shape[1] > 2 else _two(expit(values[:, 1] - values[:, 0]))
     return 2 * shares[:, 1:] - 1 if shares.shape[1] == 2 else shares
+
+
+def _margins(targets):
+    """How much more a row's class is believed than the next one, from 0 to 1."""
+    if targets.shape[1] == 1:
+        return np.abs(targets[:, 0])
+    ordered = np.sort(targets, axis=1)
+    return ordered[:, -1] - ordered[:, -2]
 
 
 def _two(p):

@@ -6,7 +6,7 @@ import numpy as np
 
 from fuselearn.consensus import agree, judge
 from fuselearn.fusion.budget import PULLS_AT_ONCE, Repeats
-from fuselearn.fusion.calibration import Link, fit_link
+from fuselearn.fusion.calibration import Links, by_class, fit_links
 from fuselearn.fusion.combination import combine, filled, weighted_sum
 
 ROWS_TO_AGREE = 10_000
@@ -22,6 +22,8 @@ class Fused:
     weights : ndarray of shape (n_arms,)
     values : ndarray of shape (n_rows, n_targets)
         Combined out-of-sample values, about their mean.
+    heard : bool ndarray of shape (n_rows,)
+        Rows of which some arm with weight says something.
     means : ndarray of shape (n_targets,)
     arm_values : ndarray of shape (n_arms, n_rows, n_targets)
         About the same mean; NaN where an arm abstains.
@@ -30,17 +32,18 @@ class Fused:
     posterior : ndarray of shape (n_rows, n_classes)
         p(true class | values, labels).
     noise_rates : ndarray of shape (n_label_columns,)
-    link : Link
+    links : Links
     """
 
     weights: np.ndarray
     values: np.ndarray
+    heard: np.ndarray
     means: np.ndarray
     arm_values: np.ndarray
     models: list
     posterior: np.ndarray
     noise_rates: np.ndarray
-    link: Link
+    links: Links
 
 
 class ArmRuns:
@@ -53,20 +56,24 @@ class ArmRuns:
     threads : Threads
     seed : int
     budget : Budget
+    again : bool
+        Whether there is to be a second pass, for which repeats in the first one leave enough of the budget.
 
     Attributes
     ----------
+    arms : list of Arm
     interrupted : bool
         Whether the user interrupted the run; what was fitted before is kept.
     n_fits : int
     """
 
-    def __init__(self, arms, row_weights, threads, seed, budget):
-        self._arms = arms
+    def __init__(self, arms, row_weights, threads, seed, budget, again):
+        self.arms = arms
         self._row_weights = row_weights
         self._threads = threads
         self._seed = seed
         self._budget = budget
+        self._again = again
         self._prepared = [None] * len(arms)
         self.interrupted = False
         self.n_fits = 0
@@ -79,7 +86,7 @@ class ArmRuns:
         list of dict of fit number to ArmFit
             By arm.
         """
-        made = [{} for _ in self._arms]
+        made = [{} for _ in self.arms]
         try:
             if self._try_all(targets, made):
                 self._repeat(targets, made)
@@ -92,11 +99,16 @@ class ArmRuns:
 
     def second_pass(self, targets):
         """Fit all that was fitted on other targets; None where the budget does not allow it or the user stops it."""
-        if self._budget.grant(len(self._pulls)) < len(self._pulls):
+        # It takes as long as the first one; half of it would be of no use.
+        if self._budget.fits_left() < len(self._pulls) or self._budget.seconds_left() < self._budget.seconds_used():
             return None
-        made = [{} for _ in self._arms]
+        made = [{} for _ in self.arms]
         try:
-            self._fit(self._pulls, targets, made, 1)
+            for start in range(0, len(self._pulls), self._at_once()):
+                pulls = self._pulls[start : start + self._at_once()]
+                if self._budget.grant(len(pulls)) < len(pulls):
+                    return None
+                self._fit(pulls, targets, made, 1)
         except KeyboardInterrupt:
             self.interrupted = True
             return None
@@ -105,8 +117,8 @@ class ArmRuns:
     def values(self, made, n_targets):
         """Mean out-of-sample values of each arm; NaN where it abstains or was not fitted."""
         n_rows = len(self._row_weights)
-        values = np.full((len(self._arms), n_rows, n_targets), np.nan)
-        for number, (arm, fits) in enumerate(zip(self._arms, made)):
+        values = np.full((len(self.arms), n_rows, n_targets), np.nan)
+        for number, (arm, fits) in enumerate(zip(self.arms, made)):
             if fits:
                 values[number, arm.rows] = np.mean([fit.values for fit in fits.values()], axis=0)
         return values
@@ -114,18 +126,22 @@ class ArmRuns:
     def _try_all(self, targets, made):
         """Fit every arm once; whether the budget allowed it. One fit is made in any case."""
         order = self._by_turns()
-        for start in range(0, len(order), PULLS_AT_ONCE):
-            chunk = order[start : start + PULLS_AT_ONCE]
+        for start in range(0, len(order), self._at_once()):
+            chunk = order[start : start + self._at_once()]
             granted = chunk[: max(self._budget.grant(len(chunk)), start == 0)]
             self._fit([(arm, 0) for arm in granted], targets, made, 0)
             if len(granted) < len(chunk):
                 return False
         return True
 
+    def _at_once(self):
+        """Fits between two looks at the clock, where the gain does not matter."""
+        return max(PULLS_AT_ONCE, self._threads.count)
+
     def _by_turns(self):
         """Arms in the order in which they are tried: a learner on every view, then the next one."""
         turn, seen = [], {}
-        for number, arm in enumerate(self._arms):
+        for number, arm in enumerate(self.arms):
             turn.append((seen.setdefault(arm.view_name, 0), number))
             seen[arm.view_name] += 1
         return [number for _, number in sorted(turn)]
@@ -134,6 +150,11 @@ class ArmRuns:
         combination = self._combined(targets, made)
         repeats = Repeats([prepared.n_fits - 1 for prepared in self._prepared], combination.weights)
         while chosen := repeats.choose():
+            if self._again:
+                # Each fit that is made now is made once more in the second pass.
+                made_so_far = sum(map(len, made))
+                while chosen and self._budget.fits_left() < made_so_far + 2 * len(chosen):
+                    chosen.pop()
             granted = chosen[: self._budget.grant(len(chosen))]
             if not granted:
                 return
@@ -150,7 +171,7 @@ class ArmRuns:
     def _fit(self, pulls, targets, made, pass_number):
         def fit(pull):
             number, fit_number = pull
-            arm = self._arms[number]
+            arm = self.arms[number]
             if self._prepared[number] is None:
                 self._prepared[number] = arm.prepare()
             seed = np.random.SeedSequence(self._seed, spawn_key=(number, fit_number, pass_number))
@@ -161,7 +182,7 @@ class ArmRuns:
             self.n_fits += 1
 
 
-def fuse(runs, made, targets, rows, row_weights, consensus):
+def fuse(runs, made, targets, rows, row_weights, consensus, seed):
     """Combine what the arms say, and judge the labels by it.
 
     Parameters
@@ -176,37 +197,38 @@ def fuse(runs, made, targets, rows, row_weights, consensus):
         With which they learnt it.
     consensus : bool
         Whether labels may be wrong.
+    seed : int
 
     Returns
     -------
     Fused
     """
+    arms = runs.arms
     means = row_weights @ targets / row_weights.sum()
     arm_values = runs.values(made, targets.shape[1]) - means
     tried = [number for number, fits in enumerate(made) if fits]
     weights = np.zeros(len(made))
     weights[tried] = combine(filled(arm_values[tried]), targets - means, row_weights).weights
-    values, _ = weighted_sum(arm_values[tried], weights[tried])
-    posterior, rates = rows.votes(), np.zeros(rows.codes.shape[1])
+    values, heard = weighted_sum(arm_values[tried], weights[tried])
+    posterior, rates, channel = rows.votes(), np.zeros(rows.codes.shape[1]), None
     if consensus:
-        posterior, rates = _agreed(by_class(values), rows.codes)
-    link = fit_link(by_class(values), posterior, rows.weights)
+        posterior, rates, channel = _agreed(by_class(values), rows.codes, seed)
+    sources = [(arms[number].view, arm_values[number], weights[number]) for number in tried]
+    links = fit_links(sources, by_class(values), rows, posterior, channel)
     models = [[fit.model for fit in fits.values()] for fits in made]
-    return Fused(weights, values, means, arm_values, models, posterior, rates, link)
+    return Fused(weights, values, heard, means, arm_values, models, posterior, rates, links)
 
 
-def _agreed(values, codes):
-    """What values and labels agree on; estimated on every so many rows, where there are many."""
+def _agreed(values, codes, seed):
+    """What values and labels agree on: the posterior, the rate of wrong labels of each column and, for one column, of
+    each class. Estimated on some rows, where there are many."""
     size = np.sqrt((values**2).mean()) or 1.0
     values = (values / size)[:, None, :]
-    step = -(-len(values) // ROWS_TO_AGREE)
-    found = agree(values[::step], codes[::step])
-    return (found.posterior, found.noise_rates) if step == 1 else judge(values, codes, found)
-
-
-def by_class(values):
-    """Combined values as one column per class."""
-    return np.column_stack([-values[:, 0], values[:, 0]]) if values.shape[1] == 1 else values
+    few = len(values) <= ROWS_TO_AGREE
+    some = slice(None) if few else np.random.default_rng(seed).permutation(len(values))[:ROWS_TO_AGREE]
+    found = agree(values[some], codes[some])
+    posterior, rates = (found.posterior, found.noise_rates) if few else judge(values, codes, found)
+    return posterior, rates, found.column_rates[0] if codes.shape[1] == 1 else None
 
 
 def targets_of(shares):

@@ -54,10 +54,11 @@ class ForestRows:
                 share=self._share,
                 n_drawn=self._n_drawn,
                 seed=leaf_seed,
-                weights=None if np.ptp(self._weights) == 0 else self._weights,
+                weights=self._weights,
             )
-            # A row that every tree has drawn, of which there are hardly any, gets the mean.
-            said = np.where(heard[:, None] > 0, totals / np.maximum(heard, 1)[:, None], targets.mean(axis=0))
+            # A row that every tree has drawn, of which there are hardly any, gets the mean, at which classes are equal.
+            mean = self._weights @ targets / self._weights.sum()
+            said = np.where(heard[:, None] > 0, totals / np.maximum(heard, 1)[:, None], mean)
             forests.append(forest)
             values.append(said)
             losses.append(self._weights @ ((targets - said) ** 2).sum(axis=1))
@@ -84,6 +85,7 @@ def _centres(rows):
 
 
 def _as_columns(rows, fill):
-    """Columns one after the other, without gaps, in the precision that trees cut in."""
+    """Columns one after the other, about their means and without gaps, in the precision that trees cut in."""
     largest = np.finfo(np.float32).max
-    return np.ascontiguousarray(np.clip(np.where(np.isnan(rows), fill, rows), -largest, largest).T, dtype=np.float32)
+    centred = np.clip(np.where(np.isnan(rows), 0.0, rows - fill), -largest, largest)
+    return np.ascontiguousarray(centred.T, dtype=np.float32)

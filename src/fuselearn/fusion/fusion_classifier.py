@@ -13,10 +13,11 @@ from threadpoolctl import threadpool_limits
 from fuselearn.consensus.suspicion import suspect_labels
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.frames import data_frame
-from fuselearn.fusion.arm_catalogue import ALL_VIEWS, make_arms, resolve_learners
+from fuselearn.fusion.arm_catalogue import check_learners_take_weights, make_arms, resolve_learners
 from fuselearn.fusion.budget import Budget
+from fuselearn.fusion.calibration import by_class
 from fuselearn.fusion.combination import weighted_sum
-from fuselearn.fusion.ensemble import ArmRuns, by_class, fuse, targets_of
+from fuselearn.fusion.ensemble import ArmRuns, fuse, targets_of
 from fuselearn.fusion.labelled_rows import read_rows
 from fuselearn.numeric.decisions import codes_of
 from fuselearn.numeric.threads import Threads
@@ -46,16 +47,18 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         Views of the columns of `X`: a dict of name to selector, or a list of selectors. A selector is what
         :class:`~sklearn.compose.ColumnTransformer` takes. None is one view of all columns.
     learners : "default", str, classifier, list or dict, default="default"
-        What is tried on every view: names of built-in learners (``"rbf"``, ``"linear"``, ``"trees"``; the default is
-        all three) and scikit-learn classifiers, which are fitted on all but one of five parts of the rows in turn. A
-        dict of name to classifier names them.
+        What is tried on every view: names of built-in learners (``"svm"`` for two classes, ``"rbf"``, ``"linear"``,
+        ``"trees"``) and scikit-learn classifiers, which are fitted on all but one of five parts of the rows in turn. A
+        dict of name to classifier names them. The default is all built-in ones.
     consensus : bool, default=True
         Whether labels may be wrong. If False they are taken as they are, which is quicker; use it when they are known
         to be right.
     time_limit : float or None, default=None
-        Seconds after which no further fit is begun. The model then depends on the speed of the machine.
+        Seconds after which no further fits are begun, looked at every few fits. A second pass is begun only if it can
+        be expected to end in time. The model then depends on the speed of the machine.
     max_fits : int or None, default=None
-        Most fits of arms, those of the second pass included. At least one is made.
+        Most fits of arms, those of the second pass included. At least one is made; where it is less than twice the
+        number of arms there is no second pass.
     n_jobs : int, default=None
         Threads, over arms. The model is the same for any number.
     random_state : int, RandomState or None, default=None
@@ -82,9 +85,11 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         Probability of the true class of each training row, by values and labels. NaN for a row of weight 0 or without
         any label.
     out_of_sample_decision_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        `decision_function` of the training rows, by models that were not fitted on them.
+        `decision_function` of the training rows, by models that were not fitted on them. With consensus, the labels
+        agreed on for other rows depend a little on a row's own label.
     out_of_sample_score_ : float
-        Balanced accuracy of these against the labels given (where columns differ, the most frequent one).
+        Balanced accuracy on training rows, by models of the first pass that were not fitted on them, against the labels
+        given (where columns differ, the most frequent one).
     class_prior_ : ndarray of shape (n_classes,)
         Estimated shares of the true classes. A row without any view gets it.
     n_fits_ : int
@@ -102,10 +107,12 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    The built-in learners minimise squares, weighted so that all classes count alike. A label that is wrong at random
-    shrinks what they learn, but does not turn it. ``"rbf"`` and ``"linear"`` are kernel machines on at most 4,000 rows
-    (above 600 with 400 landmarks) whose leave-one-out values are exact; ``"trees"`` are randomised trees on as many
-    rows drawn with replacement, above 4,096 on a quarter of them, judged by the rows that each has not drawn.
+    All classes count alike. ``"svm"`` is a support vector machine with C = 1 on at most 1,000 rows, cross-fitted in
+    five parts. The others minimise squares: a label that is wrong at random shrinks what they learn, but does not turn
+    it. ``"rbf"`` and ``"linear"`` are kernel machines on at most 4,000 rows (``"rbf"`` above 600 with 400 landmarks,
+    ``"linear"`` on 1,000 where a view has more columns than that) whose leave-one-out values are exact; ``"trees"`` are
+    randomised trees on as many rows drawn with replacement, above 4,096 on a quarter of them, judged by the rows that
+    each has not drawn. A view that fewer than ten rows have is left out.
 
     `predict` takes the class with the largest value and so treats classes as equally important, however rare. Where
     classes are of different size this is not always the most probable class: `predict_proba` says how probable each is.
@@ -152,11 +159,12 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-            A view of a row is absent when all its columns are NaN there. Single gaps are filled by the column's mean,
-            unless a classifier in `learners` takes no NaN.
+            A view of a row is absent when all its columns are NaN there. The built-in learners fill single gaps by the
+            column's mean; a classifier in `learners` gets them as they are, and must take NaN.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), default=None
-            Rows of weight 0 take no part, but for their classes, which are among `classes_`.
+            What a row counts in fitting and calibrating; whether its label is wrong does not depend on it. Rows of
+            weight 0 take no part, but for their classes, which are among `classes_`.
         view_labels : array of shape (n_samples, n_views), default=None
             Each view's own label of each row; NaN or None where it gave none. With it, `y` supplies `classes_` only.
             For several annotators of one table, give each a view of all columns.
@@ -165,18 +173,22 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        learners = self._check_settings()
+        budget = Budget(self.max_fits, self.time_limit)
+        self._check_settings()
         rows = read_rows(self, X, y, sample_weight, view_labels)
+        learners = resolve_learners(self.learners, len(rows.classes))
+        if sample_weight is not None:
+            check_learners_take_weights(learners)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         votes = rows.votes()
         row_weights = rows.weights * _balance(votes, rows.weights)
         arms = make_arms(rows.blocks, learners, row_weights, rows.classes, seed)
         # One thread for each matrix product: the bits of a sum depend on how many share it.
         with threadpool_limits(1, user_api="blas"), Threads(effective_n_jobs(self.n_jobs)) as threads:
-            runs = ArmRuns(arms, row_weights, threads, seed, Budget(self.max_fits, self.time_limit))
-            fused = self._run(runs, rows, votes, row_weights)
+            runs = ArmRuns(arms, row_weights, threads, seed, budget, self.consensus)
+            first, fused = self._run(runs, rows, votes, row_weights, seed)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
-        self._publish(rows, arms, fused, votes)
+        self._publish(rows, arms, first, fused, votes)
         self.n_fits_ = runs.n_fits
         return self
 
@@ -193,8 +205,8 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
             Positive means ``classes_[1]``. With more classes of shape (n_samples, n_classes). A row without any view
             gets the prior.
         """
-        values, heard = self._values(X)
-        return self._decide(values, heard)
+        values, heard, present = self._values(X)
+        return self._decide(values, heard, present)
 
     def predict(self, X):
         """Predict classes, all of them being equally important.
@@ -223,8 +235,8 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             A row without any view gets the prior.
         """
-        values, heard = self._values(X)
-        probabilities = np.exp(self._link.log_probabilities(by_class(values)))
+        values, heard, present = self._values(X)
+        probabilities = np.exp(self._links.log_probabilities(by_class(values), present))
         probabilities[~heard] = self.class_prior_
         return probabilities
 
@@ -274,33 +286,33 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
             check_positive("time_limit", self.time_limit)
         if self.max_fits is not None:
             check_count("max_fits", self.max_fits)
-        return resolve_learners(self.learners)
 
-    def _run(self, runs, rows, votes, row_weights):
+    def _run(self, runs, rows, votes, row_weights, seed):
         """A pass on the labels as given and, with consensus, one on what was agreed on."""
         given = targets_of(votes)
         made = runs.first_pass(given)
-        fused = fuse(runs, made, given, rows, row_weights, self.consensus)
+        first = fused = fuse(runs, made, given, rows, row_weights, self.consensus, seed)
         if self.consensus and not runs.interrupted:
             targets = targets_of(BELIEF * fused.posterior + (1 - BELIEF) * votes)
             made = runs.second_pass(targets)
             if made is not None:
-                fused = fuse(runs, made, targets, rows, row_weights, self.consensus)
+                fused = fuse(runs, made, targets, rows, row_weights, self.consensus, seed)
         if runs.interrupted:
             warnings.warn(
                 f"Interrupted: the model has the {sum(map(len, fused.models))} fits that were done.",
                 InterruptedFitWarning,
                 stacklevel=3,
             )
-        return fused
+        return first, fused
 
     def _values(self, X):
-        """Combined values of rows, and a mask of those that have a view of some arm."""
+        """Combined values of rows, a mask of those that have a view of some arm, and which views they have."""
         check_is_fitted(self)
         table = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         blocks = ViewBlocks.of(table, self.view_names_, self.view_columns_)
         used = np.flatnonzero(self.arm_weights_ > 0)
-        return weighted_sum((self._arm_values(blocks, table, arm) for arm in used), self.arm_weights_[used])
+        said = (self._arm_values(blocks, table, arm) for arm in used)
+        return *weighted_sum(said, self.arm_weights_[used]), blocks.present
 
     def _arm_values(self, blocks, table, arm):
         view, columns = self._arm_columns[arm]
@@ -312,13 +324,15 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
             values[here] -= self._target_means
         return values
 
-    def _decide(self, values, heard):
-        decision = self._link.slope * by_class(values)
+    def _decide(self, values, heard, present):
+        # Values that are worth nothing for probabilities are still the best there are to decide by.
+        slopes = np.maximum(self._links.slopes_of(present), np.finfo(float).tiny)
+        decision = slopes[:, None] * by_class(values)
         with np.errstate(divide="ignore"):
             decision[~heard] = np.maximum(np.log(self.class_prior_), -1e3)
         return decision[:, 1] - decision[:, 0] if decision.shape[1] == 2 else decision
 
-    def _publish(self, rows, arms, fused, votes):
+    def _publish(self, rows, arms, first, fused, votes):
         note_features(self, rows.features)
         self.classes_, self.view_names_, self.view_columns_ = rows.classes, rows.names, rows.columns
         self.label_columns_ = rows.label_columns
@@ -330,11 +344,12 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         shares = rows.weights @ fused.posterior
         self.class_prior_ = shares / shares.sum()
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]
-        self._target_means, self._link = fused.means, fused.link
-        decision = self._decide(fused.values, np.ones(len(rows), dtype=bool))
+        self._target_means, self._links = fused.means, fused.links
+        decision = self._decide(fused.values, fused.heard, rows.blocks.present)
         self.out_of_sample_decision_ = rows.everywhere(decision)
         given = votes.argmax(axis=1)
-        self.out_of_sample_score_ = _balanced_accuracy(given, codes_of(decision))
+        # Agreed labels, which the second pass learns, depend a little on every label: the first pass is the fair judge.
+        self.out_of_sample_score_ = _balanced_accuracy(given, by_class(first.values).argmax(axis=1))
         self._arm_scores = np.array([_arm_score(given, values) for values in fused.arm_values])
         self.view_importances_ = _importances(arms, fused, len(rows.names))
         # What `suspects` has to know of the labels.
@@ -367,7 +382,7 @@ def _importances(arms, fused, n_views):
     for arm, weight, values in zip(arms, fused.weights, fused.arm_values):
         if weight > 0:
             spread = weight * np.sqrt(np.nanmean(values**2))
-            if arm.view_name == ALL_VIEWS and arm.view is None:
+            if arm.view is None:
                 importances += spread / n_views
             else:
                 importances[arm.view] += spread

@@ -21,6 +21,8 @@ WIDTHS = (2.0, 0.5, 8.0)
 """exp(−width · d² / mean d²), one for each fit. 2 is scikit-learn's gamma="scale"."""
 MOST_ROWS = 4000
 """Rows that a machine is fitted on; the others are out of sample anyway."""
+WIDE = 1000
+"""Columns of a view above which a linear machine takes as few rows: its cost is the cube of the smaller number."""
 EXACT_ROWS = 600
 LANDMARKS = 400
 """Above EXACT_ROWS rows the kernel is approximated by its columns of so many rows (Nyström)."""
@@ -48,7 +50,8 @@ class MachineRows:
         self.n_fits = len(WIDTHS) if kernel == "rbf" else 1
         self._kernel, self._scales = kernel, scales
         self._rows, self._weights = rows, weights
-        self._taken = _taken(len(rows), generator)
+        wide = kernel == "linear" and rows.shape[1] > WIDE
+        self._taken = taken_rows(len(rows), WIDE if wide else MOST_ROWS, generator)
         self._landmarks = np.sort(generator.permutation(np.count_nonzero(self._taken))[:LANDMARKS])
         self._spectra = {}
 
@@ -73,8 +76,7 @@ class MachineRows:
         weights = self._weights[self._taken]
         if self._kernel == "linear":
             return LinearSpectrum(scale, scaled, weights)
-        factor = width / max(2 * (scaled**2).sum(axis=1).mean(), np.finfo(float).tiny)
-        return RadialSpectrum(scale, scaled, self._landmarks, factor, weights)
+        return RadialSpectrum(scale, scaled, self._landmarks, width_factor(scaled, width), weights)
 
 
 class RadialSpectrum:
@@ -85,14 +87,14 @@ class RadialSpectrum:
         self._exact = len(scaled) <= EXACT_ROWS
         if self._exact:
             self._centres = scaled
-            self._ridge = SpectralRidge.of_kernel(_rbf(scaled, scaled, factor), weights)
+            self._ridge = SpectralRidge.of_kernel(rbf(scaled, scaled, factor), weights)
         else:
             self._centres = scaled[landmarks]
-            among = _rbf(self._centres, self._centres, factor)
+            among = rbf(self._centres, self._centres, factor)
             eigenvalues, axes = eigh(among, overwrite_a=True, check_finite=False)
             kept = eigenvalues > NEGLIGIBLE * eigenvalues[-1]
             self._roots = axes[:, kept] / np.sqrt(eigenvalues[kept])
-            self._ridge = SpectralRidge.of_features(_rbf(scaled, self._centres, factor) @ self._roots, weights)
+            self._ridge = SpectralRidge.of_features(rbf(scaled, self._centres, factor) @ self._roots, weights)
 
     def fit(self, targets):
         return self._ridge.fit(targets)
@@ -154,7 +156,7 @@ class RadialMachine:
         values = np.empty((len(X), self.coefficients.shape[1]))
         for start in range(0, len(X), ROWS_AT_A_TIME):
             part = slice(start, start + ROWS_AT_A_TIME)
-            values[part] = _rbf(self.scale(X[part]), self.centres, self.factor) @ self.coefficients + self.offsets
+            values[part] = rbf(self.scale(X[part]), self.centres, self.factor) @ self.coefficients + self.offsets
         return values
 
 
@@ -170,14 +172,20 @@ class LinearMachine:
         return self.scale(X) @ self.coefficients + self.offsets
 
 
-def _taken(n_rows, generator):
+def taken_rows(n_rows, most, generator):
     """Mask of the rows that a machine is fitted on."""
     taken = np.zeros(n_rows, dtype=bool)
-    taken[generator.permutation(n_rows)[:MOST_ROWS] if n_rows > MOST_ROWS else slice(None)] = True
+    taken[generator.permutation(n_rows)[:most] if n_rows > most else slice(None)] = True
     return taken
 
 
-def _rbf(A, B, factor):
+def width_factor(scaled, width):
+    """What squared distances are multiplied by: the width over their mean, for rows about their mean."""
+    spread = 2 * (scaled**2).sum(axis=1).mean()
+    return width / spread if spread > np.finfo(float).tiny else 0.0
+
+
+def rbf(A, B, factor):
     """exp(−factor · |a − b|²) of all pairs."""
     squares = A @ (-2 * B.T)
     squares += (A**2).sum(axis=1)[:, None]

@@ -66,10 +66,14 @@ class LabelledRows:
 
 def read_rows(model, X, y, sample_weight, view_labels):
     """Check `fit`'s arguments and resolve the views of `model`, which is not changed."""
-    data = read_labelled_rows(model, X, y, view_labels)
+
+    def weights_of(n_rows):
+        checked = check_sample_weight(sample_weight, np.empty((n_rows, 0)))
+        return np.ones(n_rows) if checked is None else checked
+
+    data = read_labelled_rows(model, X, y, view_labels, lambda n_rows: weights_of(n_rows) > 0)
     n_given = len(data.codes)
-    weights = check_sample_weight(sample_weight, np.empty((n_given, 0)))
-    weights = np.ones(n_given) if weights is None else weights
+    weights = weights_of(n_given)
     kept = np.flatnonzero((weights > 0) & (data.codes >= 0).any(axis=1))
     table = data.blocks.views[0].table
     blocks = data.blocks if len(kept) == n_given else ViewBlocks.of(table[kept], data.names, data.columns)

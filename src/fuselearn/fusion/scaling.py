@@ -11,6 +11,8 @@ import numpy as np
 
 FARTHEST = 5.0
 """Standard deviations beyond which a standardised value is not believed."""
+LARGEST = 1e100
+"""Largest scaled value in its own units: its square is still a number."""
 ALIKE = 0.05
 """Spread of the logarithms of the columns' scales below which the two ways are one."""
 
@@ -50,7 +52,7 @@ def own_units(X, groups=None):
     groups = [np.arange(X.shape[1])] if groups is None else groups
     for columns in groups:
         divisor[columns] = np.sqrt((spread[columns] ** 2).sum() * len(groups)) or 1.0
-    return Scale(centre, divisor, np.inf)
+    return Scale(centre, divisor, LARGEST)
 
 
 def standardised(X, groups=None):
@@ -84,7 +86,7 @@ def _moments(X):
     """Mean and standard deviation of the columns, whatever their gaps; 0 for a constant column."""
     heard = np.isfinite(X)
     counts = np.maximum(heard.sum(axis=0), 1)
-    values = np.where(heard, X, 0.0)
+    values = np.clip(np.where(heard, X, 0.0), -LARGEST, LARGEST)
     centre = values.sum(axis=0) / counts
     away = np.where(heard, values - centre, 0.0)
     spread = np.sqrt((away**2).sum(axis=0) / counts)

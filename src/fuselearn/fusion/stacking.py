@@ -24,8 +24,8 @@ STACK_METHODS = ("predict", "decision_function")
 class ViewStackingClassifier(BaseLastWord):
     """One classifier per view, and a last one that learns from what they say.
 
-    This is stacked generalisation [1]_. The last classifier is trained on what classifiers say of rows that they were not fitted on. On labels, with support
-    vector machines on both levels, this is the Stacking of S0 [2]_ and S1.
+    This is stacked generalisation [1]_. The last classifier is trained on what classifiers say of rows that they were
+    not fitted on. On labels, with support vector machines on both levels, this is the Stacking of S0 [2]_ and S1.
 
     Parameters
     ----------

@@ -19,10 +19,12 @@ class RSBagClassifier(BaseSubspaceEnsemble):
 
     Parameters
     ----------
-    estimator, views, n_estimators, data_ratio, feature_ratio, n_jobs, random_state, verbose
+    estimator, views, n_estimators, data_ratio, feature_ratio
         As in :class:`MSSBoostClassifier`. With fewer models than labels, the last labels get none.
     pool_size, significance
         Not used: there is no pool to choose from. They are here so that the three classifiers take the same settings.
+    n_jobs, random_state, verbose
+        As in :class:`MSSBoostClassifier`.
 
     Attributes
     ----------

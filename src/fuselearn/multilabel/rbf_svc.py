@@ -31,7 +31,7 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
     C : float, default=1.0
         Penalty of a margin violation.
     gamma : {"scale", "auto"} or float, default="scale"
-        Kernel coefficient γ in e^(-γ·|x - z|²): 1 / (n_features · variance of X), 1 / n_features, or a number.
+        Kernel coefficient γ in ``e^(-γ·|x - z|²)``: 1 / (n_features · variance of X), 1 / n_features, or a number.
     tol : float, default=1e-3
         Tolerance of the stopping criterion.
 

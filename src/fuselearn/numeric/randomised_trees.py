@@ -90,7 +90,7 @@ def grow_forest(columns, targets, *, n_trees, leaf, share, n_drawn, seed, weight
         Rows that a tree draws.
     seed : SeedSequence
     weights : ndarray of shape (n_rows,) or None
-        Rows are drawn in proportion to them.
+        What a row counts, each time it is drawn. Rows are drawn alike, so that every one of them is left out often.
 
     Returns
     -------
@@ -103,15 +103,11 @@ def grow_forest(columns, targets, *, n_trees, leaf, share, n_drawn, seed, weight
     n_columns, n_rows = columns.shape
     n_targets = targets.shape[1]
     n_tried = max(1, round(share * n_columns))
-    cumulated = None if weights is None else np.cumsum(weights / weights.sum())[:-1]
     in_bag = np.zeros((n_trees, n_rows), dtype=np.uint16)
 
     def grow(number):
         generator = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number)))
-        if cumulated is None:
-            drawn = generator.integers(0, n_rows, n_drawn)
-        else:
-            drawn = np.searchsorted(cumulated, generator.random(n_drawn), side="right")
+        drawn = generator.integers(0, n_rows, n_drawn)
         counts = np.bincount(drawn, minlength=n_rows)
         in_bag[number] = np.minimum(counts, np.iinfo(np.uint16).max)
         sketch = targets
@@ -129,7 +125,7 @@ def grow_forest(columns, targets, *, n_trees, leaf, share, n_drawn, seed, weight
             own,
             np.ascontiguousarray(sketch[rows], dtype=np.float64),
             targets[rows],
-            counts[rows].astype(np.float64),
+            counts[rows] * (1.0 if weights is None else weights[rows]),
             np.arange(len(rows), dtype=np.int32),
             n_tried,
             leaf,

@@ -20,7 +20,7 @@ RIDGES = 2.0 ** np.arange(-8, 9)
 SMALLEST_ROOM = 1e-6
 """Least 1 − h that is divided by."""
 NEGLIGIBLE = 1e-10
-"""Eigenvalues below this share of the largest are rounding."""
+"""Eigenvalues below this share of what there was before centring are rounding."""
 
 
 class RidgeFits(NamedTuple):
@@ -71,6 +71,7 @@ class SpectralRidge:
     def of_kernel(cls, kernel, weights):
         """From a kernel matrix of shape (n_rows, n_rows), which is overwritten."""
         share = weights / weights.sum()
+        rounding = NEGLIGIBLE * (weights @ np.abs(np.diagonal(kernel)))
         means = kernel @ share
         kernel -= means[:, None]
         kernel -= means - share @ means
@@ -78,7 +79,7 @@ class SpectralRidge:
         kernel *= roots[:, None]
         kernel *= roots
         eigenvalues, vectors = eigh(kernel, overwrite_a=True, check_finite=False, driver="evd")
-        kept = eigenvalues > NEGLIGIBLE * max(eigenvalues[-1], 0)
+        kept = eigenvalues > rounding
         made = cls(eigenvalues[kept], vectors[:, kept], weights)
         made._means, made._share = means, share
         return made
@@ -90,7 +91,8 @@ class SpectralRidge:
         centre = share @ features
         scaled = (features - centre) * np.sqrt(weights)[:, None]
         eigenvalues, axes = eigh(scaled.T @ scaled, overwrite_a=True, check_finite=False, driver="evd")
-        kept = eigenvalues > NEGLIGIBLE * max(eigenvalues[-1], 0)
+        # Features may be far from 0: what is left about their mean can be all rounding.
+        kept = eigenvalues > NEGLIGIBLE * (weights @ (features**2).sum(axis=1))
         eigenvalues, axes = eigenvalues[kept], axes[:, kept]
         made = cls(eigenvalues, scaled @ (axes / np.sqrt(eigenvalues)), weights)
         made._axes, made._centre = axes, centre

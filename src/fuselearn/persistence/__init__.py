@@ -10,6 +10,8 @@ anything of the model is built:
 4. `arrays`: each array has the size it says, and is plain numbers or text.
 5. `allowed`: each type is on the list for the way in which it is used.
 
+Once it is built, `votes` looks whether its classes and columns are there, before it predicts anything.
+
 The room imports no other, so that every other may write its files with it. What is slow to import is imported when a
 model is saved or loaded: the command line reads headers without it.
 """

@@ -25,7 +25,7 @@ import numpy as np
 from fuselearn.persistence.arrays import check_array, check_sparse
 from fuselearn.persistence.container import LEAST_ROOM, MOST_GROWTH
 from fuselearn.persistence.decision_trees import TREES, check_tree
-from fuselearn.persistence.schema import nodes_of, where
+from fuselearn.persistence.schema import nodes_of, where, written_out
 
 PACKAGE = Path(__file__).parent.parent
 ROOMS = (
@@ -95,6 +95,9 @@ CLASSES_OF = {
 """Packages, and the module whose classes may be in a model if the package exports them."""
 FUNCTIONS_OF = ("sklearn.metrics", "sklearn.feature_selection")
 """Packages whose public functions may be in a model."""
+MOST_IN_RANGES = 2_000_000
+"""Numbers in all ranges of a file together: views are given as ranges of columns, and what builds arrays counts them
+out."""
 BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
 
 
@@ -145,6 +148,7 @@ def audit(schema, members, untrusted, trusted):
     """
     nodes = list(nodes_of(schema))
     _check_members(nodes, members)
+    _check_calls(schema)
     doubted = set(untrusted())
     foreign = {}
     at = {path: node for node, path in nodes}
@@ -273,6 +277,38 @@ def _check_bit_generator(node):
         raise ValueError("has a random generator of an unknown kind")
 
 
+def _check_calls(schema):
+    """What types are called with: a few characters of a file can ask for billions of numbers."""
+    in_ranges = 0
+    for node, path in written_out(schema):
+        if node["__loader__"] == "MaskedArrayNode":
+            if any(_loader(_content(node, part)) != "NdArrayNode" for part in ("data", "mask")):
+                raise ValueError(f"it has a masked array that is not made of arrays{where(path)}")
+        if node["__loader__"] != "ConstructorFromReduceNode":
+            continue
+        arguments = node.get("content")
+        arguments = arguments.get("content") if _loader(arguments) == "TupleNode" else None
+        if not isinstance(arguments, list):
+            raise ValueError(f"it calls a type without a list of arguments{where(path)}")
+        name = _name(node)
+        if name == "builtins.frozenset" and [_loader(one) for one in arguments] not in ([], ["ListNode"]):
+            raise ValueError(f"it has a frozenset that is not made of a list{where(path)}")
+        if name == "builtins.range":
+            in_ranges += _length_of_range(arguments, path)
+            if in_ranges > MOST_IN_RANGES:
+                raise ValueError(f"it has ranges of more than {MOST_IN_RANGES:,} numbers{where(path)}")
+
+
+def _length_of_range(arguments, path):
+    try:
+        numbers = [json.loads(one["content"]) for one in arguments if one["__loader__"] == "JsonNode"]
+        if len(numbers) == len(arguments) == 3 and all(type(number) is int for number in numbers):
+            return len(range(*numbers))
+    except (KeyError, TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError(f"it has a range that is not one of three whole numbers, or too long{where(path)}")
+
+
 def _check_members(nodes, members):
     """Every array is what it says, and belongs to one object."""
     owners, used = {}, {}
@@ -297,6 +333,10 @@ def _check_members(nodes, members):
                 check_sparse(members[name], room)
         except ValueError as error:
             raise ValueError(f"its member {name} {error}{where(path)}") from None
+
+
+def _loader(node):
+    return node.get("__loader__") if isinstance(node, dict) else None
 
 
 def _content(node, key):

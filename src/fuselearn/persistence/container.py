@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import re
 import stat
 import zipfile
 from pathlib import Path
@@ -10,9 +11,13 @@ from pathlib import Path
 HEADER, SCHEMA = "fuselearn.json", "schema.json"
 LEAST_ROOM, MOST_GROWTH = 64 * 2**20, 100
 """An archive may unpack to this many bytes, and this many times its own size on top."""
-TEXT_ROOM, TEXT_GROWTH = 16 * 2**20, 50
+TEXT_ROOM, TEXT_GROWTH = 4 * 2**20, 50
 """The same for the header and for the tree: text takes much more memory once it is read."""
 MOST_TEXT = 512 * 2**20
+FEW_PARTS, BYTES_OF_A_PART = 50_000, 6
+"""Text may have this many brackets, colons and commas, and on top one in so many bytes. A tree has one in nine or more;
+what is nothing but brackets takes thirty times its size in memory."""
+WORDS = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 DATE = (1980, 1, 1, 0, 0, 0)
 """Of every member: a file says when it was made in its header only."""
 
@@ -75,7 +80,7 @@ def pack(header, members):
     """Archive of a header, to which the checksum is added, and members."""
     header = header | {"checksum": checksum(header, members)}
     packed = _packed(header, members, zipfile.ZIP_DEFLATED)
-    declared, text = sum(map(len, members.values())), len(members[SCHEMA])
+    declared, text = sum(map(len, members.values())), max(len(members[SCHEMA]), len(_as_text(header)))
     if declared > LEAST_ROOM + MOST_GROWTH * len(packed) or text > _text_room(len(packed)):
         # What shrinks too well would be taken for a bomb.
         packed = _packed(header, members, zipfile.ZIP_STORED)
@@ -134,6 +139,9 @@ def _member(archive, name, room):
 
 
 def _parsed(text, what):
+    # Names may hold any of these, so words are taken out before many are too many.
+    if _parts_of(text) > FEW_PARTS and _parts_of(WORDS.sub(b"", text)) > FEW_PARTS + len(text) // BYTES_OF_A_PART:
+        raise ValueError(f"its {what} has far more parts than text of its size")
     try:
         parsed = json.loads(text)
     except RecursionError:
@@ -150,14 +158,22 @@ def parse_schema(members):
     return _parsed(members[SCHEMA], "tree")
 
 
+def _parts_of(text):
+    return sum(map(text.count, (b"[", b"{", b":", b",")))
+
+
 def _text_room(size):
     return min(TEXT_ROOM + TEXT_GROWTH * size, MOST_TEXT)
+
+
+def _as_text(header):
+    return json.dumps(header, indent=1, sort_keys=True).encode()
 
 
 def _packed(header, members, compression):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in {HEADER: json.dumps(header, indent=1, sort_keys=True).encode(), **members}.items():
+        for name, content in {HEADER: _as_text(header), **members}.items():
             # Few bytes do not shrink.
             method = compression if len(content) > 256 else zipfile.ZIP_STORED
             archive.writestr(zipfile.ZipInfo(name, DATE), content, compress_type=method)

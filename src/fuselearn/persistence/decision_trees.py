@@ -12,7 +12,8 @@ import numpy as np
 SKLEARN_TREE = "sklearn.tree._tree.Tree"
 HISTOGRAM_TREE = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
 OUR_TREE = "fuselearn.learners.growing.TreeHypothesis"
-TREES = (SKLEARN_TREE, HISTOGRAM_TREE, OUR_TREE)
+OUR_FOREST = "fuselearn.numeric.randomised_trees.Forest"
+TREES = (SKLEARN_TREE, HISTOGRAM_TREE, OUR_TREE, OUR_FOREST)
 UNCHECKED_BY_THEIR_ENSEMBLE = ("sklearn.ensemble._forest", "sklearn.ensemble._gb")
 """Ensembles that count the columns once, and then hand the rows to trees that do not."""
 
@@ -34,6 +35,8 @@ def check_tree(name, node, owners, members):
     try:
         if name == OUR_TREE:
             _check_ours(node, members)
+        elif name == OUR_FOREST:
+            _check_forest(node, members)
         else:
             n_columns = _columns_of(owners)
             (_check_sklearn if name == SKLEARN_TREE else _check_histogram)(node, n_columns, members)
@@ -75,6 +78,23 @@ def _check_ours(node, members):
         raise ValueError("has a tree of arrays that differ in length")
     n_columns = len(_array(parts["plan"]["content"]["content"]["n_edges"], members))
     _check_links(arrays["feature"] >= 0, arrays["left"], arrays["right"], arrays["feature"], n_columns)
+
+
+def _check_forest(node, members):
+    parts = node["content"]["content"]
+    names = ("roots", "feature", "threshold", "left", "values")
+    roots, feature, threshold, left, values = (_array(parts[name], members) for name in names)
+    n_columns = json.loads(parts["n_columns"]["content"])
+    if type(n_columns) is not int:
+        raise ValueError("has a forest that does not say how many columns it reads")
+    if any(array.dtype.kind != "i" for array in (roots, feature, left)):
+        raise ValueError("has a forest whose node numbers are not whole numbers")
+    if not feature.shape == threshold.shape == left.shape or values.ndim != 2 or len(values) != len(feature):
+        raise ValueError("has a forest of arrays that differ in length")
+    left = left.astype(np.int64)
+    _check_links(feature >= 0, left, left + 1, feature, n_columns)
+    if roots.ndim != 1 or np.any((roots < 0) | (roots >= len(feature))):
+        raise ValueError("has a forest whose trees begin outside of it")
 
 
 def _check_links(inner, left, right, feature, n_columns):

@@ -11,6 +11,19 @@ from fuselearn.exceptions import SavedByOtherVersionWarning
 
 FORMAT = 1
 """Of the files that are written. A file of a higher one is refused."""
+KEYS = {
+    "checksum",
+    "classes",
+    "created",
+    "feature_names",
+    "format",
+    "fuselearn_version",
+    "model",
+    "n_features",
+    "note",
+    "versions",
+    "views",
+}
 PACKAGES = ("scikit-learn", "numpy", "scipy", "skops")
 
 
@@ -65,6 +78,8 @@ def check_header(header):
             f"it was written by fuselearn {written_by[:40]} (format {told}), which is newer than this one, "
             f"{__version__} (format {FORMAT}); install fuselearn>={written_by[:40]}"
         )
+    if unknown := sorted(header.keys() - KEYS):
+        raise ValueError(f"its header has the key {unknown[0]!r:.40}, which fuselearn.save never writes")
 
 
 def warn_of_other_versions(path, header, stacklevel):

@@ -134,6 +134,7 @@ def _built(schema, members, trusted):
     from sklearn.exceptions import InconsistentVersionWarning
 
     from fuselearn.persistence.allowed import audit
+    from fuselearn.persistence.votes import check_votes
 
     # Written anew, so that skops reads exactly what was looked at here.
     plain = pack_plainly(members | {SCHEMA: json.dumps(schema).encode()})
@@ -141,7 +142,9 @@ def _built(schema, members, trusted):
     with warnings.catch_warnings():
         # We say so once, in words of our own, for the whole file.
         warnings.simplefilter("ignore", InconsistentVersionWarning)
-        return skops.io.loads(plain, trusted=allowed)
+        model = skops.io.loads(plain, trusted=allowed)
+    check_votes(model)
+    return model
 
 
 def _words(error):

@@ -12,6 +12,23 @@ from fuselearn.persistence.container import SCHEMA, parse_schema
 
 MOST_DEPTH = 150
 """Nested values of a tree. A grid search of a pipeline of an ensemble of ensembles has about 60."""
+KEYS = {
+    "__class__",
+    "__id__",
+    "__loader__",
+    "__module__",
+    "__reduce__",
+    "_skops_version",
+    "attrs",
+    "content",
+    "file",
+    "is_json",
+    "key_types",
+    "protocol",
+    "shape",
+    "type",
+}
+"""Keys of a node that skops reads. What stands under another would be parsed and then passed over."""
 STRUCTURE = ("content", "__reduce__", "args")
 """Keys that a path through the model leaves out."""
 
@@ -116,6 +133,23 @@ def nodes_of(schema):
         waiting.extend(reversed(inner))
 
 
+def written_out(schema):
+    """Every node of a tree with the path to it, as often as it is written there.
+
+    Yields
+    ------
+    node : dict
+    path : tuple of str or int
+    """
+    waiting = [(schema, ())]
+    while waiting:
+        value, path = waiting.pop()
+        if isinstance(value, dict) and is_node(value):
+            yield value, path
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        waiting.extend((item, (*path, key)) for key, item in items if isinstance(item, dict | list))
+
+
 def is_node(value):
     """Whether a dict of a tree is a node. One that could be taken for either is refused."""
     if type(value.get("__loader__")) is str:
@@ -123,6 +157,8 @@ def is_node(value):
             raise ValueError("its tree has a node without a type")
         if type(value.get("__id__", 0)) is not int:
             raise ValueError("its tree has a node whose number is none")
+        if unknown := sorted(value.keys() - KEYS):
+            raise ValueError(f"its tree has a node with the key {unknown[0]!r:.40}, which fuselearn.save never writes")
         return True
     # A dict of the model may well have these keys; what they hold is then a node.
     if any(type(value.get(key)) not in (dict, type(None)) for key in ("__loader__", "__id__")):

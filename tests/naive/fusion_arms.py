@@ -1,0 +1,148 @@
+"""The parts of a fusion the slow way: normal equations, walks down a tree, least squares with stacked rows."""
+
+import math
+
+import numpy as np
+from scipy.optimize import minimize_scalar, nnls
+
+# Least squares with a ridge
+
+
+def ridge_coefficients(features, targets, weights, ridge):
+    """Minimise sum_i w_i |t_i - b - x_i B|^2 + ridge |B|^2, with b left alone. Returns (B, b)."""
+    n_rows, n_features = features.shape
+    design = np.hstack([np.ones((n_rows, 1)), features])
+    penalty = ridge * np.eye(1 + n_features)
+    penalty[0, 0] = 0.0
+    solution = np.linalg.solve(
+        design.T @ (weights[:, None] * design) + penalty, design.T @ (weights[:, None] * targets)
+    )
+    return solution[1:], solution[0]
+
+
+def left_out_values(features, targets, weights, ridge):
+    """The value of every row by a fit without it."""
+    values = np.empty(targets.shape)
+    for i in range(len(features)):
+        others = np.arange(len(features)) != i
+        coefficients, offsets = ridge_coefficients(features[others], targets[others], weights[others], ridge)
+        values[i] = features[i] @ coefficients + offsets
+    return values
+
+
+def mean_eigenvalue(features, weights):
+    """Of sqrt(w) K sqrt(w), with K the products of features about their weighted mean: its trace over the rows."""
+    mean = sum(w * x for w, x in zip(weights, features)) / sum(weights)
+    return sum(w * ((x - mean) @ (x - mean)) for w, x in zip(weights, features)) / len(features)
+
+
+# Randomised trees
+
+
+def drawn_counts(seed, tree, n_rows, n_drawn):
+    """How often a tree draws each row: the first draw of the tree's own generator."""
+    generator = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, tree)))
+    counts = np.zeros(n_rows, dtype=int)
+    for row in generator.integers(0, n_rows, n_drawn):
+        counts[row] += 1
+    return counts
+
+
+def leaf_of(forest, tree, row):
+    """Node in which a row (its columns) ends."""
+    node = forest.roots[tree]
+    while forest.feature[node] != -1:
+        right = row[forest.feature[node]] > forest.threshold[node]
+        node = forest.left[node] + (1 if right else 0)
+    return node
+
+
+def leaves_of(forest, tree, columns):
+    return np.array([leaf_of(forest, tree, row) for row in columns.T])
+
+
+def out_of_bag(forest, columns, counts_of_trees):
+    """Sums over the trees that have not drawn a row, and how many these are."""
+    totals = np.zeros((columns.shape[1], forest.values.shape[1]))
+    heard = np.zeros(columns.shape[1], dtype=int)
+    for tree, counts in enumerate(counts_of_trees):
+        for i, row in enumerate(columns.T):
+            if counts[i] == 0:
+                totals[i] += forest.values[leaf_of(forest, tree, row)]
+                heard[i] += 1
+    return totals, heard
+
+
+# Combination
+
+
+def arm_weights(values, targets, row_weights, strength):
+    """Non-negative least squares, with a row for each arm that draws its weight to its share of the plain average."""
+    n_arms = len(values)
+    roots = np.sqrt(np.repeat(row_weights, targets.shape[1]))
+    design = np.column_stack([roots * arm.ravel() for arm in values])
+    goal = roots * targets.ravel()
+    average = design.mean(axis=1)
+    factor = max((average @ goal) / (average @ average), 0.0)
+    ridge = strength * np.mean([column @ column for column in design.T])
+    design = np.vstack([design, math.sqrt(ridge) * np.eye(n_arms)])
+    goal = np.concatenate([goal, np.full(n_arms, math.sqrt(ridge) * factor / n_arms)])
+    return nnls(design, goal)[0]
+
+
+def chosen_strength(values, targets, row_weights, strengths, part_of):
+    """The largest strength whose held-out loss is within a standard error of the least. Returns (strength, loss)."""
+    n_rows = len(targets)
+    losses = []
+    for strength in strengths:
+        loss = np.empty(n_rows)
+        for part in set(part_of):
+            held_out = part_of == part
+            weights = arm_weights(values[:, ~held_out], targets[~held_out], row_weights[~held_out], strength)
+            said = sum(w * v for w, v in zip(weights, values[:, held_out]))
+            loss[held_out] = row_weights[held_out] * ((targets[held_out] - said) ** 2).sum(axis=1)
+        losses.append(loss)
+    best = min(range(len(strengths)), key=lambda s: losses[s].mean())
+    chosen = best
+    for s in range(best + 1, len(strengths)):
+        worse = losses[s] - losses[best]
+        if worse.mean() <= worse.std() / math.sqrt(n_rows):
+            chosen = s
+    nothing = (row_weights * (targets**2).sum(axis=1)).mean()
+    return strengths[chosen], losses[chosen].mean() / nothing
+
+
+def weighted_sum(values, weights):
+    """Row by row: the weighted sum of the arms that say something, times all weight over theirs; 0 where none does."""
+    sums = np.zeros(values.shape[1:])
+    for i in range(values.shape[1]):
+        speaking = [a for a in range(len(values)) if not np.isnan(values[a, i, 0]) and weights[a] > 0]
+        if speaking:
+            share = sum(weights[a] for a in speaking) / sum(weights)
+            sums[i] = sum(weights[a] * values[a, i] for a in speaking) / share
+    return sums
+
+
+# Probabilities
+
+
+def log_posterior(slope, values, posterior, weights, log_shares, penalty):
+    """Log likelihood of softmax(slope * value + log share), less the ridge on a slope of values of mean square 1."""
+    size = math.sqrt((values**2).mean())
+    total = -penalty / 2 * (slope * size) ** 2
+    for v, p, w in zip(values, posterior, weights):
+        terms = slope * v + log_shares
+        largest = terms.max()
+        total += w * (p @ (terms - largest - math.log(np.exp(terms - largest).sum())))
+    return total
+
+
+def best_slope(values, posterior, weights, log_shares, penalty):
+    size = math.sqrt((values**2).mean())
+    found = minimize_scalar(
+        lambda slope: -log_posterior(slope, values, posterior, weights, log_shares, penalty),
+        bounds=(0, 100 / size),
+        method="bounded",
+        options={"xatol": 1e-9 / size},
+    )
+    return found.x
