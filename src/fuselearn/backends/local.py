@@ -1,13 +1,12 @@
 """Rows in this process, worked on by threads."""
 
-from dataclasses import dataclass, replace
-
 import numpy as np
 from sklearn import config_context, get_config
 
+from fuselearn.backends.placing import PlacedArm
 from fuselearn.backends.protocol import Tally, Trial
+from fuselearn.driving import drive
 from fuselearn.numeric.weights import ABSENT, draw_rows, mark_outcomes, multiply_by_outcome, sum_by_outcome
-from fuselearn.views import View
 
 
 class LocalRows:
@@ -36,7 +35,7 @@ class LocalRows:
         self, arms, weights, n_classes, *, threads, seed, plans, shared=True, resample=False, out_of_bag=False
     ):
         orders = {}
-        self._arms = [_PlacedArm.of(arm, orders) for arm in arms]
+        self._arms = [PlacedArm.of(arm, orders) for arm in arms]
         self._n_rows = len(weights)
         self._n_draws = np.count_nonzero(weights)
         self._n_classes = n_classes
@@ -140,52 +139,3 @@ class LocalRows:
         if excluded is not None:
             outcome[excluded] = ABSENT
         return Tally(*sum_by_outcome(outcome, self._distributions[arm]))
-
-
-@dataclass(frozen=True)
-class _PlacedArm:
-    """An arm whose rows have been put in the order that serves its learner best.
-
-    Attributes
-    ----------
-    as_given : View
-    view : View
-        The same with its `rows` in that order.
-    view_number : int
-    learner : learner
-    rows : intp ndarray
-        The same rows, also where all of them are the view's.
-    codes : int32 ndarray
-        Classes of those rows.
-    """
-
-    as_given: View
-    view: View
-    view_number: int
-    learner: object
-    rows: np.ndarray
-    codes: np.ndarray
-
-    @classmethod
-    def of(cls, arm, orders):
-        """Put the rows of an arm in order; `orders` holds those of other arms, which may be the same."""
-        by_class = arm.learner.rows_by_class
-        key = (id(arm.codes), id(arm.view.rows), by_class)
-        if key not in orders:
-            rows = np.arange(len(arm.codes)) if arm.view.rows is None else arm.view.rows
-            if by_class:
-                rows = rows[np.argsort(arm.codes[rows], kind="stable")]
-            orders[key] = rows, arm.codes[rows]
-        rows, codes = orders[key]
-        view = replace(arm.view, rows=rows) if by_class else arm.view
-        return cls(arm.view, view, arm.view_number, arm.learner, rows, codes)
-
-
-def drive(sums, total_of):
-    """Run a learner's generator: answer each statistic it asks for, and return the hypothesis it ends with."""
-    statistic = next(sums)
-    while True:
-        try:
-            statistic = sums.send(total_of(statistic))
-        except StopIteration as end:
-            return end.value

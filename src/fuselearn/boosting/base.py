@@ -10,16 +10,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.backends import LocalRows
-from fuselearn.boosting.arms import learners_of_views, make_arms
+from fuselearn.boosting.arms import learners_of_views
+from fuselearn.boosting.encoding import check_can_be_written
+from fuselearn.boosting.identity import identity_of
 from fuselearn.boosting.loop import boost, replay
 from fuselearn.boosting.prediction import VotePrediction
 from fuselearn.boosting.reading import read_training_rows
+from fuselearn.boosting.run_log import RunLog, check_checkpoint
 from fuselearn.boosting.trace import RunSettings, Trace
 from fuselearn.boosting.validation import check_settings
 from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
 from fuselearn.numeric.threads import Threads
-from fuselearn.views import fit_transformer, note_features, per_view, transformed
+from fuselearn.views import note_features, per_view
 
 
 class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
@@ -30,45 +32,74 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
 
     _shared: bool
 
-    def fit(self, X, y, sample_weight=None, view_labels=None):
+    def fit(self, X, y, sample_weight=None, view_labels=None, *, checkpoint=None, checkpoint_every=10):
         """Fit the ensemble.
 
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-            A view of a row is absent when all its columns are NaN there.
+            A view of a row is absent when all its columns are NaN there. A Dask collection is trained on by the cluster
+            of the current client; paths of Parquet files are read part by part (see the guide on distributed fits).
         y : array of shape (n_samples,)
+            Of Dask collections, cut at the same rows as X; of files the name of a column, as are the next two.
         sample_weight : array of shape (n_samples,), default=None
             Rows of weight 0 take no part, but for their classes, which are among `classes_`.
         view_labels : array of shape (n_samples, n_views), default=None
             Each view's own label of each row, where the views do not agree on what a row is. With it, `y`
             supplies `classes_` only.
+        checkpoint : str or path-like, default=None
+            File for the log of the run. The same call after a kill goes on from it and gives the same model, bit for
+            bit; only `n_estimators` may have grown. A log of other data or settings is refused. It stays when the fit
+            is done.
+        checkpoint_every : int, default=10
+            Number of rounds after which the log is written.
 
         Returns
         -------
         self
         """
         check_settings(self)
+        check_checkpoint(checkpoint, checkpoint_every)
         goes_on = self.warm_start and hasattr(self, "trace_")
+        if goes_on and checkpoint is not None:
+            raise ValueError(
+                "checkpoint cannot be used with warm_start=True on a model that is fitted: both say where to go on. "
+                "To make the run of a log longer, set warm_start=False and a larger n_estimators."
+            )
         data = read_training_rows(self, X, y, sample_weight, view_labels, reset=not goes_on)
         learners = learners_of_views(self.estimator, data.names)
         transformers = per_view("preprocess", self.preprocess, data.names)
         settings = self._run_settings(learners)
-        if goes_on:
+        data.check_learners(learners, settings)
+        log = found = None
+        seed = None if goes_on else int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        if checkpoint is not None:
+            check_can_be_written([learner for several in learners for learner in several])
+            log = RunLog(
+                checkpoint,
+                checkpoint_every,
+                identity_of(self, data, settings, learners, transformers, seed),
+            )
+            found = log.resume(settings)
+        exhausted = False
+        if found is not None:
+            trace, preprocessors, exhausted = found
+            self._check_enough_rounds(trace, f"the log {checkpoint} has")
+        elif goes_on:
             self._check_same_data(data)
             self._check_same_run(settings)
             trace, preprocessors = self.trace_.copy(), self.preprocessors_
         else:
-            preprocessors = [
-                fit_transformer(view, transformer, data.labels_of(number))
-                for number, (view, transformer) in enumerate(zip(data.blocks, transformers))
-            ]
-            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            preprocessors = data.fit_transformers(transformers)
             trace = Trace(settings, seed, horizon=self.n_estimators)
         trace.one_label_column &= data.one_label_column
         trace.equal_weights &= data.equal_weights
-        views = [transformed(view, fitted) for view, fitted in zip(data.blocks, preprocessors)]
-        self._run(data, make_arms(views, learners, data.codes), trace)
+        if log is not None and found is None:
+            log.begin(trace, preprocessors)
+        views = data.views(preprocessors)
+        # A log that is complete needs no rows any more.
+        if not (found and (exhausted or trace.ended or len(trace) == self.n_estimators)):
+            self._run(data, views, learners, trace, log)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, views, learners, preprocessors, trace)
         return self
@@ -91,11 +122,15 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         data = read_training_rows(self, X, y, sample_weight, view_labels, reset=False)
         self._check_same_data(data)
-        views = [transformed(view, fitted) for view, fitted in zip(data.blocks, self.preprocessors_)]
+        if not hasattr(data, "weights"):
+            raise TypeError("staged_sample_weights takes rows in memory; pass X.compute(), or some of the rows.")
+        views = data.views(self.preprocessors_)
         learners = iter([learner for _, learner in self.arms_])
         learners = [[next(learners) for _ in range(count)] for count in self.trace_.settings.arms_of_views]
-        with Threads(effective_n_jobs(self.n_jobs)) as threads:
-            rows = self._rows(data, make_arms(views, learners, data.codes), self.trace_, threads)
+        with (
+            Threads(effective_n_jobs(self.n_jobs)) as threads,
+            data.rows(views, learners, self.trace_, threads=threads, shared=self._shared) as rows,
+        ):
             for _ in replay(rows, self._one_round(self.trace_, len(self.classes_)), self.trace_):
                 if self._shared:
                     yield rows.weights(0).copy()
@@ -150,41 +185,43 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                     f"warm_start=True goes on with the run of the last fit, whose {name} was {before!r}; it is now "
                     f"{now!r}. Set it back, or warm_start=False."
                 )
-        if self.n_estimators < len(self.trace_):
+        self._check_enough_rounds(self.trace_, "the model already has, since warm_start=True")
+
+    def _check_enough_rounds(self, trace, who_has_them):
+        if self.n_estimators < len(trace):
             raise ValueError(
-                f"n_estimators={self.n_estimators} must be at least the {len(self.trace_)} rounds that the model "
-                "already has, since warm_start=True."
+                f"n_estimators={self.n_estimators} must be at least the {len(trace)} rounds that {who_has_them}."
             )
 
-    def _rows(self, data, arms, trace, threads):
-        return LocalRows(
-            arms,
-            data.weights,
-            len(data.classes),
-            threads=threads,
-            seed=trace.seed,
-            plans=trace.plans,
-            shared=self._shared,
-            resample=trace.settings.resample,
-            out_of_bag=trace.settings.out_of_bag,
-        )
-
-    def _run(self, data, arms, trace):
+    def _run(self, data, views, learners, trace, log):
         """Add rounds to the trace. An interrupt ends it with the rounds there are."""
-        with Threads(effective_n_jobs(self.n_jobs)) as threads:
-            rows = self._rows(data, arms, trace, threads)
+        with (
+            Threads(effective_n_jobs(self.n_jobs)) as threads,
+            data.rows(views, learners, trace, threads=threads, shared=self._shared) as rows,
+        ):
             one_round = self._one_round(trace, len(data.classes))
             trace.one_data_set &= all(replay(rows, one_round, trace))
+
+            def after_a_round():
+                self._report(trace)
+                if log is not None:
+                    log.note(trace)
+
             try:
-                boost(rows, one_round, trace, self.n_estimators, lambda: self._report(trace))
-            except KeyboardInterrupt:
-                if not trace.rounds:
+                boost(rows, one_round, trace, self.n_estimators, after_a_round)
+            except BaseException as error:
+                if log is not None:
+                    log.write(trace)
+                if not isinstance(error, KeyboardInterrupt) or not trace.rounds:
                     raise
                 warnings.warn(
                     f"Interrupted: the model has the {len(trace)} of {self.n_estimators} rounds that were done.",
                     InterruptedFitWarning,
                     stacklevel=3,
                 )
+            else:
+                if log is not None:
+                    log.write(trace, exhausted=len(trace) < self.n_estimators)
 
     def _report(self, trace):
         every = max(1, self.n_estimators // 10) if self.verbose == 1 else 1

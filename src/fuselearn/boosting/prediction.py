@@ -4,7 +4,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fuselearn.backends.choice import kind_of
+from fuselearn.backends.device_arrays import on_host
 from fuselearn.boosting.early_exit import predict_early
+from fuselearn.boosting.lazy_prediction import predict_lazily
 from fuselearn.boosting.voting import Ensemble
 from fuselearn.numeric.decisions import codes_of, probabilities
 from fuselearn.numeric.threads import Threads
@@ -35,11 +38,14 @@ class VotePrediction(PredictsByDecision):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
+            Of a Dask collection a Dask collection is returned, which is computed when it is asked for.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
+        if self._is_lazy(X):
+            return predict_lazily(self, "predict", X)
         table = self._checked(X)
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             return self.classes_[predict_early(self._ensemble(), table, threads)]
@@ -96,6 +102,8 @@ class VotePrediction(PredictsByDecision):
             Votes for ``classes_[1]`` less those for ``classes_[0]``. With more classes of shape
             (n_samples, n_classes): the votes for each. A row that no hypothesis sees gets the prior's.
         """
+        if self._is_lazy(X):
+            return predict_lazily(self, "decision_function", X)
         return self._from_decision(X, lambda decision: decision)
 
     def predict_proba(self, X):
@@ -111,6 +119,8 @@ class VotePrediction(PredictsByDecision):
         -------
         ndarray of shape (n_samples, n_classes)
         """
+        if self._is_lazy(X):
+            return predict_lazily(self, "predict_proba", X)
         return self._from_decision(X, probabilities)
 
     def staged_decision_function(self, X):
@@ -144,7 +154,7 @@ class VotePrediction(PredictsByDecision):
             In [-1, 1], positive where `y` is predicted; 0 where no hypothesis sees the row.
         """
         table = self._checked(X)
-        y = np.asarray(y)
+        y = np.asarray(on_host(y))
         if y.shape != (len(table),):
             raise ValueError(f"y must hold a label for each of the {len(table)} rows of X; got shape {y.shape}.")
         codes = encode_known(y, self.classes_, "y")
@@ -174,9 +184,15 @@ class VotePrediction(PredictsByDecision):
             ensemble.vote_in_blocks(table, receive, threads)
         return values
 
+    def _is_lazy(self, X):
+        """Whether what is said of X is to be a collection like X."""
+        check_is_fitted(self)
+        return kind_of(X) == "dask"
+
     def _checked(self, X):
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        checks = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
+        return validate_data(self, on_host(X), reset=False, **checks)
 
     def _ensemble(self):
         return Ensemble(

@@ -1,9 +1,14 @@
 """The user's training data, checked and taken apart."""
 
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from fuselearn.backends.choice import check_installed, kind_of, rows_of, source_of
+from fuselearn.boosting.arms import make_arms
+from fuselearn.boosting.parted_reading import read_parted_rows
+from fuselearn.numeric.fingerprints import fingerprint, joined
 from fuselearn.views import (
     ViewBlocks,
     check_presence,
@@ -11,8 +16,10 @@ from fuselearn.views import (
     check_view_labels,
     encode_labels,
     encode_view_labels,
+    fit_transformer,
     read_table,
     resolve_views,
+    transformed,
 )
 
 
@@ -33,6 +40,8 @@ class TrainingRows:
         Whether all views have the same labels.
     features : dict
         ``n_features_in_`` and, for a data frame, ``feature_names_in_``.
+    kind : {"local", "device"}
+        Where the rows are.
     """
 
     blocks: ViewBlocks
@@ -42,6 +51,7 @@ class TrainingRows:
     weights: np.ndarray
     one_label_column: bool
     features: dict
+    kind: str = "local"
 
     @property
     def names(self):
@@ -56,6 +66,63 @@ class TrainingRows:
     def equal_weights(self):
         """Whether all rows count alike."""
         return bool(np.ptp(self.weights) == 0)
+
+    def fingerprint(self):
+        """The rows, their labels and weights in a few words, by which other data are told apart."""
+        view = self.blocks.views[0]
+        table = replace(view, columns=np.arange(view.table.shape[1]), rows=None)
+        content = joined([(len(block), fingerprint(block)) for _, _, block in table.blocks()])
+        codes = self.codes[:1] if self.one_label_column else self.codes
+        return {
+            "rows": len(table),
+            "kind of numbers": str(table.block(0, 0).dtype if self.kind == "device" else view.table.dtype),
+            "view_labels": not self.one_label_column,
+            "content of X": f"{content:016x}",
+            "labels": f"{fingerprint(np.column_stack(codes)):016x}",
+            "sample_weight": f"{fingerprint(self.weights[:, None]):016x}",
+        }
+
+    def check_learners(self, learners, settings):
+        """Refuse learners that these rows cannot be fitted with; here every learner can be."""
+
+    def fit_transformers(self, transformers):
+        """Transformers of the views, fitted on the rows that have them; None where a view has none."""
+        return [
+            fit_transformer(view, transformer, self.labels_of(number))
+            for number, (view, transformer) in enumerate(zip(self.blocks, transformers))
+        ]
+
+    def views(self, preprocessors):
+        """The views, transformed."""
+        return [transformed(view, fitted) for view, fitted in zip(self.blocks, preprocessors)]
+
+    @contextmanager
+    def rows(self, views, learners, trace, *, threads, shared):
+        """The rows as a run uses them, at their starting weights.
+
+        Parameters
+        ----------
+        views : list
+            As `views` returned them.
+        learners : list of list of learner
+            Of each view.
+        trace : Trace
+            Its plans are used, and new ones are added to them.
+        threads : Threads
+        shared : bool
+            Whether all arms share their weights.
+        """
+        yield rows_of(self.kind)(
+            make_arms(views, learners, self.codes),
+            self.weights,
+            len(self.classes),
+            threads=threads,
+            seed=trace.seed,
+            plans=trace.plans,
+            shared=shared,
+            resample=trace.settings.resample,
+            out_of_bag=trace.settings.out_of_bag,
+        )
 
     def labels_of(self, view_number):
         """Labels of the rows in which a view is present."""
@@ -82,7 +149,14 @@ def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
     reset : bool
         Whether the columns of `X` may differ from those that the model was fitted on.
     """
-    table, y, features = read_table(model, X, y, reset=reset)
+    kind = kind_of(X)
+    check_installed(kind)
+    if kind in ("dask", "files"):
+        return read_parted_rows(model, source_of(kind, X, y, sample_weight, view_labels), reset=reset)
+    read, blocks_of = (read_table, ViewBlocks.of) if kind == "local" else _device_reading()
+    table, y, features = read(model, X, y, reset=reset)
+    if kind == "device":
+        sample_weight, view_labels = _on_host(table, sample_weight=sample_weight, view_labels=view_labels)
     names, columns = resolve_views(model.views, X, table.shape[1])
     classes, codes = encode_labels(y)
     weights = check_sample_weight(sample_weight, table)
@@ -91,7 +165,7 @@ def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
     if view_labels is not None:
         view_labels = check_view_labels(view_labels, len(table), names)
     counted = weights > 0
-    blocks = ViewBlocks.of(table, names, columns, None if counted.all() else counted)
+    blocks = blocks_of(table, names, columns, None if counted.all() else counted)
     check_presence(blocks.present, names, counted)
     if view_labels is None:
         if len(np.unique(codes[counted])) < 2:
@@ -99,4 +173,16 @@ def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
         codes = [codes] * len(names)
     else:
         codes = encode_view_labels(view_labels, classes, names, blocks.present)
-    return TrainingRows(blocks, columns, classes, codes, weights, view_labels is None, features)
+    return TrainingRows(blocks, columns, classes, codes, weights, view_labels is None, features, kind)
+
+
+def _device_reading():
+    from fuselearn.backends.device_table import device_blocks, read_device_table
+
+    return read_device_table, device_blocks
+
+
+def _on_host(table, **said_of_rows):
+    from fuselearn.backends.device_table import labels_on_host
+
+    return [labels_on_host(values, table, name) for name, values in said_of_rows.items()]

@@ -3,6 +3,14 @@
 import numpy as np
 from scipy.linalg import block_diag
 
+from fuselearn.backends.device_arrays import is_device_array, on_host
+from fuselearn.kernels.device_composition import (
+    any_on_device,
+    check_device_kernels,
+    check_device_matrices,
+    direct_sum,
+    sum_over_device_views,
+)
 from fuselearn.kernels.validation import check_kernels
 
 VALUES_AT_A_TIME = 2**16
@@ -14,14 +22,15 @@ def composite_kernel(kernels, meta_objects, *, weights=None):
     Parameters
     ----------
     kernels : list of array of shape (n_objects of the view, n_objects of the view)
-        Kernel matrix of each view.
+        Kernel matrix of each view. All of them arrays of CuPy, or of torch on a GPU, are worked on there.
     meta_objects : int array of shape (n_meta, n_views)
     weights : array of shape (n_views,), default=None
         Factor on each view's kernel, 1 by default.
 
     Returns
     -------
-    ndarray of shape (n_meta, n_meta)
+    array of shape (n_meta, n_meta)
+        Where the kernels are.
 
     Examples
     --------
@@ -32,7 +41,7 @@ def composite_kernel(kernels, meta_objects, *, weights=None):
            [1.5, 1.5, 0.5],
            [0.5, 0.5, 1.5]])
     """
-    kernels = check_kernels(kernels)
+    kernels = check_device_kernels(kernels) if any_on_device(kernels) else check_kernels(kernels)
     meta_objects = _checked_meta_objects(meta_objects, kernels)
     return sum_over_views(kernels, [(column, column) for column in meta_objects.T], _checked_weights(weights, kernels))
 
@@ -49,18 +58,22 @@ def composite_test_kernel(kernels, meta_objects, *, weights=None):
 
     Returns
     -------
-    ndarray of shape (n_test, n_meta)
+    array of shape (n_test, n_meta)
+        Where the kernels are.
     """
-    kernels = [np.asarray(kernel, dtype=np.float64) for kernel in kernels]
-    if len({kernel.shape[0] for kernel in kernels if kernel.ndim == 2}) != 1 or any(k.ndim != 2 for k in kernels):
+    on_device = any_on_device(kernels)
+    kernels = check_device_matrices(kernels) if on_device else [np.asarray(kernel, float) for kernel in kernels]
+    if len({kernel.shape[0] for kernel in kernels if len(kernel.shape) == 2}) != 1 or any(
+        len(kernel.shape) != 2 for kernel in kernels
+    ):
         raise ValueError(
             "kernels must be matrices with a row for each test object, the same in all views; got shapes "
             f"{[kernel.shape for kernel in kernels]}."
         )
-    if not all(np.isfinite(kernel).all() for kernel in kernels):
+    if not on_device and not all(np.isfinite(kernel).all() for kernel in kernels):
         raise ValueError("kernels hold NaN or infinity; a kernel has a value for every pair of objects.")
     meta_objects = _checked_meta_objects(meta_objects, kernels)
-    everyone = np.arange(len(kernels[0]))
+    everyone = np.arange(kernels[0].shape[0])
     return sum_over_views(
         kernels, [(everyone, column) for column in meta_objects.T], _checked_weights(weights, kernels)
     )
@@ -86,6 +99,8 @@ def augmented_kernel(kernels):
            [0., 1., 1.],
            [0., 1., 1.]])
     """
+    if any_on_device(kernels):
+        return direct_sum(check_device_kernels(kernels))
     return block_diag(*check_kernels(kernels))
 
 
@@ -94,6 +109,8 @@ def sum_over_views(kernels, places, weights):
 
     One matrix is made, and of each view a block of rows at a time.
     """
+    if is_device_array(kernels[0]):
+        return sum_over_device_views(kernels, places, weights)
     n_rows, n_columns = map(len, places[0])
     total = np.zeros((n_rows, n_columns))
     block = max(1, VALUES_AT_A_TIME // max(1, n_columns))
@@ -123,7 +140,7 @@ def _checked_weights(weights, kernels):
 
 
 def _checked_meta_objects(meta_objects, kernels):
-    meta_objects = np.asarray(meta_objects)
+    meta_objects = np.asarray(on_host(meta_objects))
     if meta_objects.ndim != 2 or meta_objects.shape[1] != len(kernels) or meta_objects.dtype.kind not in "iu":
         raise ValueError(
             f"meta_objects must be an integer array of shape (n_meta, {len(kernels)}), an object number for each "

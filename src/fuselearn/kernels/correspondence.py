@@ -15,10 +15,18 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
+from fuselearn.backends.device_arrays import on_host
+from fuselearn.kernels.device_composition import (
+    any_on_device,
+    check_device_kernels,
+    mean_squared_distance,
+    some_objects,
+    squared_distances,
+)
 from fuselearn.kernels.matching import read_matching
 from fuselearn.kernels.meta_objects import MetaObjects
 from fuselearn.kernels.validation import check_kernels
-from fuselearn.numeric.pairs import SortedPairs, mean_squared_distance, squared_distances
+from fuselearn.numeric.pairs import SortedPairs
 from fuselearn.settings import check_choice, check_count, check_flag
 
 CROSSINGS = ("sample", "full", "corners")
@@ -108,8 +116,8 @@ def tomographic_correspondence(
     check_flag("l2", l2)
     check_flag("scale_kernels", scale_kernels)
     check_count("band", band)
-    kernels = check_kernels(kernels)
-    matching = read_matching(labels, [len(kernel) for kernel in kernels], known, max_meta_objects)
+    kernels = check_device_kernels(kernels) if any_on_device(kernels) else check_kernels(kernels)
+    matching = read_matching(labels, [kernel.shape[0] for kernel in kernels], known, max_meta_objects)
     seed = _seed(random_state)
     return matching.put_together(walked_classes(kernels, matching, Walk(crossing, l2, band), scale_kernels, seed))
 
@@ -148,7 +156,7 @@ def walked_classes(kernels, matching, walk, scale_kernels, seed):
         rng = np.random.default_rng([seed, number])
         pairs, orders = [], []
         for kernel, scale, objects in zip(kernels, scales, group.objects):
-            distances = squared_distances(kernel[np.ix_(objects, objects)])
+            distances = on_host(squared_distances(some_objects(kernel, objects)))
             distances /= scale
             own = SortedPairs.of(distances)
             # Objects are numbered by how central they are, so that the result does not depend on the order of a

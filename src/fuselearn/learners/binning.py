@@ -4,13 +4,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fuselearn.driving import drive
+from fuselearn.learners.looking import DistinctValues, SampledRows
 from fuselearn.learners.protocol import Plan
 from fuselearn.numeric.binning import column_edges, fill_bins, has_more_values, searchable
 from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
 
 SKETCH_ROWS = 4096
 """Rows whose values place the edges of a column; a seeded sample of as many where there are more."""
-COLUMNS_AT_A_TIME = 16
+LARGE_SKETCH_ROWS = 2**18
+"""The same where a column has many values, but so rarely that a sketch shows few of them."""
 
 
 @dataclass(frozen=True)
@@ -59,22 +62,34 @@ class Binning(Plan):
 
     @classmethod
     def of(cls, view, max_bins, seed):
-        """Edges of every column, a few columns at a time."""
-        sample = None
-        if len(view) > SKETCH_ROWS:
-            generator = np.random.default_rng(seed)
-            sample = np.sort(generator.choice(len(view), SKETCH_ROWS, replace=False))
-        all_edges = []
-        for first in range(0, view.n_columns, COLUMNS_AT_A_TIME):
-            columns = view.some_columns(first, first + COLUMNS_AT_A_TIME, sample)
-            for number, column in enumerate(columns.T, start=first):
-                values = _sorted(column)
-                # A column of few values is cut between all of them, so none may be missed.
-                if sample is not None and not has_more_values(values, max_bins):
-                    values = _sorted(view.some_columns(number, number + 1)[:, 0])
-                all_edges.append(column_edges(values, max_bins))
+        """Edges for a view whose rows are all here."""
+        planning = cls.planning(view.n_columns, len(view), max_bins, seed)
+        return drive(planning, lambda question: question.merged([question(view, 0)]))
+
+    @classmethod
+    def planning(cls, n_columns, n_rows, max_bins, seed):
+        """Generator with the protocol of `Learner.planning`: edges of every column."""
+        generator = np.random.default_rng(seed)
+        sketch = yield SampledRows(_sample(n_rows, SKETCH_ROWS, generator))
+        values = [_sorted(column) for column in sketch.T]
+        if n_rows > SKETCH_ROWS:
+            # A column of few values is cut between all of them, so none may be missed.
+            few = [number for number in range(n_columns) if not has_more_values(values[number], max_bins)]
+            distinct = (yield DistinctValues(tuple(few), max_bins)) if few else []
+            more = []
+            for number, found in zip(few, distinct):
+                if len(found) > max_bins:
+                    more.append(number)
+                else:
+                    values[number] = found
+            if more:
+                # Nearly all rows have one of few values: only a larger sample shows how the others are spread.
+                sketch = yield SampledRows(_sample(n_rows, LARGE_SKETCH_ROWS, generator), tuple(more))
+                for number, column in zip(more, sketch.T):
+                    values[number] = _sorted(column)
+        all_edges = [column_edges(column, max_bins) for column in values]
         n_edges = np.array([len(edges) for edges in all_edges], dtype=np.intp)
-        padded = np.full((view.n_columns, n_edges.max(initial=0)), np.inf)
+        padded = np.full((n_columns, n_edges.max(initial=0)), np.inf)
         for row, edges in zip(padded, all_edges):
             row[: len(edges)] = edges
         return cls(padded, n_edges)
@@ -96,6 +111,11 @@ class Binning(Plan):
     def read(self, view):
         """The values themselves: x <= edges[b] says the same as bin <= b."""
         return np.array(view.block(0, len(view)))
+
+
+def _sample(n_rows, most, generator):
+    """Numbers of `most` rows, increasing; None for all rows where there are no more."""
+    return np.sort(generator.choice(n_rows, most, replace=False)) if n_rows > most else None
 
 
 def _sorted(column):

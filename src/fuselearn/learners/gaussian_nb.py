@@ -53,8 +53,8 @@ class GaussianNB(Learner):
         if not (isinstance(self.var_smoothing, Real) and 0 <= self.var_smoothing < np.inf):
             raise ValueError(f"var_smoothing must be a number of at least 0; got {self.var_smoothing!r}.")
 
-    def plan(self, view, seed):
-        return Standardisation.of(view)
+    def planning(self, name, n_columns, n_rows, seed):
+        return Standardisation.planning(name, n_columns)
 
     def sums(self, plan, n_classes):
         moments = yield ClassMoments(n_classes)

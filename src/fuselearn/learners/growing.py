@@ -26,6 +26,8 @@ HISTOGRAM_BYTES = 64 * 2**20
 class ClassHistograms:
     """Statistic: weight per column, bin and class."""
 
+    adds_weights = True
+
     n_classes: int
     n_bins: int
 
@@ -36,6 +38,8 @@ class ClassHistograms:
 @dataclass(frozen=True)
 class NodeHistograms:
     """Statistic: the same for the rows in each of some nodes of a half-grown tree."""
+
+    adds_weights = True
 
     tree: "TreeHypothesis"
     nodes: tuple[int, ...]

@@ -48,8 +48,8 @@ class LeastSquares(Learner):
         if not (isinstance(self.ridge, Real) and 0 <= self.ridge < np.inf):
             raise ValueError(f"ridge must be a number of at least 0; got {self.ridge!r}.")
 
-    def plan(self, view, seed):
-        return Standardisation.of(view)
+    def planning(self, name, n_columns, n_rows, seed):
+        return Standardisation.planning(name, n_columns)
 
     def sums(self, plan, n_classes):
         products = yield CrossProducts(n_classes)

@@ -8,7 +8,11 @@ Fitting is written as a generator that asks for sums over the rows and is sent t
 
 So a learner never holds rows. Who drives it decides where they are: in this process, cut into blocks for
 threads, or spread over a cluster whose workers each send their part of the sum. A learner that cannot be fitted
-from sums (any scikit-learn classifier) is given the rows instead, and says so by `needs_rows`.
+from sums (any scikit-learn classifier) is given the rows instead, and says so by `needs_rows`. What a learner has to
+know of a view before the first round is asked for in the same way (`planning`).
+
+A statistic is called with prepared rows, their class codes and their weights. One that only adds up weights says so by
+`adds_weights`: it may be given whole numbers in their place.
 """
 
 from abc import ABC, abstractmethod
@@ -17,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from fuselearn.driving import drive
 from fuselearn.numeric.threads import SERIAL
 from fuselearn.views import View
 
@@ -38,9 +43,19 @@ class Learner(ABC, BaseEstimator):
     def check(self, view):
         """Refuse settings that mean nothing, and a view that cannot be fitted, before any round is run."""
 
-    @abstractmethod
     def plan(self, view, seed):
         """Look at a view once, and return what is needed to prepare any rows of it."""
+        planning = self.planning(view.name, view.n_columns, len(view), seed)
+        return drive(planning, lambda question: question.merged([question(view, 0)]))
+
+    def planning(self, name, n_columns, n_rows, seed):
+        """Generator: yields questions about a view, is sent the answers, returns its plan.
+
+        A question is answered for each part of the rows, ``question(view, first)``, where `first` is the number of rows
+        before it in which the view is present; ``question.merged`` puts the answers together, in the order of the
+        parts. Learners that have to see all rows at once override `plan` instead.
+        """
+        raise TypeError(f"{type(self).__name__} looks at all rows of a view at once.")
 
     @property
     @abstractmethod

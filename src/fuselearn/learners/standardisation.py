@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fuselearn.driving import drive
+from fuselearn.learners.looking import ColumnSums, own
 from fuselearn.learners.protocol import Plan
-from fuselearn.numeric.columns import add_column_sums, standardise_columns
+from fuselearn.numeric.columns import standardise_columns
 from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
 
 ROUNDING = 1e-15
@@ -64,18 +66,24 @@ class Standardisation(Plan):
 
     @classmethod
     def of(cls, view):
-        """Two passes over the view, a block at a time."""
-        counts, means, _ = _column_sums(view, np.zeros(view.n_columns))
+        """Plan of a view whose rows are all here."""
+        planning = cls.planning(view.name, view.n_columns)
+        return drive(planning, lambda question: question.merged([question(view, 0)]))
+
+    @classmethod
+    def planning(cls, name, n_columns):
+        """Generator with the protocol of `Learner.planning`: two passes over the view."""
+        counts, means, _ = yield ColumnSums(np.zeros(n_columns))
         counts = np.maximum(counts, 1.0)
-        means /= counts
-        _, rests, squares = _column_sums(view, means)
+        means = means / counts
+        _, rests, squares = yield ColumnSums(means)
         # What the rounding of the first sum left over belongs to the mean, not to the spread.
-        rests /= counts
+        rests = rests / counts
         with np.errstate(over="ignore", invalid="ignore"):
             means, variances = means + rests, np.maximum(squares / counts - rests**2, 0.0)
         if not (np.isfinite(means).all() and np.isfinite(variances).all()):
             raise ValueError(
-                f"The view {view.name!r} holds values so large that their squares are not finite; scale it down first, "
+                f"The view {name!r} holds values so large that their squares are not finite; scale it down first, "
                 "e.g. with preprocess=StandardScaler()."
             )
         # A constant column leaves rounding noise behind; scaling that up would make a feature of it.
@@ -95,19 +103,7 @@ class Standardisation(Plan):
             for number in range(first, last):
                 start, stop = number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, len(view))
                 out = values[start * view.n_columns : stop * view.n_columns].reshape(view.n_columns, stop - start)
-                gaps[number] = standardise_columns(_own(view.block(start, stop)), self.means, self.scales, out)
+                gaps[number] = standardise_columns(own(view.block(start, stop)), self.means, self.scales, out)
 
         threads.share(blocks, work)
         return Standardised(values, len(view), view.n_columns, bool(gaps.any()))
-
-
-def _column_sums(view, centres):
-    counts, sums, squares = np.zeros((3, view.n_columns))
-    for _, _, block in view.blocks():
-        add_column_sums(_own(block), centres, counts, sums, squares)
-    return counts, sums, squares
-
-
-def _own(block):
-    """The block, or a copy of one that is read-only, which numba would compile anew for."""
-    return block if block.flags.writeable else np.array(block)

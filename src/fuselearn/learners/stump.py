@@ -38,8 +38,8 @@ class Stump(Learner):
     def check(self, view):
         check_growth(self.max_bins, self.criterion)
 
-    def plan(self, view, seed):
-        return Binning.of(view, self.max_bins, seed)
+    def planning(self, name, n_columns, n_rows, seed):
+        return Binning.planning(n_columns, n_rows, self.max_bins, seed)
 
     def sums(self, plan, n_classes):
         # Under the error, both sides of the best cut may agree and still be the best weak hypothesis there is.

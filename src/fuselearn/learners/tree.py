@@ -56,8 +56,8 @@ class Tree(Learner):
         if not (isinstance(self.impurity_tolerance, Real) and 0 <= self.impurity_tolerance < 1):
             raise ValueError(f"impurity_tolerance must be in [0, 1); got {self.impurity_tolerance!r}.")
 
-    def plan(self, view, seed):
-        return Binning.of(view, self.max_bins, seed)
+    def planning(self, name, n_columns, n_rows, seed):
+        return Binning.planning(n_columns, n_rows, self.max_bins, seed)
 
     def sums(self, plan, n_classes):
         return Growth(self.max_depth, self.criterion, self.impurity_tolerance).sums(plan, n_classes)

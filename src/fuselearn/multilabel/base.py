@@ -10,8 +10,11 @@ from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
+from fuselearn.backends.device_arrays import arrays_of, is_device_array
+from fuselearn.backends.device_table import both_on_host
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.multilabel.base_models import Trainer, base_estimator
+from fuselearn.multilabel.device_pool import DeviceJointLoss
 from fuselearn.multilabel.joint_loss import JointLoss
 from fuselearn.multilabel.prediction import WeightedOutputs
 from fuselearn.multilabel.product_threads import single_threaded_products
@@ -61,6 +64,8 @@ class BaseSubspaceEnsemble(WeightedOutputs, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            An array of CuPy, or one of torch on a GPU, has candidates evaluated there; base models are still learned on
+            the host.
         Y : array, data frame or sparse matrix of shape (n_samples, n_labels)
             Indicator matrix: 1 where a row has a label, 0 where not. Each label needs a row with it and one without. A
             1-D array of two classes is one label.
@@ -71,6 +76,8 @@ class BaseSubspaceEnsemble(WeightedOutputs, ClassifierMixin, BaseEstimator):
         """
         check_settings(self)
         estimator = base_estimator(self.estimator)
+        device = arrays_of(X) if is_device_array(X) else None
+        X, Y = both_on_host(X, Y, "Y")
         data = read_training_data(self, X, Y, estimator)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         table, signs = SubspaceTable(data.X), data.labels.signs
@@ -79,7 +86,8 @@ class BaseSubspaceEnsemble(WeightedOutputs, ClassifierMixin, BaseEstimator):
                 self.data_ratio, self.feature_ratio, estimator, table, signs, data.view_columns, seed, threads
             )
             trainer = Trainer(estimator, table, signs, data.view_columns, ratios.data, ratios.feature, seed, Scratch())
-            used = self._run(trainer, JointLoss(signs), threads)
+            joint = JointLoss(signs) if device is None else DeviceJointLoss(signs, device)
+            used = self._run(trainer, joint, threads)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         note_features(self, data.features)
         self.classes_, self.label_names_ = data.labels.classes, data.labels.names

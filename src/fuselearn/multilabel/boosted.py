@@ -3,6 +3,7 @@
 import numpy as np
 
 from fuselearn.multilabel.base import train_all
+from fuselearn.multilabel.device_pool import DeviceJointLoss, DevicePool
 from fuselearn.multilabel.pool import Pool
 
 REDRAWS = 10
@@ -49,7 +50,8 @@ def boosted_rounds(trainer, joint, threads, *, pool_size, significance, shared):
             for slot, candidate in zip(slots, drawn(slots)):
                 pool.replace(slot, candidate, threads)
 
-    pool = Pool(joint, drawn(range(n_slots)), significance=significance, shared=shared)
+    kind = DevicePool if isinstance(joint, DeviceJointLoss) else Pool
+    pool = kind(joint, drawn(range(n_slots)), significance=significance, shared=shared)
     draw_again(range(n_slots))
     while True:
         winner = pool.best(threads)

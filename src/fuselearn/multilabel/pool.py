@@ -178,11 +178,15 @@ def related(positive, signs, n_positives, significance):
     n_rows = len(positive)
     if significance >= 1:
         return np.ones(len(signs), dtype=bool)
-    n_out = float(np.count_nonzero(positive))
     both = np.count_nonzero((signs > 0) & positive, axis=1)
+    return passes_test(float(np.count_nonzero(positive)), both, n_positives, n_rows, significance)
+
+
+def passes_test(n_out, both, n_positives, n_rows, significance):
+    """The χ² test of `related`, from the number of rows with h > 0 and how many of them have each label."""
     # For a 2 × 2 table Σ (observed - expected)² / expected is n·(ad - bc)² over the product of the four margins.
     margins = n_out * (n_rows - n_out) * n_positives * (n_rows - n_positives)
     excess = n_rows * both - n_out * n_positives
-    statistic = np.zeros(len(signs))
+    statistic = np.zeros(len(n_positives))
     np.divide(n_rows * excess**2, margins, out=statistic, where=margins > 0)
     return (chi2.sf(statistic, 1) < significance) & (margins > 0)

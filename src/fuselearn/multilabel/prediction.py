@@ -8,6 +8,7 @@ from scipy.special import expit
 from sklearn import config_context, get_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fuselearn.backends.device_arrays import on_host
 from fuselearn.multilabel import base_models
 from fuselearn.multilabel.product_threads import single_threaded_products
 from fuselearn.multilabel.reading import finite_rule
@@ -154,7 +155,7 @@ class WeightedOutputs:
             "dtype": [np.float64, np.float32],
             "ensure_all_finite": finite_rule(self.estimators_[0]),
         }
-        return SubspaceTable(validate_data(self, X, reset=False, **checks))
+        return SubspaceTable(validate_data(self, on_host(X), reset=False, **checks))
 
     def _shaped(self, decision):
         return decision[:, 0] if self._one_column else decision

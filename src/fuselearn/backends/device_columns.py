@@ -1,0 +1,156 @@
+"""Rows of a view on a device, for learners that standardise their columns, in plain array operations.
+
+Values are kept as they were given, sorted by class, and standardised in double precision whenever they are read: so
+sums are those of `fuselearn.numeric` but for the order of their additions, also for tables in single precision.
+"""
+
+import numpy as np
+
+from fuselearn.numeric.ties import TIE
+from fuselearn.views import View
+
+VALUES_AT_A_TIME = 2**23
+"""Values that are standardised at a time, in double precision."""
+
+
+class DeviceColumns:
+    """Rows of a view, sorted by class.
+
+    Parameters
+    ----------
+    table : DeviceTable
+    view : View
+    rows : intp ndarray of shape (n_rows,)
+        Rows of the table, sorted by class.
+    starts : intp ndarray of shape (n_classes + 1,)
+        Where each class starts among them.
+    """
+
+    def __init__(self, table, view, rows, starts):
+        self.arrays = table.arrays
+        self.name = view.name
+        self.n_rows, self.n_columns = len(rows), view.n_columns
+        self.starts = starts
+        self._hold(table, view.columns, rows)
+
+    def plan(self, learner, seed):
+        """What a learner that standardises makes of the view.
+
+        It asks for the mean and the variance of each column, so it is shown two rows that have the same.
+        """
+        counts, sums, _ = self.column_sums(np.zeros(self.n_columns))
+        counts = np.maximum(counts, 1.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = sums / counts
+            _, rests, squares = self.column_sums(means)
+            # What the rounding of the first sum left over belongs to the mean, not to the spread.
+            rests = rests / counts
+            means, spreads = means + rests, np.sqrt(np.maximum(squares / counts - rests**2, 0.0))
+            alike = np.stack([means - spreads, means + spreads])
+        return learner.plan(View(self.name, alike, np.arange(self.n_columns), None), seed)
+
+    def column_sums(self, centres):
+        """Number of values, Σ (x - centre) and Σ (x - centre)² of each column, as NumPy arrays."""
+        weights = self.arrays.full(self.n_rows, 1.0)
+        moments = self.arrays.to_host(self._moments(centres, np.ones(self.n_columns), weights)).sum(axis=0)
+        return moments[1:].reshape(3, self.n_columns)
+
+    def total(self, plan, statistic, weights):
+        """Sums that a learner asks for, under weights of the rows; on the device.
+
+        Rooms beside each other do not know each other's classes, so a statistic is known by its name.
+        """
+        name = type(statistic).__name__
+        if name == "ClassMoments":
+            return self._moments(plan.means, plan.scales, weights)
+        if name == "CrossProducts":
+            return self._products(plan, statistic.n_classes, weights)
+        raise TypeError(f"Rows on a device have no {name}; give X as a NumPy array for this learner.")
+
+    def predict(self, hypothesis):
+        """Class code of each row, on the device, by the rule of `fuselearn.numeric.quadratic`."""
+        arrays, parts = self.arrays, []
+        squares, slopes, column_constants = (
+            arrays.from_host(np.ascontiguousarray(part.T))
+            for part in (hypothesis.squares, hypothesis.slopes, hypothesis.column_constants)
+        )
+        constants = hypothesis.constants + (0.0 if self.gaps else hypothesis.column_constants.sum(axis=1))
+        constants = arrays.from_host(constants)
+        for start, stop in self._blocks(0, self.n_rows):
+            z, observed = self._standardised(hypothesis.plan.means, hypothesis.plan.scales, start, stop)
+            scores = arrays.matmul(z * z, squares) + arrays.matmul(z, slopes)
+            if self.gaps:
+                scores = scores + arrays.matmul(observed, column_constants)
+            parts.append(_codes_of_largest(arrays, scores + constants))
+        return arrays.joined(parts)
+
+    def _hold(self, table, columns, rows):
+        arrays = self.arrays
+        numbers = arrays.from_host(rows)
+        self._values = table.columns(columns, numbers)
+        self.gaps = any(
+            bool(arrays.any(arrays.isnan(self._given(start, stop)))) for start, stop in self._blocks(0, self.n_rows)
+        )
+
+    def _given(self, start, stop):
+        """Some rows as they were given."""
+        return self._values[start:stop, :]
+
+    def _blocks(self, first, last):
+        step = max(1, VALUES_AT_A_TIME // self.n_columns)
+        for start in range(first, last, step):
+            yield start, min(start + step, last)
+
+    def _standardised(self, means, scales, start, stop):
+        """Standardised values, 0 where there is a gap, and where there is none as 0.0 and 1.0 (None without gaps)."""
+        arrays = self.arrays
+        z = (arrays.double(self._given(start, stop)) - arrays.from_host(means)) / arrays.from_host(scales)
+        if not self.gaps:
+            return z, None
+        gap = arrays.isnan(z)
+        return arrays.where(gap, arrays.xp.zeros_like(z), z), arrays.double(~gap)
+
+    def _moments(self, means, scales, weights):
+        """Moments of each class, as `fuselearn.numeric.moments.weighted_moments` gives them."""
+        arrays, rows = self.arrays, []
+        for first, last in zip(self.starts[:-1].tolist(), self.starts[1:].tolist()):
+            sums = arrays.full(1 + 3 * self.n_columns, 0.0)
+            for start, stop in self._blocks(first, last):
+                z, observed = self._standardised(means, scales, start, stop)
+                w = weights[start:stop]
+                whole = arrays.total(w)[None]
+                here = arrays.matmul(w, observed) if self.gaps else whole * arrays.full(self.n_columns, 1.0)
+                sums = sums + arrays.joined([whole, here, arrays.matmul(w, z), arrays.matmul(w, z * z)])
+            rows.append(sums[None, :])
+        return arrays.joined(rows)
+
+    def _products(self, plan, n_classes, weights):
+        """Products of the rows behind a 1, as `fuselearn.numeric.products.cross_products` gives them."""
+        arrays = self.arrays
+        targets = np.arange(1 if n_classes == 2 else 0, n_classes)
+        width = 1 + self.n_columns
+        products = arrays.full((width, width + len(targets)), 0.0)
+        for code, (first, last) in enumerate(zip(self.starts[:-1].tolist(), self.starts[1:].tolist())):
+            signs = arrays.from_host(np.where(targets == code, 1.0, -1.0))
+            for start, stop in self._blocks(first, last):
+                z, _ = self._standardised(plan.means, plan.scales, start, stop)
+                ones = arrays.full((stop - start, 1), 1.0)
+                left = arrays.transposed(arrays.joined([arrays.transposed(ones), arrays.transposed(z)]))
+                right = arrays.joined(
+                    [arrays.transposed(left), arrays.transposed(ones * signs[None, :])]  # columns, one after the other
+                )
+                weighted = arrays.transposed(left * weights[start:stop][:, None])
+                products = products + arrays.matmul(weighted, arrays.transposed(right))
+        return products
+
+
+def _codes_of_largest(arrays, scores):
+    """Code of the largest score in each row; one score alone is that of class 1 against class 0."""
+    if scores.shape[1] == 1:
+        return arrays.codes(scores[:, 0] > TIE)
+    best, code = scores[:, 0], arrays.codes(scores[:, 0] != scores[:, 0])
+    for k in range(1, scores.shape[1]):
+        larger = scores[:, k] > best + TIE
+        best = arrays.where(larger, scores[:, k], best)
+        code = arrays.where(larger, arrays.codes(larger) * k, code)
+    return code

@@ -1,0 +1,179 @@
+"""The pool of candidates with outputs, margins and losses on a device.
+
+Base models are learned on the host. What grows with candidates × labels × rows, the Newton steps and the exact joint
+loss of every candidate, is computed on the device, in double precision, so that the model is that of the host but for
+the order of additions.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from fuselearn.backends.device_fused import fused
+from fuselearn.multilabel.device_losses import FusedLosses, PlainLosses, safe_steps_of_all
+from fuselearn.multilabel.pool import Winner, passes_test
+from fuselearn.numeric.logistic import FLOOR
+from fuselearn.numeric.threads import SERIAL
+from fuselearn.numeric.ties import TIE
+
+VALUES_AT_A_TIME = 2**24
+"""Values of a label-by-row or candidate-by-row array that one step makes a copy of."""
+
+
+class DeviceJointLoss:
+    """`JointLoss` with its arrays on a device.
+
+    Parameters
+    ----------
+    signs : int8 ndarray of shape (n_labels, n_rows)
+    arrays : Arrays
+        Of the library and the device to use.
+    use_fused : bool, default=True
+        Whether to use fused kernels where they can be.
+
+    Attributes
+    ----------
+    signs : int8 ndarray of shape (n_labels, n_rows)
+        On the host.
+    device_signs, margins, residuals, curvatures : array of shape (n_labels, n_rows)
+        On the device.
+    losses : ndarray of shape (n_labels,)
+    """
+
+    def __init__(self, signs, arrays, *, use_fused=True):
+        kernels = fused(arrays) if use_fused else None
+        self.arrays = arrays = arrays if kernels is None else kernels.arrays(arrays)
+        self.losses_of = PlainLosses if kernels is None else FusedLosses
+        self.signs = signs
+        self.device_signs = arrays.from_host(signs)
+        self.margins, self.residuals, self.curvatures = (arrays.full(signs.shape, 0.0) for _ in range(3))
+        self.losses = np.empty(len(signs))
+        self.add(np.zeros(len(signs)), np.zeros(signs.shape[1]))
+
+    @property
+    def total(self):
+        """The joint loss."""
+        return float(self.losses.sum())
+
+    def add(self, weights, outputs, threads=SERIAL):
+        """F_l ← F_l + α_l·h for every label l (S2 Alg. 2 step 2b); returns the labels whose F changed."""
+        arrays, xp = self.arrays, self.arrays.xp
+        outputs = arrays.from_host(outputs)[None, :]
+        n_labels, n_rows = self.signs.shape
+        losses, step = [], max(1, VALUES_AT_A_TIME // n_rows)
+        for start in range(0, n_labels, step):
+            stop = min(start + step, n_labels)
+            signs = arrays.double(self.device_signs[start:stop, :])
+            m = self.margins[start:stop, :] + arrays.from_host(weights[start:stop])[:, None] * (signs * outputs)
+            e = xp.exp(-xp.abs(m))
+            share = 1.0 / (1.0 + e)  # of the likelier side
+            self.margins[start:stop, :] = m
+            self.residuals[start:stop, :] = signs * arrays.where(m >= 0.0, e * share, share)
+            self.curvatures[start:stop, :] = arrays.at_least(e * share * share, FLOOR)
+            losses.append(arrays.total(arrays.softplus(m), axis=1))
+        self.losses = arrays.to_host(arrays.joined(losses))
+        return np.flatnonzero(weights)
+
+
+class DevicePool:
+    """`Pool` with its arrays on a device. All candidates are evaluated: no bound leaves any out.
+
+    Parameters
+    ----------
+    joint : DeviceJointLoss
+    candidates, significance, shared
+        As for `Pool`.
+    """
+
+    def __init__(self, joint, candidates, *, significance, shared):
+        arrays = joint.arrays
+        n_slots, (n_labels, n_rows) = len(candidates), joint.signs.shape
+        self.candidates = list(candidates)
+        self.n_evaluated = 0
+        self._joint = joint
+        self._significance = significance
+        self._shared = shared
+        self._outputs = arrays.full((n_slots, n_rows), 0.0)
+        self._allowed = np.zeros((n_slots, n_labels), dtype=bool)
+        self._idle = np.zeros(n_slots, dtype=bool)
+        self._slopes = np.empty((n_slots, n_labels))
+        self._curvatures = np.empty((n_slots, n_labels))
+        self._n_positives = np.count_nonzero(joint.signs > 0, axis=1).astype(np.float64)
+        for slot, candidate in enumerate(candidates):
+            self._enter(slot, candidate)
+        self.labels_changed(np.arange(n_labels))
+
+    def replace(self, slot, candidate, threads=SERIAL):
+        """Put a new candidate in the place of a used one (S2 Alg. 2 step 2c)."""
+        self._enter(slot, candidate)
+        self._take_products(slot, slot + 1)
+
+    def is_idle(self, slot):
+        """Whether a slot's candidate can serve no label: it would never win, and so never be replaced."""
+        return bool(self._idle[slot])
+
+    def labels_changed(self, labels, threads=SERIAL):
+        """Tell the pool that the decision functions of some labels are others now."""
+        if len(labels):
+            self._take_products(0, len(self.candidates))
+
+    def best(self, threads=SERIAL):
+        """The candidate and weights of the least joint loss (S2 Alg. 2 step 2a), or None if none lowers the loss.
+
+        Ties go to the lowest slot; a loss that ties with the present one is not lower.
+        """
+        joint = self._joint
+        weights, losses = self.evaluated()
+        self.n_evaluated += len(weights)
+        totals = losses.sum(axis=1)
+        least = totals.min()
+        if least >= joint.total - TIE * (1.0 + joint.total):
+            return None
+        slot = int(np.flatnonzero(totals <= least + TIE * (1.0 + abs(least)))[0])
+        return Winner(slot, weights[slot])
+
+    def evaluated(self):
+        """Weights that all labels give all candidates, and their exact losses; of shape (n_slots, n_labels) each."""
+        joint = self._joint
+        newton = np.zeros_like(self._slopes)
+        np.divide(self._slopes, self._curvatures, out=newton, where=self._allowed & (self._curvatures > 0))
+        losses_of = joint.losses_of(joint.arrays, self._outputs, joint.device_signs, joint.margins)
+        return safe_steps_of_all(losses_of, newton, joint.losses)
+
+    def _enter(self, slot, candidate):
+        arrays, joint = self._joint.arrays, self._joint
+        self._outputs[slot, :] = arrays.from_host(candidate.outputs)
+        self.candidates[slot] = replace(candidate)
+        allowed = np.ones(len(joint.signs), dtype=bool)
+        if self._significance < 1:
+            # Σ over the rows with h > 0 of y = ±1 is twice the number that have the label, less their number.
+            positive = candidate.outputs > 0
+            n_out = float(np.count_nonzero(positive))
+            sums = self._products(arrays.from_host(positive.astype(np.float64))[None, :], joint.device_signs)[0]
+            both = (sums + n_out) / 2
+            allowed = passes_test(n_out, both, self._n_positives, len(positive), self._significance)
+        if not self._shared:
+            own = np.zeros_like(allowed)
+            own[candidate.source_label] = True
+            allowed &= own
+        self._allowed[slot] = allowed
+        self._idle[slot] = not (allowed.any() and candidate.outputs.any())
+
+    def _take_products(self, first, last):
+        """HᵀZ and (H²)ᵀW of S2 equation 2."""
+        outputs = self._outputs[first:last, :]
+        self._slopes[first:last] = self._products(outputs, self._joint.residuals)
+        self._curvatures[first:last] = self._products(outputs, self._joint.curvatures, squared=True)
+
+    def _products(self, outputs, others, *, squared=False):
+        """Products of candidates' rows with labels' rows, a block of rows at a time; on the host."""
+        arrays = self._joint.arrays
+        n_rows = outputs.shape[1]
+        step = max(1, VALUES_AT_A_TIME // max(outputs.shape[0], others.shape[0]))
+        sums = 0.0
+        for start in range(0, n_rows, step):
+            stop = min(start + step, n_rows)
+            some = outputs[:, start:stop]
+            right = arrays.transposed(arrays.double(others[:, start:stop]))
+            sums = sums + arrays.matmul(some * some if squared else some, right)
+        return arrays.to_host(sums)
