@@ -17,32 +17,32 @@ from fuselearn.fusion.estimators import (
 )
 from fuselearn.fusion.forest import ForestRows
 from fuselearn.fusion.kernel_machine import MachineRows
+from fuselearn.fusion.margin_machine import MOST_ROWS as MARGIN_ROWS
 from fuselearn.fusion.margin_machine import MarginRows
 from fuselearn.fusion.scaling import own_units, standardised, units_matter
 from fuselearn.learners.adapter import takes_nan
 
 BUILT_IN = ("svm", "rbf", "linear", "trees")
-DEFAULT_FOR_TWO = {name: name for name in BUILT_IN}
-DEFAULT_FOR_MORE = {name: name for name in BUILT_IN if name != "svm"}
 ALL_VIEWS = "all views"
 LEAST_ROWS = 10
 """Rows that an arm needs; one that fewer rows have is left out, unless nothing else would be left."""
 
 
-def resolve_learners(learners, n_classes):
+def resolve_learners(learners, n_classes, n_rows):
     """Learners by name, checked; a built-in one is its own name, the others are classifiers.
 
     Parameters
     ----------
     learners : "default", name, classifier, list of these, or dict of name to classifier
-    n_classes : int
+    n_classes, n_rows : int
 
     Returns
     -------
     dict of name to classifier, or to the name of a built-in learner
     """
     if isinstance(learners, str) and learners == "default":
-        return dict(DEFAULT_FOR_TWO if n_classes == 2 else DEFAULT_FOR_MORE)
+        machine = "svm" if n_classes == 2 and n_rows <= MARGIN_ROWS else "rbf"
+        return {name: name for name in (machine, "linear", "trees")}
     if isinstance(learners, Mapping):
         given = [(str(name), learner) for name, learner in learners.items()]
     else:

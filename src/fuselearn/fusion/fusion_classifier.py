@@ -49,7 +49,8 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     learners : "default", str, classifier, list or dict, default="default"
         What is tried on every view: names of built-in learners (``"svm"`` for two classes, ``"rbf"``, ``"linear"``,
         ``"trees"``) and scikit-learn classifiers, which are fitted on all but one of five parts of the rows in turn. A
-        dict of name to classifier names them. The default is all built-in ones.
+        dict of name to classifier names them. The default is a kernel machine (``"svm"`` for two classes and up to
+        1,000 rows, else ``"rbf"``), ``"linear"`` and ``"trees"``.
     consensus : bool, default=True
         Whether labels may be wrong. If False they are taken as they are, which is quicker; use it when they are known
         to be right.
@@ -99,6 +100,9 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where `X` is a data frame.
+
+    Rows are taken to be independent. Where several rows are of one person or place and the model is to work for others,
+    values of rows left out are too good to be true, and so are the weights and scores that follow from them.
 
     See Also
     --------
@@ -176,7 +180,7 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         budget = Budget(self.max_fits, self.time_limit)
         self._check_settings()
         rows = read_rows(self, X, y, sample_weight, view_labels)
-        learners = resolve_learners(self.learners, len(rows.classes))
+        learners = resolve_learners(self.learners, len(rows.classes), len(rows))
         if sample_weight is not None:
             check_learners_take_weights(learners)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
