@@ -109,7 +109,7 @@ def test_rows_depend_on_the_seed_only():
 def test_steps_are_announced_in_order():
     steps = []
     compare_methods(rounds=1, noise=0, seed=0, on_step=lambda *step: steps.append(step))
-    assert [(number, total) for number, total, _ in steps] == [(number, 4) for number in range(5)]
+    assert [(number, total) for number, total, _ in steps] == [(number, 5) for number in range(6)]
     assert "compiling, first run only" in steps[0][2]
     assert [METHODS[number] in steps[1 + number][2] for number in range(4)] == [True] * 4
 

@@ -14,6 +14,7 @@ import pytest
 from pyarrow import csv, feather, parquet
 from typer.testing import CliRunner
 
+import fuselearn
 from fuselearn.cli.app import app
 
 N_ROWS = 40
@@ -52,7 +53,7 @@ def write(folder, name="data.csv", **others):
     return path
 
 
-FIT = ["--target", "kind", "--id", "patient", "--set", "n_estimators=3"]
+FIT = ["--target", "kind", "--id", "patient", "--method", "shareboost", "--set", "n_estimators=3"]
 
 
 @pytest.fixture
@@ -108,6 +109,11 @@ FILES = {
     "infinite": ("rna_1,rna_2,kind\n1,2,x\n3,inf,y\n", ["infinite value in the column 'rna_2', row 2"]),
     "ragged rows": ("rna_1,rna_2,kind\n1,2,x\n3,y\n", ["Expected 3 columns, got 2", "Every row needs a cell"]),
     "dates": ("rna_1,rna_2,kind\n1,2020-01-01,x\n3,2021-01-01,y\n", ["dates or times", "'rna_2'", "number"]),
+    "CR only": ("rna_1,rna_2,kind\r1,2,x\r3,4,y\r", ["ends its lines with CR only", "usual line ends"]),
+    "open quote": ('rna_1,"rna_2,kind\n1,2,x\n3,4,y\n', ["a quote", "not closed"]),
+    "open quote of a long file": ('"rna_1,rna_2,kind\n' + "1,2,x\n" * 200 + '"\n', ["a quote", "not closed"]),
+    "quote closed by another": ('rna_1,"rna_2,kind\n1,2,x\n3,"4,y\n5,6,x\n', ["line break", "not closed"]),
+    "blanks": ("rna_1, rna_2, kind\n1, 2, x\n3, 4, y\n", ["There is ' kind'", "leave out the blanks"]),
     "view nowhere": ("rna_1,image_1,kind\n1,,x\n3,,y\n", ["The view 'image'", "empty in every row; leave it out"]),
 }
 
@@ -259,6 +265,8 @@ def test_views_file_that_is_not_text(data, tmp_path, fit):
 def test_learner_for_a_method_that_has_none(data, tmp_path, fit):
     (tmp_path / "views.toml").write_text('[views.a]\ncolumns = "rna_*"\nlearner = "stump"\n')
     fit(data, "--target", "kind", "--method", "mkl", "--views", tmp_path / "views.toml", words=["'a'", "mkl has none"])
+    usual = ["--target", "kind", "--views", tmp_path / "views.toml"]
+    fit(data, *usual, words=["'a'", "fusion has none per view", "add --method shareboost"])
 
 
 OPTIONS = {
@@ -280,6 +288,8 @@ OPTIONS = {
     "categorical": (["--categorical", "both"], ["--categorical must be onehot", "'both'"]),
     "class weight": (["--class-weight", "heavy"], ["--class-weight must be auto", "'heavy'"]),
     "weights": (["--class-weight", "balanced", "--method", "augmented"], ["augmented takes no weights"]),
+    "weights of fusion": (["--class-weight", "none", "--method", "fusion"], ["balances the classes by itself"]),
+    "balanced fusion": (["--class-weight", "balanced", "--method", "fusion"], ["by itself", "--method shareboost"]),
     "labels": (["--label-columns", "rna=mine"], ["--label-columns has no column for the view 'image'"]),
     "labels of nobody": (["--label-columns", "rna=kind,sound=kind"], ["the view 'sound'", "rna, image"]),
     "too few labels": (["--label-columns", "kind"], ["names 1 columns, but there are 2 views"]),
@@ -417,6 +427,8 @@ def test_values_that_predict_cannot_use(tmp_path, predict):
     head = "patient,rna_0,rna_1,rna_2,image_0,image_1\n"
     path.write_text(head + "a,1,2,3,4,5\nb,1,2,3,4,many\n")
     predict(path, words=["'many' in line 3 of the column 'image_1'", "numbers"])
+    path.write_text("date," + head + "x,a,1,2,3,4,5\nx,b,1,2,3,many,5\n")
+    predict(path, words=["'many' in line 3 of the column 'image_0'"])
     path.write_text(head + "a,1,2,3,4,5\nb,1,2,3,4,-inf\n")
     predict(path, words=["'image_1' has an infinite value"])
     path.write_text(head + "a,1,2,3,4,5\n,1,2,3,4,5\n")
@@ -432,6 +444,23 @@ def test_values_that_predict_cannot_use(tmp_path, predict):
     predict(path, words=["string in the column 'rna_0', which must hold numbers"])
 
 
+def test_blanks_in_names_of_views(tmp_path, fit):
+    path = tmp_path / "data.csv"
+    path.write_text("kind, rna_1, rna_2\nx, 2, 1\ny, 3, 4\n")
+    fit(path, "--target", "kind", "--view", "a=rna_1", words=["'rna_1'", "There is ' rna_1'", "blanks"])
+
+
+@pytest.mark.parametrize("name", ["prediction", "probability_ill"])
+def test_ids_that_predictions_would_overwrite(name, tmp_path, fit, predict, fitted):
+    path = write(tmp_path, **{name: np.arange(N_ROWS)})
+    usual = ["--target", "kind", "--id", name, "--view", "a=rna_*"]
+    fit(path, *usual, words=[f"--id names {name!r}", "another name"])
+    predict(path, "--id", name, words=[f"--id names {name!r}", "another name"])
+    noted = tmp_path / "noted.fuse"
+    fuselearn.save(fuselearn.load(fitted), noted, note={"id": name})
+    predict(path, model=noted, words=[f"--id names {name!r}", "another name"])
+
+
 def test_options_of_predict(data, predict, fitted):
     predict(data, "--chunk-rows", "0", words=["--chunk-rows must be at least 1"])
     predict(data, "--output-format", "excel", words=["--output-format must be csv"])
@@ -445,6 +474,7 @@ def test_reports_on_other_classes(tmp_path, fitted):
     path = write(tmp_path, kind=[None] * N_ROWS)
     refused(run("report", fitted, "--data", path, "--output", output), "no value in the target 'kind'")
     refused(run("report", fitted, "--data", path, "--target", "sort", "--output", output), "--target names the column")
+    refused(run("report", fitted, "--data", path, "--id", "kind", "--output", output), "--id and --target both name")
     assert not output.exists()
 
 

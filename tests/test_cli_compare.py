@@ -84,6 +84,35 @@ def test_guesses():
     assert views == {"a": ["a1", "a2"], "b": ["b_x", "b_y"], "other": ["age"]}
     assert "guessed" in how
     assert views_of([], None, ["x", "y"])[0] == {"all": ["x", "y"]}
+    marks = ["h3k4_1", "h3k4_2", "h3k27-a", "h3k27-b", "x1", "x2"]
+    assert views_of([], None, marks)[0] == {"h3k4": marks[:2], "h3k27": marks[2:4], "x": marks[4:]}
+    assert list(views_of([], None, ["rna_1", " rna_2", " image_1", " image_2"])[0]) == ["rna", "image"]
+
+
+def test_text_is_encoded_as_fit_does(table, tmp_path):
+    place = np.array(["north", "south"])[np.arange(table.num_rows) % 2]
+    csv.write_csv(table.append_column("acid_place", pa.array(place)), tmp_path / "text.csv")
+    (tmp_path / "views.toml").write_text('[views.acid]\ncolumns = "acid_*"\ncategorical = "target"\n')
+    arguments = ["--target", "kind", "--methods", "shareboost", "--runs", "1"]
+    result = run(tmp_path / "text.csv", *arguments, "--id", "bottle")
+    assert result.exit_code == 0, result.output
+    assert "acid (7)" in result.stderr
+    encoded = run(tmp_path / "text.csv", *arguments, "--views", tmp_path / "views.toml")
+    assert encoded.exit_code == 0, encoded.output
+    assert "text one-hot encoded" in encoded.stderr
+    names = pa.array([f"bottle {number}" for number in range(table.num_rows)])
+    csv.write_csv(table.append_column("acid_name", names), tmp_path / "names.csv")
+    refused = run(tmp_path / "names.csv", *arguments)
+    assert refused.exit_code == 1
+    assert "too many for a column each" in refused.stderr
+
+
+def test_target_that_is_no_number(table, tmp_path):
+    wrong = pa.array([np.nan, *[float(number % 2) for number in range(1, table.num_rows)]], from_pandas=False)
+    parquet.write_table(table.drop_columns(["kind"]).append_column("kind", wrong), tmp_path / "nan.parquet")
+    result = run(tmp_path / "nan.parquet", "--target", "kind")
+    assert result.exit_code == 1
+    assert "has 1 rows without a value in the target" in result.stderr
 
 
 def test_resume(wines, tmp_path):
@@ -109,8 +138,6 @@ def test_resume(wines, tmp_path):
         (["--target", "kind", "--scoring", "beauty"], "--scoring 'beauty' is not a score"),
         (["--target", "kind", "--output", "table.xls"], "--output must end in .md"),
         (["--target", "kind", "--output", "no/where.md"], "does not exist"),
-        (["--target", "bottle", "--view", "t=kind"], "in the column 'kind'; views hold numbers"),
-        (["--target", "bottle"], "has string in the column 'kind'"),
     ],
 )
 def test_refusals(wines, arguments, message):

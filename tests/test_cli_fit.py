@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
@@ -114,6 +116,20 @@ def test_formats_give_the_same_model(table, tmp_path, fit, suffix):
     np.testing.assert_array_equal(fit(data=path)[0].predict_proba(table), expected)
 
 
+def test_named_pipes(table, data, tmp_path, fit):
+    """Of which nothing is known beforehand, as of `<(command)` of a shell."""
+    expected = fit()[0].predict_proba(table)
+    parquet.write_table(table, tmp_path / "data.parquet")
+    for number, (source, arguments) in enumerate([(data, []), (tmp_path / "data.parquet", ["--format", "parquet"])]):
+        pipe = tmp_path / f"pipe{number}"
+        os.mkfifo(pipe)
+        content = source.read_bytes()
+        writer = threading.Thread(target=pipe.write_bytes, args=[content], daemon=True)
+        writer.start()
+        np.testing.assert_array_equal(fit(*arguments, data=pipe)[0].predict_proba(table), expected)
+        writer.join()
+
+
 def test_standard_input(table, data, tmp_path, fit):
     expected = fit()[0].predict_proba(table)
     np.testing.assert_array_equal(fit(data="-", input=data.read_bytes())[0].predict_proba(table), expected)
@@ -138,7 +154,7 @@ def test_views_are_guessed_and_the_guess_is_shown(data, tmp_path):
     result = run("fit", data, "--target", "outcome", "--id", "patient", "--output", tmp_path / "model.fuse")
     assert result.exit_code == 0, result.output
     assert "Views, guessed from the columns' prefixes: rna (4), image (3), other (1)" in result.stderr
-    assert "each class counts alike" in result.stderr
+    assert "balanced accuracy on rows left out" in result.stdout
     assert "Saved" in result.stdout
     assert "90 rows, classes of outcome: ill (30), well (60)" in result.stdout
 
@@ -351,6 +367,40 @@ def test_labels_that_views_have_of_their_own(table, tmp_path, fit):
 
 @pytest.mark.parametrize(
     ("values", "classes"),
+    [
+        (["1", "2"], [1, 2]),
+        (["01", "02"], ["01", "02"]),
+        (["1.0", "2.0"], [1.0, 2.0]),
+        (["1.00", "2"], ["1.00", "2"]),
+        ([" 1", " 2"], [1, 2]),
+        (["True", "False"], [False, True]),
+        (["9223372036854775808", "1"], ["1", "9223372036854775808"]),
+        (["2020-01-01", "1"], ["1", "2020-01-01"]),
+    ],
+)
+def test_classes_of_csv_stay_as_they_are_spelled(table, tmp_path, fit, values, classes):
+    frame = table.to_pandas().astype({"outcome": object})
+    frame["outcome"] = [values[number % 2] for number in range(N_ROWS)]
+    frame.loc[3, "outcome"] = "NA"
+    frame.to_csv(tmp_path / "spelled.csv", index=False)
+    model, told = fit(data=tmp_path / "spelled.csv")
+    assert model.classes_.tolist() == classes
+    assert [type(label) for label in model.classes_.tolist()] == [type(label) for label in classes]
+    assert told["rows_left_out"] == 1
+
+
+def test_label_columns_are_spelled_as_the_target(table, tmp_path, fit):
+    frame = table.to_pandas()
+    frame["outcome"] = ["01", "2"] * (N_ROWS // 2)
+    frame["by_image"] = frame["outcome"]
+    frame["by_rna"] = ["2"] * N_ROWS  # alone, it would be read as numbers
+    frame.to_csv(tmp_path / "labels.csv", index=False)
+    model, _ = fit(*NUMBERS, "--label-columns", "rna=by_rna,image=by_image", data=tmp_path / "labels.csv")
+    assert model.classes_.tolist() == ["01", "2"]
+
+
+@pytest.mark.parametrize(
+    ("values", "classes"),
     [([1, 2], [1, 2]), ([True, False], [False, True]), ([2.0, 1.0], [1, 2]), (["01", 'b,"c'], ["01", 'b,"c'])],
 )
 def test_kinds_of_classes(table, tmp_path, fit, values, classes):
@@ -461,6 +511,19 @@ def test_file_tells_what_was_read(fit, tmp_path):
     assert (note["target"], note["id"], note["data"], note["rows"]) == ("outcome", "patient", "data.csv", N_ROWS)
     assert note["command"][:5] == ["fuselearn", "fit", "data.csv", "--target", "outcome"]
     assert str(tmp_path) not in json.dumps(note)
+
+
+def test_noted_command_makes_the_same_model(table, data, tmp_path, fit):
+    path = tmp_path / "other.csv"
+    path.write_bytes(data.read_text().replace("north", "nörd").replace(",", ";").encode("latin-1"))
+    options = ["--categorical", "target", "--delimiter", ";", "--encoding", "latin-1", "--format", "csv"]
+    model, _ = fit(*options, "--class-weight", "none", "--seed", "3", data=path)
+    command = describe(tmp_path / "model.fuse")["note"]["command"]
+    again = tmp_path / "again.fuse"
+    result = run(*command[1:2], path, *command[3:-1], again)
+    assert result.exit_code == 0, result.output
+    renamed = table.to_pandas().replace("north", "nörd")
+    np.testing.assert_array_equal(fuselearn.load(again).predict_proba(renamed), model.predict_proba(renamed))
 
 
 def test_inspect(fit, tmp_path):

@@ -336,3 +336,136 @@ def test_report_without_a_view(table, fitted, tmp_path):
     assert result.exit_code == 0, result.output
     assert "no column of the view 'image'" in result.stderr
     assert output.exists()
+
+
+@pytest.fixture
+def report(fitted, tmp_path):
+    """Report on a file; what was told as JSON."""
+
+    def call(data, *arguments, model=fitted[0], refused=None):
+        output = tmp_path / "report.html"
+        result = run("report", model, "--data", data, *arguments, "--output", output, "--force", "--json")
+        if refused is not None:
+            assert result.exit_code == 1, result.output
+            assert refused in result.stderr
+            return None
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    return call
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """What the command gives to `FitReport`."""
+    calls, own = [], fuselearn.FitReport
+
+    def noting(model, X, y, **settings):
+        calls.append({"X": X, "y": y, **settings})
+        return own(model, X, y, **settings)
+
+    monkeypatch.setattr(fuselearn, "FitReport", noting)
+    return calls
+
+
+def fit_outcome(table, values, path):
+    """Fit a model of a file with another target."""
+    frame = table.to_pandas()
+    frame["outcome"] = values
+    frame.to_csv(path.with_suffix(".csv"), index=False)
+    usual = ["--method", "shareboost", "--set", "n_estimators=2", "--target", "outcome", "--id", "patient", "--force"]
+    result = run("fit", path.with_suffix(".csv"), *usual, "--output", path)
+    assert result.exit_code == 0, result.output
+    return path
+
+
+TRAINED = {"truth": ["true", "false"], "numbers": ["0", "1"], "text": ["True", "unknown"], "zeros": ["01", "02"]}
+LABELS = [
+    ("truth", ["yes", "no"], "the class 'yes'"),
+    ("truth", ["True", "yes"], "the class 'True'"),
+    ("truth", ["2", "1"], "the class 2"),
+    ("truth", ["True", "FALSE"], [True, False]),
+    ("truth", ["1", "0"], [True, False]),
+    ("numbers", ["0.2", "1"], "the class 0.2"),
+    ("numbers", ["1.0", "0"], [1, 0]),
+    ("numbers", ["a", "0"], "the class 'a'"),
+    ("text", ["True", "True"], ["True", "True"]),
+    ("text", ["true", "true"], "the class 'true'"),
+    ("zeros", ["01", "02"], ["01", "02"]),
+    ("zeros", ["1", "2"], "the class '1'"),
+]
+
+
+@pytest.mark.parametrize(("kind", "labels", "expected"), LABELS)
+def test_no_label_of_a_report_becomes_another(kind, labels, expected, table, tmp_path, report, given):
+    model = fit_outcome(table, TRAINED[kind] * (N_ROWS // 2), tmp_path / "labels.fuse")
+    frame = table.to_pandas()
+    frame["outcome"] = labels * (N_ROWS // 2)
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    if isinstance(expected, str):
+        report(tmp_path / "data.csv", model=model, refused=expected)
+    else:
+        report(tmp_path / "data.csv", model=model)
+        assert given[0]["y"].tolist() == expected * (N_ROWS // 2)
+
+
+def test_report_reads_as_predict_does(table, fitted, tmp_path, predict, report, given):
+    """Ids as text, columns in the types of the model, and the same notes."""
+    frame = table.to_pandas()
+    frame["patient"] = [str(2**63 + number) if number % 2 else f"{number:04d}" for number in range(N_ROWS)]
+    frame.loc[3, "patient"] = "NA"
+    frame["flag_site"] = np.where(np.arange(N_ROWS) % 2, "True", "False")
+    frame["rna_0"] = "7"
+    frame = frame.drop(columns=["rna_1", "image_0", "image_1", "image_2"])
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    told = report(tmp_path / "data.csv", "--allow-missing-columns")
+    predicted, expected = predict(tmp_path / "data.csv", "--allow-missing-columns")
+    assert given[0]["ids"] == frame["patient"].tolist() == predicted.column("patient").to_pylist()
+    assert told["notes"] == expected["notes"]
+    assert len(told["notes"]) == 3  # a view, single columns, unknown categories
+    assert any("such as 'False'" in note for note in told["notes"])
+
+
+def test_ids_may_be_called_na_but_not_be_empty(table, tmp_path, predict, report):
+    frame = table.to_pandas()
+    frame["patient"] = ["NA", "null", "nan", *map(str, range(3, N_ROWS))]
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    assert predict(tmp_path / "data.csv")[0].column("patient").to_pylist() == frame["patient"].tolist()
+    frame.loc[0, "patient"] = ""
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    report(tmp_path / "data.csv", refused="rows without a value in the id 'patient'")
+
+
+def test_report_tells_of_the_file(table, tmp_path, report, given):
+    frame = table.to_pandas().drop(columns=["patient"])
+    frame.loc[[1, 4], "outcome"] = None
+    frame.loc[0, "rna_0"] = None
+    frame.loc[0, "flag_site"] = None
+    frame.drop(columns=["image_0", "image_1", "image_2"]).to_csv(tmp_path / "data.csv", index=False)
+    report(tmp_path / "data.csv")
+    rows = N_ROWS - 2
+    assert given[0]["note"]["file"] == {
+        "columns_per_view": {"rna": 4, "image": 3, "flag": 2},  # though text became more
+        "gaps_per_view": {"rna": 1 / (4 * rows), "image": 1.0, "flag": 1 / (2 * rows)},
+        "rows_left_out": 2,
+    }
+    assert given[0]["ids"][:4] == [1, 3, 4, 6]  # as rows of the file, though others are left out
+    assert given[0]["ids"][-1] == N_ROWS
+
+
+def test_values_that_a_report_cannot_use(table, tmp_path, report):
+    frame = table.to_pandas().astype({"rna_0": object})
+    frame.loc[5, "rna_0"] = "many"
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    report(tmp_path / "data.csv", refused="'many' in line 7 of the column 'rna_0', which must hold numbers")
+
+
+def test_classes_are_spelled_as_in_the_file(table, tmp_path, predict):
+    model = fit_outcome(table, ["01", "02"] * (N_ROWS // 2), tmp_path / "zeros.fuse")
+    predicted, _ = predict(write(table, tmp_path / "data.csv"), model=model, output="p.csv")
+    assert predicted.column_names[2:] == ["probability_01", "probability_02"]
+    assert set(predicted.column("prediction").to_pylist()) <= {"01", "02"}
+
+
+def test_help_says_what_the_prediction_is():
+    assert "need not be the most probable class" in " ".join(run("predict", "--help").stdout.replace("│", " ").split())

@@ -1,6 +1,7 @@
 """``fuselearn compare``: every fusion method and every view alone, on the same splits."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -20,7 +21,7 @@ from fuselearn.cli.options import (
     ViewsFile,
 )
 from fuselearn.cli.outputs import check_output, writing
-from fuselearn.cli.refusal import check_jobs, check_seed, refuse
+from fuselearn.cli.refusal import check_jobs, check_seed, refuse, refusing
 from fuselearn.cli.view_options import choose_views
 
 
@@ -66,15 +67,15 @@ def compare(
     reserved = {target: "the target", **({identifier: "the id"} if identifier else {})}
     choices, how = choose_views(view or [], views, table.column_names, reserved)
     columns = {name: choice.columns for name, choice in choices.items()}
-    used = list(dict.fromkeys(column for own in columns.values() for column in own))
-    X = _numbers(table.select(used), source.name)
     y = _classes(labels, target, source.name)
+    X, numbers = _matrix(table, choices, y, source.name)
     if not as_json:
         listed = ", ".join(f"{name} ({len(own)})" for name, own in columns.items())
         typer.echo(f"Views, {how}: {listed}", err=True)
-        if any(choice.learner or choice.preprocess for choice in choices.values()):
+        if any(choice.learner or choice.preprocess or choice.categorical == "target" for choice in choices.values()):
             typer.echo(
-                "Every method is compared with its own learner and preprocessing: those of --views are left out.",
+                "Every method is compared with its own learner and preprocessing, and text one-hot encoded: those of "
+                "--views are left out.",
                 err=True,
             )
     from sklearn.metrics import get_scorer_names
@@ -87,7 +88,7 @@ def compare(
         result = compare_methods(
             X,
             y,
-            views={name: [used.index(column) for column in own] for name, own in columns.items()},
+            views={name: own.tolist() for name, own in numbers.items()},
             methods=methods if methods in ("default", "all") else [name.strip() for name in methods.split(",")],
             noise=noise,
             consensus=consensus,
@@ -108,36 +109,27 @@ def compare(
     typer.echo(json.dumps(json.loads(result.summary.to_json()), indent=2) if as_json else str(result))
 
 
-def _numbers(table, path):
-    """Columns of numbers as a float array, empty cells as NaN."""
-    import numpy as np
-    from pyarrow import types
+def _matrix(table, choices, y, path):
+    """Numbers of the views side by side, text one-hot encoded, and the columns that are each view's."""
+    from fuselearn.cli.columns import check_view_columns
+    from fuselearn.tables.view_columns import ViewColumns
 
-    from fuselearn.cli.columns import check_finite, is_number
-
-    columns = []
-    for name, column in zip(table.column_names, table.columns):
-        kind = column.type
-        if not is_number(kind):
-            refuse(
-                f"{path} has {kind} in the column {name!r}; views hold numbers. Leave it out of the views, name it "
-                "with --id if it names the objects, or encode it as numbers."
-            )
-        check_finite(column, name, path)
-        columns.append(
-            column.to_numpy().astype(np.float64) if not types.is_null(kind) else np.full(len(column), np.nan)
-        )
-    return np.column_stack(columns)
+    # Means of the target would tell the rows to be predicted what they are: they belong into each split.
+    choices = {
+        name: replace(one, categorical=None if one.categorical == "target" else one.categorical)
+        for name, one in choices.items()
+    }
+    check_view_columns(table, choices, "onehot", path)
+    columns = ViewColumns({name: one.columns for name, one in choices.items()})
+    with refusing(ValueError, TypeError, what=path):
+        return columns.fit_transform(table, y), columns.views_
 
 
 def _classes(labels, target, path):
     """The target as an array without gaps."""
-    if labels.null_count:
-        refuse(f"{path} has {labels.null_count} rows without a value in the target {target!r}; fill or drop them.")
-    values = labels.combine_chunks().to_pylist()
-    if values and isinstance(values[0], bytes):
-        refuse(f"{path} is not UTF-8 in the target {target!r}; save it as UTF-8, or name it with --encoding.")
-    import numpy as np
+    from fuselearn.cli.targets import classes_of, rows_with_target
 
-    y = np.array(values)
-    return y.astype(str) if y.dtype.kind == "O" else y
+    missing = len(labels) - sum(rows_with_target(labels).to_pylist())
+    if missing:
+        refuse(f"{path} has {missing} rows without a value in the target {target!r}; fill or drop them.")
+    return classes_of(labels, target, path)

@@ -9,11 +9,16 @@ import csv
 import io
 
 import pyarrow
+from pyarrow import compute
 from pyarrow import csv as arrow_csv
 
 from fuselearn.cli.refusal import refuse
 
 BLOCK_BYTES = 4 << 20
+NOTHING = arrow_csv.ConvertOptions().null_values
+"""Words for nothing; the empty one is the first."""
+MOST_NAME_LINES = 100
+"""Lines that the names may take: more of them come from a quote that is not closed."""
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 
@@ -41,16 +46,18 @@ class CsvFile:
         if len(self.names) == 1:
             self._check_delimiter(self.names[0])
 
-    def table(self, columns=None):
-        """All rows, with the types that the values suggest."""
+    def table(self, columns=None, types=None, identifier=None):
+        """All rows, with the types that the values suggest where none are given; see :meth:`batches`."""
         try:
-            return arrow_csv.read_csv(self._stream, **self._options(columns, None)).combine_chunks()
+            table = arrow_csv.read_csv(self._stream, **self._options(columns, types)).combine_chunks()
+            return _without_words_for_nothing(table, identifier)
         except pyarrow.ArrowInvalid as error:
             if "Empty CSV file" not in str(error):
+                self._refuse_value(error)
                 raise
             return pyarrow.table({name: [] for name in columns or self.names})
 
-    def batches(self, columns, types, rows):
+    def batches(self, columns, types, rows, identifier=None):
         """Yield tables of some columns, read as the given Arrow types.
 
         Parameters
@@ -59,25 +66,28 @@ class CsvFile:
         types : dict of column name to Arrow type
         rows : int
             Not used: how much is read at a time depends on bytes.
+        identifier : str or None
+            Column that names the objects: one may be called NA.
         """
         try:
             with arrow_csv.open_csv(self._stream, **self._options(columns, types)) as reader:
                 for batch in reader:
-                    yield pyarrow.Table.from_batches([batch])
+                    yield _without_words_for_nothing(pyarrow.Table.from_batches([batch]), identifier)
         except pyarrow.ArrowInvalid as error:
             if "Empty CSV file" not in str(error):  # that is, no rows
-                self._refuse_value(error, columns)
+                self._refuse_value(error)
                 raise
 
     def _options(self, columns, types):
+        # A message counts rows from the names in the order of the file, which takes one thread. Text is never refused.
+        any_order = all(pyarrow.types.is_string(kind) for kind in (types or {}).values())
         return {
-            # Rows are counted from the names, in the order of the file, by one thread only.
             "read_options": arrow_csv.ReadOptions(
-                column_names=self.names, block_size=max(BLOCK_BYTES, 32 * self._name_bytes), use_threads=types is None
+                column_names=self.names, block_size=max(BLOCK_BYTES, 32 * self._name_bytes), use_threads=any_order
             ),
             "parse_options": arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
             "convert_options": arrow_csv.ConvertOptions(
-                strings_can_be_null=True, include_columns=columns, column_types=types
+                strings_can_be_null=False, include_columns=columns, column_types=types
             ),
         }
 
@@ -90,15 +100,26 @@ class CsvFile:
             refuse(f"{self.source.name} is not UTF-8 but {mark}; add --encoding {mark}, or save it as UTF-8.")
         while line.count(b'"') % 2:  # a name may hold a line break
             more = self._stream.readline()
-            if not more:
-                break
+            if not more or line.count(b"\n") > MOST_NAME_LINES:
+                self._refuse_quote()
             line += more
         self._name_bytes = len(line)
         text = line.decode("utf-8-sig")
-        names = next(csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter), [])
-        if not any(names):
+        try:
+            lines = list(csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter))
+        except csv.Error:
+            self._refuse_quote()
+        if len(lines) > 1:
+            refuse(
+                f"{self.source.name} ends its lines with CR only, as old programs do; save it with usual line ends "
+                "(LF, or CR and LF)."
+            )
+        if not lines or not any(lines[0]):
             refuse(f"{self.source.name} has an empty first line; it must hold the names of the columns.")
-        return names
+        return lines[0]
+
+    def _refuse_quote(self):
+        refuse(f'{self.source.name} has a quote (") among the names in its first line that is not closed; mend it.')
 
     def _check_delimiter(self, name):
         for delimiter, spoken in ((";", "';'"), ("\t", "a tab"), ("|", "'|'"), (",", "','")):
@@ -109,7 +130,7 @@ class CsvFile:
                     f"--delimiter {shown}."
                 )
 
-    def _refuse_value(self, error, columns):
+    def _refuse_value(self, error):
         """Name the column in which a value is not of the type that the model was fitted on."""
         told = " ".join(str(error).split())
         if not told.startswith("In CSV column #") or "invalid UTF8" in told:
@@ -119,9 +140,20 @@ class CsvFile:
         where = f" in line {int(row) + 1}" if row.isdigit() else ""
         value = rest.partition("invalid value ")[2].strip() or "a value"
         refuse(
-            f"{self.source.name} has {value}{where} of the column {columns[int(number)]!r}, which must hold "
+            f"{self.source.name} has {value}{where} of the column {self.names[int(number)]!r}, which must hold "
             f"{_spoken(rest)}; mend the cell, or leave it empty."
         )
+
+
+def _without_words_for_nothing(table, identifier):
+    """A table with nulls for the words for nothing. Arrow would do it too, but for the id as well."""
+    for number, (name, column) in enumerate(zip(table.column_names, table.columns)):
+        if name != identifier and pyarrow.types.is_string(column.type):
+            nothing = compute.is_in(column, value_set=pyarrow.array(NOTHING))
+            if compute.any(nothing).as_py():
+                column = compute.if_else(nothing, pyarrow.scalar(None, column.type), column)
+                table = table.set_column(number, name, column)
+    return table
 
 
 class _Transcoded(io.RawIOBase):

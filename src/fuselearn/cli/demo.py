@@ -34,7 +34,7 @@ def demo(
     jobs: Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.", show_default="1")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ):
-    """Fuse four views of handwritten digits, with clean and with wrong labels, and compare with three ways of boosting."""
+    """Fuse four views of handwritten digits, with clean and with wrong labels, and compare with boosting."""
     if rounds < 1:
         refuse(f"--rounds must be at least 1; got {rounds}.")
     if not 0 <= noise <= 1:

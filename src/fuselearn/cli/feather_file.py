@@ -29,12 +29,12 @@ class FeatherFile:
             self._reader = ipc.open_file(stream)
             self.names = list(self._reader.schema.names)
 
-    def table(self, columns=None):
-        """All rows."""
+    def table(self, columns=None, types=None, identifier=None):
+        """All rows; `types` are left to who reads them."""
         table = self._table if self._first_version else self._reader.read_all()
         return (table if columns is None else table.select(columns)).combine_chunks()
 
-    def batches(self, columns, types, rows):
+    def batches(self, columns, types, rows, identifier=None):
         """Yield tables of some columns and at most so many rows; `types` are left to who reads them."""
         if self._first_version:
             tables = [self._table]

@@ -79,15 +79,16 @@ def open_data(source):
         from fuselearn.cli.feather_file import FeatherFile as File
     with ExitStack() as stack:
         with reading(source.name, kind):
-            if source.path != "-":
+            if source.path != "-" and (kind in ("csv", "tsv") or Path(source.path).is_file()):
                 zipped = kind in ("csv", "tsv") and source.path.lower().endswith(".gz")
                 stream = stack.enter_context((gzip.open if zipped else open)(source.path, "rb"))
             elif kind in ("csv", "tsv"):
                 stream = sys.stdin.buffer
             else:
-                # These are read from their end, which standard input cannot be.
+                # These are read from their end, which standard input and pipes cannot be.
+                piped = sys.stdin.buffer if source.path == "-" else stack.enter_context(open(source.path, "rb"))
                 stream = stack.enter_context(tempfile.TemporaryFile())
-                shutil.copyfileobj(sys.stdin.buffer, stream)
+                shutil.copyfileobj(piped, stream)
                 stream.seek(0)
             opened = File(source, stream, kind)
         names = opened.names
@@ -113,10 +114,20 @@ def read_file(source, columns=None):
         return read_opened(opened, columns)
 
 
-def read_opened(opened, columns=None):
-    """Read a file that was opened."""
+def read_opened(opened, columns=None, types=None, identifier=None):
+    """Read a file that was opened.
+
+    Parameters
+    ----------
+    opened : what `open_data` yields
+    columns : list of str, default=None
+    types : dict of column name to Arrow type, default=None
+        How to read columns of CSV, which has no types of its own; others have those that their values suggest.
+    identifier : str, default=None
+        Column that names the objects: in CSV, one may be called NA.
+    """
     with reading(opened.source.name, opened.kind):
-        table = opened.table(columns)
+        table = opened.table(columns, types, identifier)
     if table.num_rows == 0:
         refuse(f"{opened.source.name} has no rows; at least one must stand below the names of the columns.")
     return table
@@ -134,7 +145,16 @@ def check_column(name, names, path, option):
         shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
         near = get_close_matches(name, names, n=1)
         hint = " Is the delimiter a comma?" if len(names) == 1 else f" Did you mean {near[0]!r}?" if near else ""
+        hint = blank_hint(name, names) or hint
+        if any("\n" in one for one in names):
+            hint = " A name has a line break in it: is a quote in the first line not closed?"
         refuse(f"{option} names the column {name!r}, which {path} does not have; its columns are {shown}.{hint}")
+
+
+def blank_hint(name, names):
+    """What to say where a name is that of a column but for blanks around it; else nothing."""
+    found = next((one for one in names if one != name and one.strip(' "\t') == name.strip()), None)
+    return f" There is {found!r}: leave out the blanks beside the delimiters of the first line." if found else ""
 
 
 @contextmanager
@@ -164,7 +184,10 @@ def refuse_encoding(name, where):
 
 def _advice(kind, told):
     if "Expected" in told and "columns" in told:
-        return " Every row needs a cell for each name in the first line; quote cells that hold the delimiter."
+        return (
+            " Every row needs a cell for each name in the first line; quote cells that hold the delimiter, and close "
+            "every quote."
+        )
     if kind in ("parquet", "feather"):
         return f" It may be cut off, or not be {kind} at all: write or copy it again."
     return ""
@@ -192,6 +215,9 @@ def _kind(source):
         refuse(f"{path} is a folder; name a file.")
     if not path.exists():
         refuse(f"{path} does not exist; check the name and the folder.")
+    if not path.is_file():
+        # A pipe cannot be looked into beforehand. Like standard input it is CSV where nothing says otherwise.
+        return source.format or FORMATS.get(path.suffix.lower(), "csv")
     if path.stat().st_size == 0:
         refuse(f"{path} is empty.")
     head = _first_bytes(path)

@@ -9,7 +9,7 @@ import typer
 
 from fuselearn.cli.files import FORMATS, Source, check_column, open_data, read_opened
 from fuselearn.cli.interrupts import interruptible
-from fuselearn.cli.methods import DEFAULT_METHOD, find_method
+from fuselearn.cli.methods import BALANCES_ITSELF, DEFAULT_METHOD, find_method
 from fuselearn.cli.models import save_model
 from fuselearn.cli.notes import Notes
 from fuselearn.cli.options import (
@@ -27,6 +27,7 @@ from fuselearn.cli.options import (
     ViewsFile,
 )
 from fuselearn.cli.outputs import check_output, size_of
+from fuselearn.cli.prediction_files import check_id_name
 from fuselearn.cli.refusal import check_choice, check_jobs, check_seed, refuse
 from fuselearn.cli.view_options import CATEGORICAL, choose_views
 
@@ -67,10 +68,31 @@ def fit(
     check_jobs(jobs)
     check_choice("--categorical", categorical, CATEGORICAL)
     check_choice("--class-weight", class_weight, CLASS_WEIGHTS)
+    if class_weight != "auto" and method in BALANCES_ITSELF:
+        refuse(
+            f"--class-weight {class_weight}: {method} balances the classes by itself; leave the option out, or add "
+            "--method shareboost, which takes weights."
+        )
     _check_model_path(output, force, data)
     notes = Notes(as_json)
+    options = {
+        "--target": [target],
+        "--id": [identifier],
+        "--view": view or [],
+        "--views": [Path(views).name if views else None],
+        "--method": [method],
+        "--set": settings or [],
+        "--label-columns": [label_columns],
+        "--categorical": [categorical if categorical != "onehot" else None],
+        "--class-weight": [class_weight if class_weight != "auto" else None],
+        "--seed": [str(seed) if seed else None],
+        "--format": [file_format],
+        "--delimiter": [delimiter],
+        "--encoding": [encoding if encoding != "utf-8" else None],
+        "--output": ["model.fuse"],
+    }
     note = {
-        "command": _command(data, target, identifier, view, views, method, settings, label_columns, class_weight, seed),
+        "command": _command(data, options),
         "target": target,
         "id": identifier,
         "method": method,
@@ -88,7 +110,7 @@ def fit(
             listed = ", ".join(f"{name} ({len(one.columns)})" for name, one in choices.items())
             notes.tell(f"Views, {found}: {listed}")
             used = [column for one in choices.values() for column in one.columns]
-            table = read_opened(opened, list(dict.fromkeys([*used, target, *label_names])))
+            table = _read(opened, used, [target, *label_names])
         from fuselearn.cli.training import HowToFit, fit_rows, training_rows
 
         how = HowToFit(chosen, choices, categorical, settings or [], class_weight, seed, jobs)
@@ -133,8 +155,7 @@ def _choose(names, path, target, identifier, label_columns, view, views):
         check_column(identifier, names, path, "--id")
         if identifier == target:
             refuse(f"--id and --target both name {target!r}.")
-        if identifier == "prediction":
-            refuse("--id names 'prediction', which predict writes itself; give the column another name.")
+        check_id_name(identifier)
         reserved[identifier] = "the id"
     if label_columns:
         for column in (part.rpartition("=")[2].strip() for part in label_columns.split(",")):
@@ -153,21 +174,22 @@ def _choose(names, path, target, identifier, label_columns, view, views):
     return choices, label_names, found
 
 
-def _command(data, target, identifier, view, views, method, settings, label_columns, class_weight, seed):
+def _read(opened, columns, labels):
+    """The columns of the views, and those of classes, which are numbers only where these are spelled alike."""
+    import pyarrow
+
+    from fuselearn.cli.targets import as_spelled
+
+    names = list(dict.fromkeys([*columns, *labels]))
+    table = read_opened(opened, names, dict.fromkeys(labels, pyarrow.string()))
+    return as_spelled(table, list(dict.fromkeys(labels))) if opened.kind in ("csv", "tsv") else table
+
+
+def _command(data, options):
     """The command that makes such a model, for its report."""
-    options = {
-        "--target": [target],
-        "--id": [identifier] if identifier else [],
-        "--view": view or [],
-        "--views": [Path(views).name] if views else [],
-        "--method": [method],
-        "--set": settings or [],
-        "--label-columns": [label_columns] if label_columns else [],
-        "--class-weight": [class_weight] if class_weight != "auto" else [],
-        "--seed": [str(seed)] if seed else [],
-        "--output": ["model.fuse"],
-    }
-    given = [word for option, values in options.items() for value in values for word in (option, value)]
+    given = [
+        word for option, values in options.items() for value in values if value is not None for word in (option, value)
+    ]
     return ["fuselearn", "fit", Path(data).name, *given]
 
 
@@ -176,7 +198,7 @@ def _print(summary):
     typer.echo(f"{summary['rows']} rows, classes of {summary['target']}: {classes}")
     rounds = f", {summary['rounds']} rounds" if summary["rounds"] is not None else ""
     score = summary["out_of_sample_score"]
-    scored = "" if score is None else f", score on rows left out {score:.3f}"
+    scored = "" if score is None else f", {summary['out_of_sample_metric']} on rows left out {score:.3f}"
     typer.echo(f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{scored}")
     if summary["view_importances"]:
         shares = sorted(summary["view_importances"].items(), key=lambda pair: -pair[1])

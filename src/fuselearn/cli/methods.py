@@ -127,7 +127,10 @@ def _own_makers():
 def _give_learners(estimator, method, views, learners, seed):
     first = next(iter(learners))
     if "estimator" not in estimator.get_params(deep=False) or method.name.endswith("concatenated"):
-        refuse(f"--views gives the view {first!r} a learner, but {method.name} has none per view; leave learner out.")
+        refuse(
+            f"--views gives the view {first!r} a learner, but {method.name} has none per view; leave learner out, or "
+            "add --method shareboost."
+        )
     boosts, otherwise = _boosts(estimator), estimator.estimator
     estimator.set_params(
         estimator={

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pyarrow
+import pyarrow.compute
 
 from fuselearn.cli.refusal import refuse
 from fuselearn.tables.view_columns import BOOLEAN, NUMBER, TEXT, absent_views, lost_columns
@@ -58,9 +59,68 @@ class ModelColumns:
             )
 
     @property
+    def views(self):
+        """Columns of each view, whether the file has them or not; a dict of view name to list of str."""
+        return self._columns.views
+
+    @property
     def types(self):
         """Arrow types in which the columns are to be read."""
         return {column: ARROW_TYPES[self._columns.kinds_[column]] for column in self.columns}
+
+    def to_read(self, identifier=None, others=()):
+        """Names of the columns to read, and the Arrow types to read them in.
+
+        Parameters
+        ----------
+        identifier : str, default=None
+        others : sequence of str, default=()
+            Further columns, which are read as text.
+        """
+        # As text, so that 007 stays 007; in Parquet and Feather an id has its own type, and keeps it.
+        first = [name for name in (identifier, *others) if name is not None]
+        names = list(dict.fromkeys([*first, *self.columns]))
+        return names, {**dict.fromkeys(first, pyarrow.string()), **self.types}
+
+    def verbatim(self, identifier):
+        """The id, of which a word such as NA is no gap; None where the model takes it as a column too."""
+        return None if identifier in self.columns else identifier
+
+    def tell_missing(self, notes):
+        """Tell of what the file does not have."""
+        for view in self.absent_views:
+            notes.tell(f"{self.path} has no column of the view {view!r}: it is taken as missing in every row.")
+        for view, lost in self.lost.items():
+            notes.tell(
+                f"{self.path} lacks {len(lost)} columns of the view {view!r}: they are taken as missing in every row."
+            )
+
+    def tell_unknown(self, table, notes):
+        """Tell of texts that the model was not fitted on."""
+        for column, texts in self.unknown_categories(table).items():
+            notes.tell(
+                f"The column {column!r} has values that the model was not fitted on, such as {texts[0]!r}: they count "
+                "as none of the known ones."
+            )
+
+    def file_facts(self, table):
+        """Columns and gaps of each view as the file has them, before text became numbers.
+
+        Returns
+        -------
+        dict
+            ``columns_per_view``, a number for each view, and ``gaps_per_view``, the share of its cells that are empty.
+        """
+        own = {view: [name for name in names if name in table.column_names] for view, names in self.views.items()}
+        empty = {view: sum(map(_n_empty, table.select(names).columns)) for view, names in own.items()}
+        absent = {view: (len(self.views[view]) - len(names)) * table.num_rows for view, names in own.items()}
+        return {
+            "columns_per_view": {view: len(names) for view, names in self.views.items()},
+            "gaps_per_view": {
+                view: (empty[view] + absent[view]) / max(1, table.num_rows * len(names))
+                for view, names in self.views.items()
+            },
+        }
 
     def matrix(self, table):
         """Numbers for the model, from an Arrow table that has `columns`."""
@@ -96,6 +156,19 @@ class ModelColumns:
                 refuse(f"{self.path} has {here.type} in the column {column!r}, which must hold {words[kind]}: {told}")
             table = table.set_column(table.column_names.index(column), column, here)
         return table
+
+
+def check_ids(column, name, path):
+    """Refuse an id that is missing. One that is called NA is not."""
+    text = pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)
+    if column.null_count or (text and pyarrow.compute.any(pyarrow.compute.equal(column, "")).as_py()):
+        refuse(f"{path} has rows without a value in the id {name!r}; fill them, or name another with --id.")
+
+
+def _n_empty(column):
+    """Empty cells of a column; what is no number is one."""
+    nans = pyarrow.types.is_floating(column.type) and pyarrow.compute.sum(pyarrow.compute.is_nan(column)).as_py()
+    return column.null_count + (nans or 0)
 
 
 @contextmanager

@@ -24,11 +24,11 @@ class ParquetFile:
         self._file = parquet.ParquetFile(stream, pre_buffer=False)
         self.names = list(self._file.schema_arrow.names)
 
-    def table(self, columns=None):
-        """All rows."""
+    def table(self, columns=None, types=None, identifier=None):
+        """All rows; `types` are left to who reads them."""
         return self._file.read(columns=columns).combine_chunks()
 
-    def batches(self, columns, types, rows):
+    def batches(self, columns, types, rows, identifier=None):
         """Yield tables of some columns and at most so many rows; `types` are left to who reads them."""
         for batch in self._file.iter_batches(batch_size=rows, columns=columns):
             yield pyarrow.Table.from_batches([batch]).select(columns)

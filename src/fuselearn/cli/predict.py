@@ -12,7 +12,7 @@ from fuselearn.cli.models import load_model
 from fuselearn.cli.notes import Notes
 from fuselearn.cli.options import AsJson, Data, Delimiter, Encoding, Force, Format, Model
 from fuselearn.cli.outputs import check_output, writing
-from fuselearn.cli.prediction_files import output_kind, prediction_file
+from fuselearn.cli.prediction_files import check_id_name, output_kind, prediction_file
 from fuselearn.cli.refusal import check_count, refuse, refusing
 from fuselearn.cli.spelling import text_of
 
@@ -40,6 +40,8 @@ def predict(
     """Predict the classes of a file's rows, with probabilities.
 
     The output has the id, prediction, and probability_CLASS for each class. A view that the file lacks is missing.
+    With fusion the prediction need not be the most probable class: it treats rare and frequent classes alike, while
+    the probabilities follow how frequent they are.
     """
     check_count("--chunk-rows", chunk_rows)
     kind = output_kind(output, output_format)
@@ -83,49 +85,34 @@ def _identifier(given, note, opened, notes):
     """Column of ids: the one asked for, or the one that the model was fitted with, if it is there."""
     if given is not None:
         check_column(given, opened.names, opened.source.name, "--id")
-        if given == "prediction" or given.startswith("probability_"):
-            refuse(f"--id names {given!r}, which predict writes itself; give the column another name.")
+        check_id_name(given)
         return given
     noted = note.get("id")
     if noted is not None and noted not in opened.names:
         notes.tell(f"There is no column {noted!r}: predictions have no id, and stand in the order of the rows.")
         return None
+    if noted is not None:
+        check_id_name(noted)
     return noted
 
 
 def _predictions(model, opened, identifier, note, allow_missing, chunk_rows, notes):
     """Yield Arrow tables of predictions."""
-    import pyarrow
-
-    from fuselearn.cli.model_columns import ModelColumns
+    from fuselearn.cli.model_columns import ModelColumns, check_ids
     from fuselearn.cli.progress import progress_bar
 
     path = opened.source.name
     reserved = [name for name in (identifier, note.get("target")) if name]
     columns = ModelColumns(model, opened.names, path, reserved, allow_missing)
-    for view in columns.absent_views:
-        notes.tell(f"{path} has no column of the view {view!r}: it is taken as missing in every row.")
-    for view, lost in columns.lost.items():
-        notes.tell(f"{path} lacks {len(lost)} columns of the view {view!r}: they are taken as missing in every row.")
-    names, types = columns.columns, columns.types
-    if identifier is not None:
-        # As text, so that 007 stays 007; in Parquet and Feather an id has its own type, and keeps it.
-        names, types = (
-            [identifier, *(name for name in names if name != identifier)],
-            {identifier: pyarrow.string(), **types},
-        )
+    columns.tell_missing(notes)
+    names, types = columns.to_read(identifier)
+    batches = opened.batches(names, types, chunk_rows, columns.verbatim(identifier))
     done = 0
     with progress_bar("predicting") as update, reading(path, opened.kind):
-        for table in _rechunked(opened.batches(names, types, chunk_rows), chunk_rows):
-            if identifier is not None and table.column(identifier).null_count:
-                refuse(
-                    f"{path} has rows without a value in the id {identifier!r}; fill them, or name another with --id."
-                )
-            for column, texts in columns.unknown_categories(table).items():
-                notes.tell(
-                    f"The column {column!r} has values that the model was not fitted on, such as {texts[0]!r}: they "
-                    "count as none of the known ones."
-                )
+        for table in _rechunked(batches, chunk_rows):
+            if identifier is not None:
+                check_ids(table.column(identifier), identifier, path)
+            columns.tell_unknown(table, notes)
             yield _predicted(columns, table, identifier)
             done += table.num_rows
             update(description=f"{done} rows")

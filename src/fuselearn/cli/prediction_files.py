@@ -25,6 +25,12 @@ def output_kind(output, kind):
     return found
 
 
+def check_id_name(name):
+    """Refuse an id that has the name of a column that predictions have."""
+    if name == "prediction" or name.startswith("probability_"):
+        refuse(f"--id names {name!r}, which predict writes itself; give the column another name.")
+
+
 @contextmanager
 def prediction_file(output, kind):
     """Open a file for predictions, which is there in whole when the block ends well, and otherwise not at all.

@@ -46,9 +46,11 @@ def report(
     with open_data(Source(data, file_format, delimiter, encoding)) as opened:
         target = _column(target, note.get("target"), opened, "--target")
         identifier = _column(identifier, note.get("id"), opened, "--id")
+        if target is not None and identifier == target:
+            refuse(f"--id and --target both name {target!r}.")
         if target is None:
             notes.tell("There is no column of classes in the data: the report says nothing about quality.")
-        X, y, ids, inner = _rows(loaded, opened, target, identifier, allow_missing_columns, notes)
+        X, y, ids, columns, facts = _rows(loaded, opened, target, identifier, allow_missing_columns, notes)
     from fuselearn.cli.model_columns import names_in_order
 
     # An import error names the extra that is missing.
@@ -56,7 +58,7 @@ def report(
         from fuselearn import FitReport
 
         with refusing(ValueError, TypeError, what=opened.source.name):
-            made = FitReport(inner, X, y, ids=ids, title=title, note=note or None)
+            made = FitReport(columns.model, X, y, ids=ids, title=title, note={**note, "file": facts})
         with writing(output):
             made.save(output, force=force)
     if as_json:
@@ -75,39 +77,40 @@ def _column(given, noted, opened, option):
 
 
 def _rows(model, opened, target, identifier, allow_missing, notes):
-    """Matrix, classes and ids of the rows, and the model of the matrix."""
-    from fuselearn.cli.model_columns import ModelColumns
-    from fuselearn.cli.targets import classes_of, rows_with_target
+    """What of a file is reported on.
+
+    Returns
+    -------
+    X : ndarray of shape (n_rows, n_numbers)
+    y : ndarray of shape (n_rows,) or None
+    ids : list
+        Where there is no id, numbers of rows in the file, from 1 on, those without a class being counted too.
+    columns : ModelColumns
+    facts : dict
+        What is to be said of the file itself.
+    """
+    from fuselearn.cli.model_columns import ModelColumns, check_ids
+    from fuselearn.cli.targets import model_labels, rows_with_target
 
     path = opened.source.name
     reserved = [name for name in (identifier, target) if name]
     columns = ModelColumns(model, opened.names, path, reserved, allow_missing)
-    for view in columns.absent_views:
-        notes.tell(f"{path} has no column of the view {view!r}: it is taken as missing in every row.")
-    table = read_opened(opened, list(dict.fromkeys([*columns.columns, *reserved])))
-    y = None
+    columns.tell_missing(notes)
+    names, types = columns.to_read(identifier, [target])
+    table = read_opened(opened, names, types, columns.verbatim(identifier))
+    total, y, ids = table.num_rows, None, range(1, table.num_rows + 1)
     if target is not None:
-        total, table = table.num_rows, table.filter(rows_with_target(table.column(target)))
+        known = rows_with_target(table.column(target))
+        table, ids = table.filter(known), [number for number, kept in zip(ids, known.to_pylist()) if kept]
         if table.num_rows < total:
             notes.tell(f"{total - table.num_rows} of {total} rows have no {target!r} and are left out.")
         if table.num_rows == 0:
             refuse(f"{path} has no value in the target {target!r}; leave the column out to report without it.")
-        y = _same_kind(classes_of(table.column(target), target, path), model.classes_, target, path)
-    ids = table.column(identifier).to_pylist() if identifier is not None else None
-    return columns.matrix(table), y, ids, columns.model
-
-
-def _same_kind(y, classes, target, path):
-    """Labels as the model has them: a file may have 1 where another had 1.0, or text."""
-    if y.dtype.kind != classes.dtype.kind:
-        try:
-            y = y.astype(classes.dtype if classes.dtype.kind != "U" else str)
-        except ValueError:
-            refuse(f"{path} has {y[0]!r} in the target {target!r}; the model's classes are {classes.tolist()[:5]}.")
-    unknown = sorted(set(y.tolist()) - set(classes.tolist()))
-    if unknown:
-        refuse(
-            f"{path} has the class {unknown[0]!r} in the target {target!r}; the model's classes are "
-            f"{classes.tolist()[:10]}. Leave these rows out."
-        )
-    return y
+        spelled = opened.kind in ("csv", "tsv") and target not in columns.columns
+        y = model_labels(table.column(target), model.classes_, target, path, spelled=spelled)
+    columns.tell_unknown(table, notes)
+    if identifier is not None:
+        check_ids(table.column(identifier), identifier, path)
+        ids = table.column(identifier).to_pylist()
+    facts = {**columns.file_facts(table), "rows_left_out": total - table.num_rows}
+    return columns.matrix(table), y, list(ids), columns, facts

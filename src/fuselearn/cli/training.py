@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
 from fuselearn.cli.columns import check_view_columns, id_like
-from fuselearn.cli.methods import BALANCES_ITSELF, make_estimator, takes
+from fuselearn.cli.methods import BALANCES_ITSELF, FUSION, make_estimator, takes
 from fuselearn.cli.progress import rounds_shown
 from fuselearn.cli.refusal import refuse, refusing
 from fuselearn.cli.targets import check_target, class_counts, classes_of, rows_with_target
@@ -140,6 +140,7 @@ def fit_rows(rows, how, notes):
         "rounds": getattr(estimator, "n_iter_", None),
         "view_importances": _importances(estimator),
         "out_of_sample_score": _number(getattr(estimator, "out_of_sample_score_", None)),
+        "out_of_sample_metric": "balanced accuracy" if how.method.name == FUSION else "score",
         "interrupted": any(issubclass(warning.category, InterruptedFitWarning) for warning in caught),
     }
     return TableClassifier.of(columns, estimator), told

@@ -6,6 +6,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from fuselearn.cli.files import blank_hint
 from fuselearn.cli.refusal import refuse
 
 SETTINGS = ("columns", "learner", "preprocess", "categorical")
@@ -172,20 +173,26 @@ def _matching(name, globs, columns, source, reserved):
                     "the view."
                 )
             near = get_close_matches(glob, columns, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = blank_hint(glob, columns) or (f" Did you mean {near[0]!r}?" if near else "")
             refuse(f"{source}: no column of the data matches {glob!r} of the view {name!r}.{hint}")
         found += [column for column in own if column not in found]
     return found
 
 
+def _prefix(name):
+    """What stands before the first ``_``, ``.`` or ``-``; before the first digit only where there is none of these."""
+    parting = r"[_.\-]" if re.search(r"[_.\-]", name) else r"\d"
+    return re.split(parting, name, maxsplit=1)[0] or name
+
+
 def _guessed(columns):
-    """Views by what stands before the first ``_``, ``.``, ``-`` or digit, where that makes at least two groups."""
+    """Views by prefixes of the names, where that makes at least two groups."""
     # A column without a name is the row number that some programs write.
     named = [column for column in columns if column.strip()]
     left_out = " (a column without a name is left out)" if len(named) < len(columns) else ""
     groups = {}
     for column in named:
-        groups.setdefault(re.split(r"[_.\-]|\d", column, maxsplit=1)[0] or column, []).append(column)
+        groups.setdefault(_prefix(column.strip()), []).append(column)
     large = {name: own for name, own in groups.items() if len(own) > 1}
     alone = [column for own in groups.values() if len(own) == 1 for column in own]
     if not large or len(large) + bool(alone) < 2:
