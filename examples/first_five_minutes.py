@@ -49,12 +49,7 @@ print(f"wrong labels: {model.noise_rates_[0]:.3f} estimated, {wrong.mean():.3f} 
 # What each learner of each view is worth on rows it has not seen, and what is lost on digits held out when a view is
 # absent.
 
-board = model.leaderboard_
-arms = [
-    {"arm": f"{view}: {learner}", "balanced accuracy": score}
-    for view, learner, score in zip(board["view"], board["learner"], board["score"])
-]
-LeaderboardDisplay.from_results(arms, method="arm", score="balanced accuracy")
+LeaderboardDisplay.from_estimator(model)
 
 # %%
 ViewImportanceDisplay.from_estimator(model, X_test, truth_test, methods=["share", "drop"])

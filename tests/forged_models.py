@@ -62,6 +62,11 @@ def collected(loader, kind, content):
     return {"__loader__": loader, "__module__": "builtins", "__class__": kind, "content": content}
 
 
+def called(kind, arguments):
+    """A built-in type that is called with arguments."""
+    return collected("ConstructorFromReduceNode", kind, collected("TupleNode", "tuple", arguments))
+
+
 def evil_nodes(module, name, file):
     """A type or function, named in every way that skops has of building something."""
     node = {"__module__": module, "__class__": name}
@@ -227,7 +232,14 @@ def forged_archives(genuine):
         ("model", "LogisticRegression"),
     ]:
         yield f"header {key} {wrong!r:.8}", pack(header | {key: wrong}, members)
-    for name, odd in (("list", b"[]"), ("deep", b"[" * 10**5), ("text", b"\xff\xfe"), ("nan", b"NaN")):
+    yield "header with more keys", pack(header | {"aside": [[]]}, members)
+    for name, odd in (
+        ("list", b"[]"),
+        ("deep", b"[" * 10**5),
+        ("text", b"\xff\xfe"),
+        ("nan", b"NaN"),
+        ("parts", b"[" + b"[]," * 10**6),
+    ):
         yield f"header of {name}", archive_of([(HEADER, odd), *rest])
 
 
@@ -287,6 +299,20 @@ def forged_trees(genuine):
         },
     }
     yield "random seed", genuine.with_node(generator)
+    large = called("range", [value("0"), value(str(10**10)), value("1")])
+    yield "frozenset of a range", genuine.with_node(called("frozenset", [large]))
+    small = called("range", [value("0"), value("9"), value("1")])
+    yield "frozenset of a small range", genuine.with_node(called("frozenset", [small]))
+    yield "long range", genuine.with_node(large)
+    yield "endless range", genuine.with_node(called("range", [value("0"), value("9" * 40), value("1")]))
+    yield "range of text", genuine.with_node(called("range", [value('"0"'), value("9"), value("1")]))
+    some = called("range", [value("0"), value("1000000"), value("1")]) | {"__id__": 99}
+    yield "many ranges", genuine.with_node(collected("ListNode", "list", [some] * 3))
+    masked = {"__loader__": "MaskedArrayNode", "__module__": "numpy.ma", "__class__": "MaskedArray"}
+    yield "masked range", genuine.with_node(masked | {"content": {"data": small, "mask": value("false")}})
+    yield "unknown key", genuine.with_node(value("1") | {"aside": [[]]})
+    yield "many parts", genuine.forged(lambda schema, members: b'{"a":[' + b"[]," * 10**6 + b"1]}")
+    yield "many numbers", genuine.forged(lambda schema, members: b'{"a":[' + b"257," * 10**6 + b"1]}")
     yield "wrong class", genuine.forged(lambda schema, members: {**schema, "__class__": "BaseBoost"})
     yield "plain value", genuine.forged(lambda schema, members: {**schema, **value("1")})
 

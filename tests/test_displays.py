@@ -24,6 +24,7 @@ from sklearn.linear_model import LogisticRegression
 import fuselearn
 from fuselearn import (
     ConcatenatedClassifier,
+    FusionClassifier,
     IndependentBoostClassifier,
     MSSBoostClassifier,
     ShareBoostClassifier,
@@ -561,12 +562,18 @@ def test_leaderboard_of_records(frame):
     assert display.intervals_ is None
 
 
-def test_leaderboard_of_arms():
-    class Fused:
-        leaderboard_ = ({"arm": "rna, svm", "score": 0.7, "weight": 1.0}, {"arm": "clinical, trees", "score": 0.8})
-
-    display = LeaderboardDisplay.from_estimator(Fused())
-    assert display.ax_.get_yticklabels()[0].get_text() == "clinical, trees"
+def test_leaderboard_of_arms(iris):
+    X, y = iris[:2]
+    model = FusionClassifier(views=VIEWS, learners=["linear", "trees"], max_fits=4, random_state=0).fit(X, y)
+    display = LeaderboardDisplay.from_estimator(model)
+    board = model.leaderboard_
+    board = board[board["score"].notna()]
+    assert 2 <= len(board) < 6  # arms that were not fitted have no score
+    shown = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert shown[0] == f"{board['view'].iloc[0]} · {board['learner'].iloc[0]}"
+    assert len(shown) == len(board)
+    np.testing.assert_array_equal(display.scores, board["score"])
+    assert display.ax_.get_xlabel() == "balanced accuracy"
 
 
 # Meta-objects

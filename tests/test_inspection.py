@@ -14,6 +14,7 @@ import fuselearn
 from fuselearn import (
     AugmentedKernelClassifier,
     ConcatenatedClassifier,
+    FusionClassifier,
     IndependentBoostClassifier,
     LabelConsensus,
     MKLClassifier,
@@ -382,6 +383,38 @@ def test_margins(name, n_classes):
     else:
         for margin, chances, label in zip(margins, model.predict_proba(X[100:]), y[100:]):
             assert margin == pytest.approx(chances[label] - max(np.delete(chances, label)))
+
+
+@pytest.fixture(scope="module")
+def unequal():
+    rng = np.random.default_rng(1)
+    y = rng.choice(3, size=500, p=[0.8, 0.15, 0.05])
+    X = rng.normal(size=(500, 10))
+    X[:, 0] += y == 1
+    X[:, 4] += 2 * (y == 2)
+    return X, y, FusionClassifier(views=VIEWS, max_fits=6, random_state=0).fit(X[:250], y[:250])
+
+
+def test_margins_of_unequal_classes_are_positive_where_the_class_is_predicted(unequal):
+    X, y, model = unequal
+    predicted = model.predict(X)
+    assert (predicted != model.predict_proba(X).argmax(axis=1)).any()  # what this test is about
+    margins = margin_distribution(model, X, y)
+    np.testing.assert_array_equal(margins > 0, predicted == y)
+    assert np.abs(margins).max() <= 1
+    np.testing.assert_allclose(margin_distribution(model, X[:7], y[:7]), margins[:7])
+
+
+def test_a_label_that_would_be_predicted_is_not_suspect(unequal):
+    X, y, model = unequal
+    predicted, chances = model.predict(X), model.predict_proba(X)
+    doubt = 1 - chances[np.arange(len(y)), y]
+    expected = np.flatnonzero((doubt > 0.5) & (predicted != y))
+    assert len(expected) < np.sum(doubt > 0.5)
+    found = suspects(model, X, y)
+    assert sorted(record["row"] for record in found) == expected.tolist()
+    assert suspects(model, X, y, n=len(expected)) == found
+    assert len(suspects(model, X, y, n=500)) == 500
 
 
 def test_margins_of_several_labels(labelled):

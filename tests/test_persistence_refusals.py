@@ -7,9 +7,12 @@ import pickle
 import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fuselearn import ShareBoostClassifier, ViewVotingClassifier, load, save
@@ -115,6 +118,91 @@ def test_a_forest_that_hides_how_many_columns_its_trees_read_is_refused(path):
     forge(path, fewer_columns)
     with pytest.raises(ValueError, match="other columns than the ensemble"):
         load(path)
+
+
+# Votes for classes, and of columns, that are not there
+
+
+def scores(part, shape):
+    def edit(hypothesis):
+        object.__setattr__(hypothesis, part, np.zeros(shape))
+
+    return edit
+
+
+def codes(value):
+    def edit(hypothesis):
+        name = "codes" if hasattr(hypothesis, "codes") else "code"
+        object.__setattr__(hypothesis, name, np.full_like(getattr(hypothesis, name), value))
+
+    return edit
+
+
+def wider(hypothesis):
+    object.__setattr__(hypothesis.plan, "n_edges", np.zeros(1000, dtype=np.intp))
+    object.__setattr__(hypothesis.plan, "edges", np.zeros((1000, 1)))
+    object.__setattr__(hypothesis, "feature", np.where(hypothesis.feature >= 0, 999, -1).astype(np.int32))
+
+
+@pytest.mark.parametrize(
+    ("learner", "edit", "words"),
+    [
+        ("stump", codes(37), "votes for other classes than the 2"),
+        ("tree", codes(-1), "votes for other classes than the 2"),
+        ("tree", codes(2), "votes for other classes than the 2"),
+        (DecisionTreeClassifier(max_depth=1), codes(2), "votes for other classes than the 2"),
+        ("stump", wider, "of 1000 columns on a view of 3"),
+        ("gaussian_nb", scores("slopes", (3, 3)), r"scores of shape \(3, 3\) for 2 classes and 3 columns"),
+        ("gaussian_nb", scores("squares", (1, 2)), "scores of shape"),
+        ("linear", scores("constants", (9,)), "scores that are not of 2 classes"),
+    ],
+)
+@pytest.mark.parametrize("preprocess", [None, StandardScaler()])
+def test_a_vote_that_would_be_counted_outside_of_the_votes_is_refused(learner, edit, words, preprocess, path):
+    model = ShareBoostClassifier(learner, views=VIEWS, preprocess=preprocess, n_estimators=2).fit(X, TWO)
+    save(model, path)
+    for hypothesis in model.estimators_:
+        edit(hypothesis)
+    # It is saved only if it can be loaded.
+    with pytest.raises(ValueError, match=words):
+        save(model, path)
+    with pytest.raises(ValueError, match=words):
+        save(make_pipeline(model), path)
+
+
+def test_classes_and_columns_of_an_ensemble_are_those_it_was_fitted_on(saved, path):
+    saved.class_prior_ = np.full(5, 0.2)
+    with pytest.raises(ValueError, match="another number of classes"):
+        save(saved, path)
+    saved.class_prior_ = np.full(2, 0.5)
+    save(saved, path)
+    saved.view_columns_ = [*saved.view_columns_[:2], np.array([6, 7, 9])]
+    with pytest.raises(ValueError, match="columns beyond the 9"):
+        save(saved, path)
+
+
+def test_preprocessing_that_takes_no_row_of_ones_still_tells_its_columns(path):
+    rows = np.column_stack([np.tile([3.0, 5.0], 45), X[:, 0]])
+    encoder = OneHotEncoder(sparse_output=False)
+    model = ShareBoostClassifier("stump", views=[[0], [1]], preprocess={"view0": encoder}, n_estimators=3)
+    save(model.fit(rows, TWO), path)
+    np.testing.assert_array_equal(load(path).predict(rows), model.predict(rows))
+
+
+def test_ranges_and_frozensets_of_a_model_come_back(path):
+    model = ShareBoostClassifier(views=[range(3), range(3, 9)], n_estimators=2).fit(X, TWO)
+    model.seen_ = frozenset({"a", "b"})
+    save(model, path)
+    assert load(path).views == [range(3), range(3, 9)]
+    assert load(path).seen_ == {"a", "b"}
+
+
+def test_names_full_of_commas_are_no_bomb(path):
+    names = [f"chr1:{number},[{number}],{{{number}}}" for number in range(20_000)]
+    frame = pd.DataFrame(np.tile(X[:30], (1, 2223))[:, :20_000], columns=names)
+    model = ShareBoostClassifier(views=[slice(0, 10_000), slice(10_000, None)], n_estimators=1)
+    save(model.fit(frame, TWO[:30]), path)
+    assert describe(path)["feature_names"] == names
 
 
 # Versions

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from copy import copy
 from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
@@ -24,6 +25,7 @@ from fuselearn import (
     AugmentedKernelClassifier,
     ConcatenatedClassifier,
     FitReport,
+    FusionClassifier,
     IndependentBoostClassifier,
     LabelConsensus,
     MKLClassifier,
@@ -34,7 +36,7 @@ from fuselearn import (
     ViewVotingClassifier,
 )
 from fuselearn.datasets import load_digit_views
-from fuselearn.reporting import charts, quality, render, summarize
+from fuselearn.reporting import charts, quality, render, summarize, view_worth
 from fuselearn.reporting.render import _environment
 
 HOSTILE = '</script><img src=x onerror="window.hit=1">\'&<b>'
@@ -124,11 +126,26 @@ def test_wilson_interval_and_sign_test():
 def test_calibration_counts_rows_and_gaps():
     probabilities = np.array([[0.95, 0.05], [0.95, 0.05], [0.55, 0.45], [0.0, 1.0]])
     predicted = np.array([0, 0, 0, 1])
-    found = quality.calibration(np.array([0, 1, 0, 1]), predicted, probabilities)
+    found = quality.calibration(np.array([0, 1, 0, 1]), predicted, probabilities, np.array([0, 1]))
     assert [one["rows"] for one in found["bins"]] == [1, 3]
     assert found["bins"][1]["observed"] == pytest.approx(2 / 3)
     assert found["bins"][1]["stated"] == pytest.approx((0.95 + 0.95 + 1.0) / 3)
     assert found["error"] == pytest.approx((0.45 + 3 * abs(2 / 3 - 2.9 / 3)) / 4)
+    # What is stated is the probability of the predicted class, be it the largest or not.
+    found = quality.calibration(np.array([0, 1]), np.array([1, 1]), probabilities[:2], np.array([0, 1]))
+    assert found["stated"] == pytest.approx(0.05)
+    assert found["observed"] == 0.5
+
+
+def test_the_interval_of_balanced_accuracy_covers_it_about_as_often_as_it_should():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1, 2], [200, 60, 20])
+    true = np.mean([0.9, 0.7, 0.5])
+    hits = 0
+    for _ in range(1000):
+        found = quality.score_of(y, np.where(rng.random(280) < np.array([0.9, 0.7, 0.5])[y], y, 9), 0)
+        hits += found["balanced_low"] <= true <= found["balanced_high"]
+    assert 920 <= hits <= 980
 
 
 def test_classes_without_rows_or_predictions_have_no_figures():
@@ -177,6 +194,111 @@ def test_halves_of_a_stratified_split_are_only_alike():
     X = rng.normal(size=(120, 4)) + y[:, None]
     model = ShareBoostClassifier(views=VIEWS, n_estimators=5).fit(X[::2], y[::2])
     assert FitReport(model, X[1::2], y[1::2]).summary["training"]["likeness"] == "alike"
+
+
+# A model that takes classes of unequal size for equally important
+
+
+@pytest.fixture(scope="module")
+def unequal():
+    rng = np.random.default_rng(1)
+    y = (rng.random(900) < 0.12).astype(int)
+    X = rng.normal(size=(900, 4)) + np.array([1.2, 0, 0.8, 0]) * y[:, None]
+    return X, np.array(["well", "ill"])[y]
+
+
+@pytest.fixture(scope="module")
+def fusion(unequal):
+    X, y = unequal
+    return FusionClassifier(views=VIEWS, max_fits=6, random_state=0).fit(X[:300], y[:300])
+
+
+@pytest.fixture(scope="module")
+def of_fusion(unequal, fusion):
+    return FitReport(fusion, unequal[0][300:], unequal[1][300:]).summary
+
+
+def test_training_rows_of_a_fusion_are_found_out(unequal, fusion, of_fusion):
+    X, y = unequal[0][:300], unequal[1][:300]
+    assert FitReport(fusion, X, y).summary["training"]["likeness"] == "same"
+    assert of_fusion["training"]["likeness"] is None
+    order = np.random.default_rng(0).permutation(300)
+    found = FitReport(fusion, X[order], y[order]).summary
+    assert found["training"]["likeness"] == "alike"
+    assert any("exactly as many rows" in one["text"] for one in found["words"]["careful"])
+    # Other rows with the same labels.
+    rng = np.random.default_rng(2)
+    other = rng.normal(size=(300, 4)) + np.array([1.2, 0, 0.8, 0]) * (y == "ill")[:, None]
+    assert FitReport(fusion, other, y).summary["training"]["likeness"] == "alike"
+    assert FitReport(fusion, X, np.where(y == "ill", "well", "ill")).summary["training"]["likeness"] is None
+
+
+def test_probabilities_are_those_of_what_is_predicted(unequal, fusion, of_fusion):
+    X, y = unequal[0][300:], unequal[1][300:]
+    predicted, chances = fusion.predict(X), fusion.predict_proba(X)
+    assert np.mean(predicted != fusion.classes_[chances.argmax(axis=1)]) > 0.05  # what this test is about
+    stated = np.mean([row[fusion.classes_ == label][0] for row, label in zip(chances, predicted)])
+    assert of_fusion["calibration"]["stated"] == pytest.approx(stated)
+    assert of_fusion["calibration"]["observed"] == pytest.approx(np.mean(predicted == y))
+    assert of_fusion["margins"]["negative"] == pytest.approx(np.mean(predicted != y))
+    records = of_fusion["suspects"]["records"]
+    assert len(records) > 5
+    assert all(predicted[record["row"]] != record["given"] for record in records)
+    assert all(record["margin"] < 0 for record in records)
+
+
+def test_a_promise_is_held_against_the_same_score(unequal, fusion, of_fusion):
+    assert of_fusion["training"]["out_of_sample_score"] == pytest.approx(
+        balanced_accuracy_score(unequal[1][:300], fusion.classes_[(fusion.out_of_sample_decision_ > 0).astype(int)]),
+        abs=0.1,
+    )
+    assert not any("In training" in one["text"] for one in of_fusion["words"]["careful"])
+    board = of_fusion["leaderboard"]
+    assert board["score"] == "balanced accuracy"
+    assert "balanced accuracy" in board["columns"]
+    assert "Balanced accuracy of each arm" in board["note"]
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_every_link_leads_somewhere(labelled, unequal, fusion):
+    X, y = unequal[0][300:], unequal[1][300:]
+    noisy = copy(fusion)
+    noisy.noise_rates_ = np.array([0.1])
+    page = Page(FitReport(noisy, X, y if labelled else None).html)
+    assert any("The views contradict about" in text for text in page.text)
+    targets = {attributes["href"][1:] for tag, attributes in page.elements if tag == "a"}
+    assert targets <= set(page.ids())
+    assert ("suspects" in targets) == labelled
+
+
+def test_what_the_file_had_is_told_instead_of_what_the_model_saw(iris, fitted):
+    X, y = iris[0][75:].copy(), iris[1][75:]
+    X[:15, :2] = np.nan
+    facts = {"columns_per_view": {"sepal": 7, "petal": 1}, "gaps_per_view": {"sepal": 0.6, "petal": 0.1}}
+    note = {"id": "plant", "file": facts | {"rows_left_out": 4}}
+    found = FitReport(fitted, X, y, note=note).summary
+    assert [record["columns"] for record in found["views"]["records"]] == [7, 1]
+    assert [record["columns"] for record in found["missingness"]["records"]] == [7, 1]
+    # A fifth of the rows has no sepals: of the other cells a half is empty.
+    assert [record["gaps"] for record in found["missingness"]["records"]] == pytest.approx([0.5, 0.1])
+    assert found["data"]["columns"] == 8
+    assert found["note"] == [["id", "plant"]]
+    assert "4 rows of the file have no label and are left out." in [one["text"] for one in found["words"]["careful"]]
+    for odd in (None, "x", {"columns_per_view": {"sepal": 1}, "gaps_per_view": 3, "rows_left_out": "many"}):
+        plain = FitReport(fitted, X, y, note={"file": odd}).summary
+        assert plain["data"]["columns"] == 4
+        assert plain["data"]["rows_left_out"] == 0
+
+
+def test_slow_predictions_are_made_of_fewer_rows(unequal, fusion, monkeypatch):
+    X, y = unequal
+    monkeypatch.setattr(view_worth, "PATIENCE", 0.0)
+    made = FitReport(fusion, X, y)
+    views = made.summary["views"]
+    assert (views["rows"], views["of"], views["hurried"], views["shuffles"]) == (100, 900, True, 0)
+    assert all(record["lost"] is not None and record["shuffled"] is None for record in views["records"])
+    assert "on 100 rows drawn from 900, no more since predictions take long" in made.html
+    assert "Views were not shuffled" in made.html
 
 
 def test_missing_views_are_counted(iris, fitted):

@@ -27,6 +27,7 @@ PLAIN = {
         "classes": ["ill", "well"],
         "class_counts": [400, 600],
         "unknown_classes": [],
+        "rows_left_out": 0,
     },
     "training": {
         "rows": 500,
@@ -45,6 +46,7 @@ PLAIN = {
         "baseline_class": "well",
         "p_value": 1e-9,
         "balanced_accuracy": 0.89,
+        "balanced_high": 0.91,
         "chance": 0.5,
     },
     "per_class": None,
@@ -172,14 +174,19 @@ def test_most_missed_view():
     hardly = [record("rna", 0.7, 0.001), record("age", 0.3, 0.0)]
     assert "No single view is missed" in said(plain_words.most_missed_view, views__records=hardly)
     assert said(plain_words.most_missed_view, views__records=[record("rna", 1.0)]) is None
-    # Three rows more or less are no finding.
-    assert "No single view" in said(plain_words.most_missed_view, views__rows=15)
+    # Three rows more or less are no finding, but nothing is known to be unimportant either.
+    text = said(plain_words.most_missed_view, views__rows=15)
+    assert text.startswith("There are too few rows to tell which views are missed: without “rna” the accuracy falls")
+    assert text.endswith("which is 3 rows.")
 
 
 def test_views_not_missed():
     assert said(plain_words.views_not_missed).startswith("“age” is hardly missed")
     both = [record("rna", 0.5, 0.2), record("age", 0.5, 0.2)]
     assert said(plain_words.views_not_missed, views__records=both) is None
+    assert said(plain_words.views_not_missed, views__rows=15) is None
+    unclear = [record("rna", 0.5, 0.2), record("age", 0.5, 0.07)]
+    assert said(plain_words.views_not_missed, views__records=unclear, views__rows=50) is None
 
 
 def test_loudest_view():
@@ -209,10 +216,16 @@ def test_few_rows():
     assert said(plain_words.few_rows, quality__rows=1).startswith("There is 1 row only")
 
 
+def test_rows_left_out():
+    assert said(plain_words.rows_left_out) is None
+    assert said(plain_words.rows_left_out, data__rows_left_out=1) == "1 row of the file has no label and is left out."
+
+
 def test_rare_classes():
     assert said(plain_words.rare_classes) is None
     assert said(plain_words.rare_classes, data__class_counts=[3, 997]).startswith("Class “ill” has fewer than 10")
     assert "All rows are of class “ill”" in said(plain_words.rare_classes, data__class_counts=[1000, 0])
+    assert "All rows are of class “well”" in said(plain_words.rare_classes, data__class_counts=[0, 1000])
     assert said(plain_words.rare_classes, data__class_counts=None) is None
 
 
@@ -258,6 +271,12 @@ def test_suspected_label_noise():
     text = said(plain_words.suspected_label_noise, training__noise_rates={"rna": 0.1, "age": 0.01})
     assert text == f"About 10.0{NBSP}% of the training labels of “rna” are estimated to be wrong."
     assert said(plain_words.suspected_label_noise, training__noise_rates={"y": 0.001}) is None
+    # Without a second opinion, classes that overlap look like wrong labels.
+    text = said(plain_words.suspected_label_noise, training__noise_rates={"y": 0.083})
+    assert (
+        text
+        == f"The views contradict about 8.3{NBSP}% of the training labels: these are wrong, or the classes overlap."
+    )
 
 
 def test_overfitting():
@@ -274,9 +293,15 @@ def test_overfitting():
 def test_worse_than_promised():
     assert said(plain_words.worse_than_promised) is None
     assert said(plain_words.worse_than_promised, training__out_of_sample_score=0.91) is None
-    assert "These rows may be of another kind" in said(
-        plain_words.worse_than_promised, training__out_of_sample_score=0.97
-    )
+    text = said(plain_words.worse_than_promised, training__out_of_sample_score=0.97)
+    assert f"a balanced accuracy of 97.0{NBSP}% on rows it had not seen; here it is 89.0{NBSP}%." in text
+    # What was estimated from 15 rows of a class is no promise.
+    few = {"training__out_of_sample_score": 0.97, "training__class_shares": [0.03, 0.97]}
+    assert said(plain_words.worse_than_promised, **few) is None
+    assert said(plain_words.worse_than_promised, **few | {"training__rows": 50_000}) == text
+    # Accuracy is another score.
+    promised = {"training__out_of_sample_score": 0.91, "quality__score": 0.7, "quality__high": 0.72}
+    assert said(plain_words.worse_than_promised, **promised) is None
 
 
 def test_redundant_views():

@@ -16,6 +16,8 @@ from scipy.optimize import nnls
 
 STRENGTHS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 PARTS = 5
+CLEARLY = 1.0
+"""Standard errors by which a strength must be worse than the best to be called so."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def combine(values, targets, row_weights, *, strengths=STRENGTHS):
     chosen = best
     for place in range(len(strengths) - 1, best, -1):
         worse = errors[place] - errors[best]
-        if worse.mean() <= worse.std() / np.sqrt(n_rows):
+        if worse.mean() <= CLEARLY * worse.std() / np.sqrt(n_rows):
             chosen = place
             break
     nothing = (row_weights * (targets**2).sum(axis=1)).mean()

@@ -19,7 +19,8 @@ def suspects(model, X, y, *, n=None, ids=None):
     X : array or data frame of shape (n_samples, n_features)
     y : array of shape (n_samples,) or (n_samples, n_labels)
     n : int or None, default=None
-        How many. None gives all labels that are more probably wrong than right.
+        How many; labels that the model would predict come last. None gives all labels that are more probably wrong
+        than right, and that the model would not predict.
     ids : sequence of length n_samples, default=None
         Names of the rows.
 
@@ -53,7 +54,10 @@ def suspects(model, X, y, *, n=None, ids=None):
     if ids is not None and ids.shape != (len(table),):
         raise ValueError(f"ids must name each of the {len(table)} rows of X; got shape {ids.shape}.")
     chances = forgetful(model).predict_proba(table)
+    contradicted = np.ones((len(table), 1), dtype=bool)
     if y.ndim == 1:
+        # With unequal classes the predicted class need not be the most probable one.
+        contradicted[:, 0] = forgetful(model).predict(table) != y
         given, label_columns, classes = encode_known(y, model.classes_, "y")[:, None], ["y"], model.classes_
         chances = chances[:, None, :]
     else:
@@ -65,8 +69,9 @@ def suspects(model, X, y, *, n=None, ids=None):
     proposed = others.argmax(axis=2)
     heard = ViewBlocks.of(table, names, columns).present.any(axis=1)
     doubt = np.where(heard[:, None], 1 - own, -1.0)
-    rows, numbers = np.nonzero(doubt > (0.5 if n is None else -1.0))
-    order = np.argsort(-doubt[rows, numbers], kind="stable")[:n]
+    contradicted = contradicted & (doubt > 0.5)
+    rows, numbers = np.nonzero(contradicted if n is None else doubt > -1.0)
+    order = np.lexsort((-doubt[rows, numbers], ~contradicted[rows, numbers]))[:n]
     found = []
     for row, number in zip(rows[order].tolist(), numbers[order].tolist()):
         record = {"row": row} if ids is None else {"row": row, "id": ids[row : row + 1].tolist()[0]}

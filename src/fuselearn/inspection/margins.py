@@ -4,6 +4,7 @@ import numpy as np
 
 from fuselearn.inspection.reading import check_has, forgetful, read_labels, read_rows, views_of
 from fuselearn.numeric.decisions import probabilities
+from fuselearn.prediction import PredictsByDecision
 from fuselearn.views import ViewBlocks, encode_known
 
 
@@ -21,7 +22,8 @@ def margin_distribution(model, X, y):
     ndarray of shape (n_samples,)
         In [-1, 1], positive where `y` is predicted. For boosting it is (votes of the class - largest other) / Σ|α|
         (`model.margins`); for several labels the mean over them of ±F / Σ|α|; for other models the probability of the
-        class less the largest other.
+        class less the largest other. :class:`~fuselearn.FusionClassifier` does not always predict the most probable
+        class, since it takes all classes for equally important; its margin is of softmax(decision), by which it does.
 
     Examples
     --------
@@ -42,8 +44,10 @@ def margin_distribution(model, X, y):
         return model.margins(table, y)
     if hasattr(model, "label_weights_"):
         return _of_labels(model.decision_function(table), y, model, len(model.label_weights_))
-    if hasattr(model, "predict_proba"):
+    if hasattr(model, "predict_proba") and predicts_most_probable(model):
         chances = model.predict_proba(table)
+    elif hasattr(model, "predict_proba"):
+        chances = probabilities(model.decision_function(table) / 2)
     else:
         check_has(model, "decision_function", "margins need it, or predict_proba.")
         chances = probabilities(model.decision_function(table))
@@ -87,6 +91,11 @@ def staged_margins(model, X, y, rounds):
         heard = present[:, np.unique(voted).astype(np.intp)].any(axis=1)
         found[done] = np.where(heard, lead(votes, codes), 0.0) / (total if total > 0 else 1.0)
     return [found[number] for number in rounds]
+
+
+def predicts_most_probable(model):
+    """Whether the predicted class is the most probable one; it is not where decision values weigh classes otherwise."""
+    return isinstance(model, PredictsByDecision) or not hasattr(model, "decision_function")
 
 
 def lead(values, codes):

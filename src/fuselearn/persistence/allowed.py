@@ -281,9 +281,9 @@ def _check_calls(schema):
     """What types are called with: a few characters of a file can ask for billions of numbers."""
     in_ranges = 0
     for node, path in written_out(schema):
-        if node["__loader__"] == "MaskedArrayNode":
-            if any(_loader(_content(node, part)) != "NdArrayNode" for part in ("data", "mask")):
-                raise ValueError(f"it has a masked array that is not made of arrays{where(path)}")
+        masked = node["__loader__"] == "MaskedArrayNode"
+        if masked and any(_loader(_content(node, part)) != "NdArrayNode" for part in ("data", "mask")):
+            raise ValueError(f"it has a masked array that is not made of arrays{where(path)}")
         if node["__loader__"] != "ConstructorFromReduceNode":
             continue
         arguments = node.get("content")

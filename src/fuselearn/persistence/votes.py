@@ -27,7 +27,7 @@ def check_votes(model):
         try:
             if "view_columns_" in kept and type(kept.get("n_features_in_")) is int:
                 _check_columns(kept["view_columns_"], kept["n_features_in_"])
-            if ENSEMBLE <= kept.keys():
+            if kept.keys() >= ENSEMBLE:
                 _check_ensemble(kept)
         except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise ValueError(

@@ -2,6 +2,8 @@
 
 import math
 
+METRICS = {"score": "balanced accuracy"}
+"""What a model's own leaderboard means by its columns."""
 NOT_COUNTED = ("low", "high")
 
 
@@ -30,8 +32,12 @@ def leaderboard_of(model, comparison):
     if own is None:
         return None
     records = _records(own, "leaderboard_")
-    found = _board(records, "score" if records and "score" in records[0] else None, "arms")
-    return found | {"title": "", "note": "Out-of-sample score of each arm: a view together with a learner."}
+    records = [{METRICS.get(name, name): value for name, value in record.items()} for record in records]
+    found = _board(records, METRICS["score"] if METRICS["score"] in records[0] else None, "arms")
+    return found | {
+        "title": "",
+        "note": "Balanced accuracy of each arm, a view together with a learner, on training rows that it has not seen.",
+    }
 
 
 def _records(table, name):

@@ -41,7 +41,8 @@ class FitReport:
     Notes
     -----
     Scores, classes and confusions are computed from all rows. What each view is worth takes many predictions and is
-    computed from at most 2,000 rows, drawn at random; the score after each round from at most 5,000.
+    computed from at most 2,000 rows, drawn at random, and from fewer where predictions take so long that it would need
+    more than about 20 seconds; the score after each round from at most 5,000.
 
     Examples
     --------

@@ -9,6 +9,7 @@ import numpy as np
 from fuselearn import inspection
 from fuselearn._version import __version__
 from fuselearn.reporting import provenance, quality
+from fuselearn.reporting.file_facts import file_facts
 from fuselearn.reporting.leaderboard import leaderboard_of
 from fuselearn.reporting.phrases import counted
 from fuselearn.reporting.plain_words import words_of
@@ -47,7 +48,9 @@ def summarize(model, X, y=None, *, ids=None, comparison=None, title=None, note=N
     title : str, default=None
         None makes one from the model.
     note : dict, default=None
-        Anything to be shown beside the settings, such as how a file was read.
+        Anything to be shown beside the settings, such as how a file was read. ``note["file"]`` tells of the file that
+        the rows are from, whose columns may be others than the model's: ``"columns_per_view"`` and ``"gaps_per_view"``
+        (share of empty cells), dicts by view, and ``"rows_left_out"``, the number of those without a label.
     random_state : int or None, default=None
         Seed of the rows that charts are drawn from where there are many, and of shuffles. None is 0: a report of the
         same rows says the same.
@@ -69,15 +72,16 @@ def summarize(model, X, y=None, *, ids=None, comparison=None, title=None, note=N
     n_views = len(rows.model.view_names_)
     few = known.sample(_rows_for(ROWS_FOR_SHUFFLING, n_views * len(rows.model.classes_)), seed)
     name = type(rows.model).__name__
-    missing = _missingness(rows)
+    file = file_facts(note, rows.model)
+    missing = _missingness(rows, file)
     summary = {
         "title": title or f"{name} on {counted(len(rows.model.view_names_), 'view')}",
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "fuselearn_version": __version__,
         "model": {"name": name, "wrapped_in": rows.wrapped_in},
-        "data": _data(rows),
+        "data": _data(rows, file),
         "leaderboard": board,
-        "views": views_of(rows, few, missing["records"], seed),
+        "views": views_of(rows, few, missing["records"], seed, file["columns"]),
         "redundancy": redundancy_of(rows.sample(_rows_for(ROWS_FOR_PAIRS, n_views**2), seed), rows.n_rows),
         "rounds": rounds_of(known, seed, MOST_ROWS),
         "missingness": missing,
@@ -113,7 +117,7 @@ def json_able(value):
     return value if isinstance(value, str | bool | int | float | None) else str(value)
 
 
-def _data(rows):
+def _data(rows, file):
     model = rows.model
     classes, counts, unknown = None, None, []
     if not rows.many_labels:
@@ -129,7 +133,8 @@ def _data(rows):
     used = np.unique(np.concatenate([np.asarray(columns) for columns in model.view_columns_]))
     return {
         "rows": rows.n_rows,
-        "columns": int(getattr(model, "n_features_in_", len(used))),
+        "columns": sum(file["columns"]) if file["columns"] else int(getattr(model, "n_features_in_", len(used))),
+        "rows_left_out": file["rows_left_out"],
         "unused_columns": int(getattr(model, "n_features_in_", len(used))) - len(used),
         "views": len(model.view_names_),
         "labelled": rows.labelled,
@@ -177,7 +182,7 @@ def _judged(rows, known, seed):
         "confusion": quality.confusion(y, predicted, classes) if len(classes) > 1 else None,
     }
     if hasattr(model, "predict_proba"):
-        found["calibration"] = quality.calibration(y, predicted, model.predict_proba(rows.X))
+        found["calibration"] = quality.calibration(y, predicted, model.predict_proba(rows.X), model.classes_)
     if known.n_rows:
         found["margins"] = _margins(known.sample(20 * MOST_ROWS, seed), rows.n_rows)
         found["suspects"] = _suspects(rows, known)
@@ -235,11 +240,18 @@ def _suspects(rows, known):
     }
 
 
-def _missingness(rows):
+def _missingness(rows, file):
     found = inspection.missingness(rows.model, rows.X)
     patterns = found.patterns
+    records = found.records()
+    for record, columns in zip(records, file["columns"] or ()):
+        record["columns"] = columns
+    for record, gaps in zip(records, file["gaps"] or ()):
+        # Of all cells, those in rows without the view included; here it is said of the rows that have it.
+        present = record["present"]
+        record["gaps"] = max(0.0, (gaps - (1 - present)) / present) if present > 0 else 0.0
     return {
-        "records": found.records(),
+        "records": records,
         "patterns": [{**one, "without": _others(found.view_names, one["views"])} for one in patterns[:MOST_PATTERNS]],
         "n_patterns": len(patterns),
         "complete": sum(one["share"] for one in patterns if len(one["views"]) == len(found.view_names)),
@@ -281,8 +293,9 @@ def _left_out(rows, summary):
 
 
 def _noted(note):
-    """What the model came with, but for the command, which stands with how to reproduce."""
-    return [[str(key), _shown(value)] for key, value in (note or {}).items() if value and key != "command"]
+    """What the model came with, but for what stands elsewhere: the command, and the facts of the file."""
+    elsewhere = ("command", "file")
+    return [[str(key), _shown(value)] for key, value in (note or {}).items() if value and key not in elsewhere]
 
 
 def _shown(value):

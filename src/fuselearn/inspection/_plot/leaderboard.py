@@ -72,9 +72,15 @@ class LeaderboardDisplay:
 
     @classmethod
     def from_estimator(cls, model, *, ax=None):
-        """Draw the `leaderboard_` of a fitted FusionClassifier: the score of each of its arms."""
+        """Draw the `leaderboard_` of a fitted FusionClassifier: the balanced accuracy of each of its arms, a view with
+        a learner, on training rows that it has not seen. Arms that were not fitted are left out."""
         check_has(model, "leaderboard_", "a leaderboard of its own has FusionClassifier; for others see from_results.")
-        return cls.from_results(model.leaderboard_, method="arm", ax=ax)
+        arms = [
+            {"arm": f"{record['view']} · {record['learner']}", "balanced accuracy": record["score"]}
+            for record in _as_records(model.leaderboard_)
+            if record["score"] == record["score"]
+        ]
+        return cls.from_results(arms, method="arm", score="balanced accuracy", ax=ax)
 
     @classmethod
     def from_results(cls, records, *, method="method", score="score", low="low", high="high", ax=None):
