@@ -51,26 +51,30 @@ class Forest:
         # Compiled code reads them without looking at bounds.
         if len(columns) != self.n_columns:
             raise ValueError(f"The trees were grown on {self.n_columns} columns; columns has {len(columns)}.")
+        totals, heard = self.sums(columns, np.zeros((0, columns.shape[1]), dtype=bool), threads)
+        return totals / np.maximum(heard, 1)[:, None]
+
+    def sums(self, columns, in_bag, threads):
+        """Sums of the values of the trees that have not drawn a row, and the number of these trees.
+
+        Parameters
+        ----------
+        columns : float32 ndarray of shape (n_columns, n_rows)
+        in_bag : bool ndarray of shape (n_trees, n_rows)
+            Without any tree, no tree has drawn anything.
+        threads : Threads
+        """
         n_rows = columns.shape[1]
         totals = np.zeros((n_rows, self.values.shape[1]))
+        heard = np.zeros(n_rows, dtype=np.int32)
+        nodes = self.roots, self.feature, self.threshold, self.left, self.values
 
         def work(start, stop):
-            none_in_bag = np.zeros((0, 0), dtype=np.uint16)
-            heard = np.zeros(stop - start, dtype=np.int32)
-            _add_leaf_values(
-                columns[:, start:stop],
-                self.roots,
-                self.feature,
-                self.threshold,
-                self.left,
-                self.values,
-                none_in_bag,
-                totals[start:stop],
-                heard,
-            )
+            rows = slice(start, stop)
+            _add_leaf_values(columns[:, rows], *nodes, in_bag[:, rows], totals[rows], heard[rows])
 
         threads.share(n_rows, work)
-        return totals / max(1, len(self.roots))
+        return totals, heard
 
 
 def grow_forest(columns, targets, *, n_trees, leaf, share, n_drawn, seed, weights=None, threads=SERIAL):
@@ -101,43 +105,17 @@ def grow_forest(columns, targets, *, n_trees, leaf, share, n_drawn, seed, weight
         Number of those trees.
     """
     n_columns, n_rows = columns.shape
-    n_targets = targets.shape[1]
     n_tried = max(1, round(share * n_columns))
-    in_bag = np.zeros((n_trees, n_rows), dtype=np.uint16)
+    targets = np.ascontiguousarray(targets, dtype=np.float64)
+    weights = np.ones(n_rows) if weights is None else weights
+    in_bag = np.zeros((n_trees, n_rows), dtype=bool)
 
     def grow(number):
         generator = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number)))
-        drawn = generator.integers(0, n_rows, n_drawn)
-        counts = np.bincount(drawn, minlength=n_rows)
-        in_bag[number] = np.minimum(counts, np.iinfo(np.uint16).max)
-        sketch = targets
-        if n_targets > MOST_SKETCHED:
-            sketch = targets @ generator.standard_normal((n_targets, MOST_SKETCHED))
-        rows = np.flatnonzero(counts)
-        # A copy of the rows drawn is small enough for the cache, which the whole table may not be.
-        own = columns[:, rows]
-        n_nodes = 2 * len(rows)
-        feature = np.full(n_nodes, -1, dtype=np.int32)
-        threshold = np.zeros(n_nodes, dtype=np.float32)
-        left = np.zeros(n_nodes, dtype=np.int32)
-        values = np.zeros((n_nodes, n_targets), dtype=np.float32)
-        used = _grow(
-            own,
-            np.ascontiguousarray(sketch[rows], dtype=np.float64),
-            targets[rows],
-            counts[rows] * (1.0 if weights is None else weights[rows]),
-            np.arange(len(rows), dtype=np.int32),
-            n_tried,
-            leaf,
-            generator.integers(1, 2**63, dtype=np.uint64),
-            feature,
-            threshold,
-            left,
-            values,
-        )
-        return feature[:used], threshold[:used], left[:used], values[:used]
+        counts = np.bincount(generator.integers(0, n_rows, n_drawn), minlength=n_rows)
+        in_bag[number] = counts > 0
+        return _tree(columns, targets, counts, weights, n_tried, leaf, generator)
 
-    targets = np.ascontiguousarray(targets, dtype=np.float64)
     trees = threads.map(grow, range(n_trees))
     sizes = np.array([len(tree[0]) for tree in trees])
     roots = (np.cumsum(sizes) - sizes).astype(np.int32)
@@ -149,24 +127,36 @@ def grow_forest(columns, targets, *, n_trees, leaf, share, n_drawn, seed, weight
         np.concatenate([tree[3] for tree in trees]),
         n_columns,
     )
-    totals = np.zeros((n_rows, n_targets))
-    heard = np.zeros(n_rows, dtype=np.int32)
+    return forest, *forest.sums(columns, in_bag, threads)
 
-    def work(start, stop):
-        _add_leaf_values(
-            columns[:, start:stop],
-            forest.roots,
-            forest.feature,
-            forest.threshold,
-            forest.left,
-            forest.values,
-            in_bag[:, start:stop],
-            totals[start:stop],
-            heard[start:stop],
-        )
 
-    threads.share(n_rows, work)
-    return forest, totals, heard
+def _tree(columns, targets, counts, weights, n_tried, leaf, generator):
+    """Features, thresholds, left children and values of the nodes of one tree, on rows drawn so many times."""
+    n_targets = targets.shape[1]
+    sketch = targets
+    if n_targets > MOST_SKETCHED:
+        sketch = targets @ generator.standard_normal((n_targets, MOST_SKETCHED))
+    rows = np.flatnonzero(counts)
+    most_nodes = 2 * (len(rows) // leaf) + 1
+    feature = np.full(most_nodes, -1, dtype=np.int32)
+    threshold = np.zeros(most_nodes, dtype=np.float32)
+    left = np.zeros(most_nodes, dtype=np.int32)
+    values = np.zeros((most_nodes, n_targets), dtype=np.float32)
+    used = _grow(
+        columns[:, rows],  # small enough for the cache, which the whole table may not be
+        np.ascontiguousarray(sketch[rows], dtype=np.float64),
+        targets[rows],
+        counts[rows] * weights[rows],
+        np.arange(len(rows), dtype=np.int32),
+        n_tried,
+        leaf,
+        generator.integers(1, 2**63, dtype=np.uint64),
+        feature,
+        threshold,
+        left,
+        values,
+    )
+    return feature[:used], threshold[:used], left[:used], values[:used]
 
 
 @compiled(reassociate=True)
