@@ -83,7 +83,8 @@ def report(options):
         "FusionClassifier by number of rows",
         f"{N_VIEWS} views of {N_COLUMNS} columns, two classes, {FLIPPED:.0%} of the training labels wrong, one thread, "
         f"CPU seconds; accuracy on {N_TEST:,} other rows with clean labels, in percent; mean of {n_runs} runs. "
-        "FusionClassifier's kernel machines read at most 4,000 rows, and each of its trees at most 4,096.",
+        "FusionClassifier's kernel machines read at most 4,000 rows, and each of its trees a quarter of them, at least "
+        "4,096.",
         *remark_on_packages(["LightGBM"]),
         *parts,
         *quick_note(options),
