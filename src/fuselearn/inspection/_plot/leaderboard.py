@@ -72,8 +72,20 @@ class LeaderboardDisplay:
 
     @classmethod
     def from_estimator(cls, model, *, ax=None):
-        """Draw the `leaderboard_` of a fitted FusionClassifier: the balanced accuracy of each of its arms, a view with
-        a learner, on training rows that it has not seen. Arms that were not fitted are left out."""
+        """Draw the `leaderboard_` of a fitted FusionClassifier.
+
+        It has the balanced accuracy of each arm, a view with a learner, on training rows that it has not seen. Arms that
+        were not fitted are left out.
+
+        Parameters
+        ----------
+        model : fitted FusionClassifier
+        ax : matplotlib Axes, default=None
+
+        Returns
+        -------
+        LeaderboardDisplay
+        """
         check_has(model, "leaderboard_", "a leaderboard of its own has FusionClassifier; for others see from_results.")
         arms = [
             {"arm": f"{record['view']} · {record['learner']}", "balanced accuracy": record["score"]}
