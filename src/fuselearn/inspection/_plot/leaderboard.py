@@ -74,8 +74,8 @@ class LeaderboardDisplay:
     def from_estimator(cls, model, *, ax=None):
         """Draw the `leaderboard_` of a fitted FusionClassifier.
 
-        It has the balanced accuracy of each arm, a view with a learner, on training rows that it has not seen. Arms that
-        were not fitted are left out.
+        It has the balanced accuracy of each arm, a view with a learner, on training rows that it has not seen. Arms
+        that were not fitted are left out.
 
         Parameters
         ----------
