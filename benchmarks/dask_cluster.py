@@ -7,19 +7,19 @@ the middle of a fit with SIGKILL, for ShareBoost and for the Dask interfaces of 
 installed.
 """
 
-import io
 import os
 import signal
 import sys
 import threading
 import time
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 import numpy as np
 
 from benchmarks.command_line import progress, run_script
 from benchmarks.tables import at_least, at_most, markdown_table, number, quick_note, section
+from benchmarks.timing import round_times
 from fuselearn import ShareBoostClassifier
 
 N_VIEWS, N_COLUMNS = 3, 20
@@ -72,26 +72,9 @@ def model(n_rounds):
     return ShareBoostClassifier("stump", views=views, n_estimators=n_rounds, learning_rate=0.1, random_state=0)
 
 
-class RoundClock(io.TextIOBase):
-    """Takes the place of stdout during a fit that reports every round, and notes when."""
-
-    def __init__(self):
-        self.times = []
-
-    def write(self, text):
-        if "round" in text:
-            self.times.append(time.perf_counter())
-        return len(text)
-
-
 def seconds_a_round(X, y, n_rounds):
     """Median of the seconds between two rounds: what comes before the first does not count."""
-    clock = RoundClock()
-    with redirect_stdout(clock):
-        fitted = model(2 + n_rounds).set_params(verbose=2).fit(X, y)
-    if fitted.n_iter_ < 2 + n_rounds:
-        raise RuntimeError(f"The run ended after {fitted.n_iter_} of {2 + n_rounds} rounds.")
-    return float(np.median(np.diff(clock.times)))
+    return float(np.median(np.diff(round_times(model(2 + n_rounds), X, y))))
 
 
 def overhead(options):

@@ -1,7 +1,9 @@
 """Timing that stands a busy machine: work to be compared is interleaved, and the best of several runs counts."""
 
 import gc
+import io
 import time
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 
 import numpy as np
@@ -66,6 +68,28 @@ def seconds_per_round(few, many, n_rounds):
     if more < 1:
         raise RuntimeError(f"Boosting ended after {n_rounds(few.result)} rounds, so that no round can be timed.")
     return (many.seconds - few.seconds) / more
+
+
+class RoundClock(io.TextIOBase):
+    """Takes the place of stdout during a fit that reports every round, and notes when."""
+
+    def __init__(self):
+        self.times = []
+
+    def write(self, text):
+        if "round" in text:
+            self.times.append(time.perf_counter())
+        return len(text)
+
+
+def round_times(model, X, y):
+    """Fit a boosting model, and return when each of its rounds ended, in seconds of `time.perf_counter`."""
+    clock = RoundClock()
+    with redirect_stdout(clock):
+        model.set_params(verbose=2).fit(X, y)
+    if model.n_iter_ < model.n_estimators:
+        raise RuntimeError(f"The run ended after {model.n_iter_} of {model.n_estimators} rounds.")
+    return np.array(clock.times)
 
 
 def exponent(sizes, seconds):
