@@ -21,6 +21,7 @@ from fuselearn.bandits.protocol import PolicyState
 from fuselearn.kernels import composite_kernel
 from fuselearn.learners import Tree
 from fuselearn.numeric.pairs import squared_distances
+from fuselearn.numeric.threads import SERIAL
 
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- gpu figures: begin -->", "<!-- gpu figures: end -->"
@@ -200,9 +201,9 @@ def candidates(cupy, options):
     local.add(np.full(n_labels, 1e-300), np.zeros(n_rows))
     local_pool = Pool(local, few, significance=1.0, shared=True, prune=False)
     newton = local_pool._slopes / local_pool._curvatures
-    local_pool._evaluate(0, newton[0], _Serial())  # compiles the loop
+    local_pool._evaluate(0, newton[0], SERIAL)  # compiles the loop
     start = time.perf_counter()
-    compared = [local_pool._evaluate(slot, newton[slot], _Serial()) for slot in range(len(few))]
+    compared = [local_pool._evaluate(slot, newton[slot], SERIAL) for slot in range(len(few))]
     cpu_seconds = (time.perf_counter() - start) / len(few) * n_candidates
     apart = max(abs(total / losses[slot].sum() - 1) for slot, (total, _) in enumerate(compared))
     apart_weights = max(np.abs(w - weights[slot]).max() for slot, (_, w) in enumerate(compared))
@@ -223,13 +224,6 @@ def candidates(cupy, options):
         f"weights within {apart_weights:.0e}; a second evaluation is "
         f"{'the same, bit for bit' if np.array_equal(losses, again) else '**not the same**'}.",
     )
-
-
-class _Serial:
-    """One thread, as `fuselearn.numeric.threads` has it."""
-
-    def share(self, n_items, work):
-        work(0, n_items)
 
 
 def kernels(cupy, options):

@@ -46,6 +46,19 @@ def assert_same_model(one, other):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_warm_start_on_other_rows_replays_all_rounds(kind):
+    """The first new round runs under the weights that all rounds before it give these rows."""
+    first, other = np.arange(0, 150, 2), np.arange(1, 150, 2)
+    model = kind("stump", views=VIEWS, n_estimators=5, warm_start=True).fit(X[first], y[first])
+    *_, weights = model.staged_sample_weights(X[other], y[other])
+    model.set_params(n_estimators=6).fit(X[other], y[other])
+    arm = model.winning_arms_[5]
+    wrong = model.estimators_[5].predict(X[np.ix_(other, VIEWS[["sepal", "petal"][arm]])]) != y[other]
+    assert_allclose(model.estimator_errors_[5], (weights if weights.ndim == 1 else weights[:, arm])[wrong].sum())
+    assert not model.trace_.one_data_set
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_fitted_attributes(kind):
     model = kind(views=VIEWS, n_estimators=12).fit(X, y)
     assert model.view_names_ == ["sepal", "petal"]

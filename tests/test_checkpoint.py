@@ -1,5 +1,6 @@
 """A run that was killed goes on from its log, and ends as if nothing had happened."""
 
+import base64
 import json
 import os
 import signal
@@ -11,12 +12,16 @@ import time
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 
 from fuselearn import IndependentBoostClassifier, ShareBoostClassifier, load, save
-from fuselearn.boosting import base
+from fuselearn.bandits.protocol import Policy, PolicyState
+from fuselearn.boosting import base, encoding, run_log
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.learners import Tree
 from fuselearn.learners.stump import Stump
@@ -107,17 +112,17 @@ def test_a_run_can_be_made_longer_but_not_shorter(tmp_path):
 
 def test_the_log_is_written_every_few_rounds(tmp_path, monkeypatch):
     lengths = []
-    original = base.RunLog.write
+    original = base.RunLog._put
 
-    def write(self, trace, exhausted=False):
-        original(self, trace, exhausted)
-        lengths.append(len(trace))
+    def put(self, lines, n_rounds, exhausted):
+        original(self, lines, n_rounds, exhausted)
+        lengths.append(n_rounds)
 
-    monkeypatch.setattr(base.RunLog, "write", write)
+    monkeypatch.setattr(base.RunLog, "_put", put)
     ShareBoostClassifier("stump", views=VIEWS, n_estimators=10).fit(
         X, y, checkpoint=tmp_path / "log", checkpoint_every=4
     )
-    assert lengths == [0, 4, 8, 10]
+    assert lengths == [0, 1, 4, 8, 10]
     assert os.listdir(tmp_path) == ["log"]
 
 
@@ -212,6 +217,204 @@ def test_a_damaged_log_is_refused(damage, message, tmp_path):
     with pytest.raises(ValueError, match=message):
         model.fit(X, y, checkpoint=tmp_path / "log")
     assert (tmp_path / "log").read_bytes() == content
+
+
+class Interrupted:
+    """Lets a method be interrupted once, in a given call, before or after it has done its work."""
+
+    def __init__(self, monkeypatch, owner, name, call, *, after=False):
+        self.call, self.after, self.original = call, after, getattr(owner, name)
+        monkeypatch.setattr(owner, name, lambda *arguments: self.of(*arguments))
+
+    def of(self, *arguments):
+        self.call -= 1
+        if self.call == 0 and not self.after:
+            raise KeyboardInterrupt
+        result = self.original(*arguments)
+        if self.call == 0:
+            raise KeyboardInterrupt
+        return result
+
+
+@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(("name", "call"), [("round", 2), ("round", 4), ("plan", 1), ("plan", 2), ("_fields", 3)])
+def test_an_interrupt_while_the_log_is_written(name, call, after, tmp_path, monkeypatch):
+    """It costs at most rounds, never the log."""
+    model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=12, random_state=0)
+    with monkeypatch.context() as patch:
+        Interrupted(patch, encoding.Encoder, name, call, after=after)
+        with pytest.warns(InterruptedFitWarning, match="rounds that were done"):
+            model.fit(X, y, checkpoint=tmp_path / "log", checkpoint_every=5)
+    lines = (tmp_path / "log").read_text().splitlines()
+    rounds = [line for line in lines if line.startswith('{"round":')]
+    assert len(rounds) == json.loads(lines[-1])["rounds"] == model.n_iter_
+    assert len(set(rounds)) == len(rounds)
+    resumed = save(model.fit(X, y, checkpoint=tmp_path / "log"), tmp_path / "model")
+    assert_identical(load(resumed), model.fit(X, y))
+
+
+def rewritten(path, change):
+    """Change the values of a log's lines, and give it the checksum that it then has."""
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = change(lines) or lines
+    body = b"".join(run_log._line(line) for line in lines[:-1])
+    lines[-1]["checksum"] = run_log._checksum(body)
+    path.write_bytes(body + run_log._line(lines[-1]))
+
+
+def in_rounds(change):
+    """A change of every round."""
+
+    def of_lines(lines):
+        for line in lines:
+            if "round" in line:
+                change(line["round"])
+
+    return of_lines
+
+
+def in_hypotheses(name, number):
+    """A change of one array of every hypothesis: all its numbers are the given one."""
+
+    def of_round(written):
+        for update in written["updates"]:
+            array = update[1][name]
+            values = np.frombuffer(base64.b64decode(array["array"]), array["kind"]).copy()
+            values[:] = number
+            array["array"] = base64.b64encode(values.tobytes()).decode()
+
+    return in_rounds(of_round)
+
+
+def in_plans(change):
+    def of_lines(lines):
+        for line in lines:
+            if "plan" in line:
+                change(line["plan"])
+
+    return of_lines
+
+
+def narrow(plan):
+    """A plan of one column less."""
+    for name in ("edges", "n_edges"):
+        array = plan[name]
+        values = np.frombuffer(base64.b64decode(array["array"]), array["kind"]).reshape(array["shape"])[:-1]
+        array.update(array=base64.b64encode(values.tobytes()).decode(), shape=values.shape)
+
+
+def crowded(plan):
+    array = plan["n_edges"]
+    values = np.full(array["shape"], 10_000, dtype=array["kind"])
+    array["array"] = base64.b64encode(values.tobytes()).decode()
+
+
+FORGERIES = {
+    "classes": (in_hypotheses("code", 50_000_000), "votes for other classes than the 2"),
+    "columns": (in_hypotheses("feature", 50_000_000), "out of it|looks at columns beyond"),
+    "children": (in_hypotheses("left", 50_000_000), "a tree whose nodes lead out of it"),
+    "circles": (in_hypotheses("right", 0), "a tree whose nodes lead out of it, or in a circle"),
+    "arms": (in_rounds(lambda one: one["updates"][0].__setitem__(0, 7)), "it has the arm 7; there are 2"),
+    "arms of errors": (in_rounds(lambda one: one["arm_errors"].append([9, 0.1])), "errors of arms"),
+    "votes": (in_rounds(lambda one: one["updates"][0].__setitem__(2, "much")), "it has the vote 'much'"),
+    "widths": (in_plans(narrow), "for the plan of a view of"),
+    "bins": (in_plans(crowded), "bins that are out of range"),
+    "rounds": (lambda lines: lines[:-2] + lines[-3:], "it has 7 rounds and says that it has 6"),
+    "no run": (lambda lines: [lines[0], {}, *lines[2:]], "cannot be read"),
+    "types": (in_rounds(lambda one: one["updates"][0].__setitem__(1, {"type": "Popen"})), "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("what", FORGERIES)
+def test_a_forged_log_is_refused(what, tmp_path):
+    """Its checksum is right, so only what it holds tells."""
+    change, message = FORGERIES[what]
+    model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=6).fit(X, y, checkpoint=tmp_path / "log")
+    rewritten(tmp_path / "log", change)
+    with pytest.raises(ValueError, match=f"checkpoint: .*({message}).*Name another file"):
+        model.fit(X, y, checkpoint=tmp_path / "log")
+
+
+@pytest.mark.parametrize("name", ["naive Bayes", "bandit", "classifier"])
+def test_a_log_of_single_precision_is_sound(name, tmp_path):
+    single = X.astype(np.float32)
+    model = clone(MODELS[name]).set_params(random_state=0, n_estimators=4)
+    before = model.fit(single, y, checkpoint=tmp_path / "log").estimator_weights_
+    assert_array_equal(model.fit(single, y, checkpoint=tmp_path / "log").estimator_weights_, before)
+
+
+def test_numbers_of_numpy(tmp_path):
+    model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=np.int64(3), learning_rate=np.float64(1))
+    model.fit(X, y, checkpoint=tmp_path / "log", checkpoint_every=np.int64(2))
+    assert model.fit(X, y, checkpoint=tmp_path / "log").n_iter_ == 3
+
+
+def test_what_cannot_be_kept_is_found_in_the_first_round(tmp_path, monkeypatch):
+    """A fitted tree of neighbours has no form in a file."""
+    rounds = []
+    original = base.BaseBoost._report
+    monkeypatch.setattr(base.BaseBoost, "_report", lambda self, trace: (original(self, trace), rounds.append(1)))
+    model = ShareBoostClassifier(KNeighborsClassifier(algorithm="kd_tree"), views=VIEWS, preprocess=SimpleImputer())
+    with pytest.raises(ValueError, match=r"checkpoint cannot keep what was learnt in the first 1 rounds: .*KDTree"):
+        model.fit(X, y, checkpoint=tmp_path / "log")
+    assert len(rounds) == 1
+
+
+def test_a_full_disk_does_not_end_the_fit(tmp_path, monkeypatch):
+    original = run_log.write_atomically
+    times = []
+
+    def full(*arguments):
+        times.append(1)
+        if len(times) > 2:
+            raise OSError(28, "No space left on device")
+        return original(*arguments)
+
+    model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=8, random_state=0)
+    straight = model.fit(X, y).estimator_weights_
+    with monkeypatch.context() as patch:
+        patch.setattr(run_log, "write_atomically", full)
+        with pytest.warns(UserWarning, match=r"could not be written .*No space left"):
+            model.fit(X, y, checkpoint=tmp_path / "log")
+    assert_array_equal(model.estimator_weights_, straight)
+    assert rounds_of(tmp_path / "log") == 1
+    assert_array_equal(model.fit(X, y, checkpoint=tmp_path / "log").estimator_weights_, straight)
+
+
+class AllState(PolicyState):
+    def __init__(self, n_arms):
+        self.n_arms = n_arms
+
+    def pull(self):
+        return list(range(self.n_arms))
+
+
+class All(Policy):
+    """A policy of the user's, which does not say how it is written."""
+
+    competes = True
+
+    def __init__(self, mood):
+        self.mood = mood
+
+    def start(self, n_arms, horizon, seed):
+        return AllState(n_arms)
+
+
+def test_a_policy_of_the_user(tmp_path):
+    kept = All("good")
+    model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=3, view_policy=kept)
+    model.fit(X, y, checkpoint=tmp_path / "log")
+    assert model.set_params(view_policy=All("good")).fit(X, y, checkpoint=tmp_path / "log").n_iter_ == 3
+    with pytest.raises(ValueError, match=r"view_policy was .*All\(mood='good'\).* is now .*All\(mood='bad'\)"):
+        model.set_params(view_policy=All("bad")).fit(X, y, checkpoint=tmp_path / "log")
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder that nobody can write to is Linux's")
+def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "read_training_rows", None)  # it is not come to that
+    with pytest.raises(OSError, match="checkpoint is /proc/self/log, but no file can be made in its folder"):
+        ShareBoostClassifier(views=VIEWS).fit(X, y, checkpoint="/proc/self/log")
 
 
 def test_bad_arguments(tmp_path):

@@ -21,11 +21,14 @@ from fuselearn.learners import Stump, Tree
 pytest.importorskip("distributed")
 import dask
 import dask.array as da
+import dask.bag as bag
 import dask.dataframe as dd
 import joblib
 from distributed import Client, LocalCluster
+from distributed.core import Status
 
-from fuselearn.backends import dask_crew
+from fuselearn.backends import dask_crew, dask_worker, dask_workers
+from fuselearn.backends.sharing import fair_counts, shares, surplus
 
 VIEWS = {"a": ["c0", "c1", "c2"], "b": ["c3", "c4", "c5"], "c": ["c6", "c7"]}
 NUMBERED = {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7]}
@@ -113,10 +116,10 @@ def assert_equal_models(one, other, *, exact):
 def assert_nothing_is_held():
     """The workers of this process let go of a run once its client does, though not at once."""
     end = time.monotonic() + 20
-    while dask_crew._RUNS and time.monotonic() < end:
+    while dask_worker.RUNS and time.monotonic() < end:
         gc.collect()
         time.sleep(0.01)
-    assert not dask_crew._RUNS
+    assert not dask_worker.RUNS
 
 
 CASES = {
@@ -165,14 +168,15 @@ def test_a_cluster_gives_the_local_model(case, client):
 
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 def test_partitions_and_workers_do_not_matter(n_workers, client, monkeypatch):
-    alive = dask_crew.DaskCrew._alive
+    look = dask_workers.Workers.look
 
     def some(self):
-        alive(self)
-        self._workers = dict(sorted(self._workers.items())[:n_workers])
-        return set(self._workers)
+        look(self)
+        self.threads = dict(sorted(self.threads.items())[:n_workers])
+        self._running &= set(self.threads)
+        return set(self.threads)
 
-    monkeypatch.setattr(dask_crew.DaskCrew, "_alive", some)
+    monkeypatch.setattr(dask_workers.Workers, "look", some)
     model = ShareBoostClassifier(
         Tree(max_depth=2, impurity_tolerance=0), views=NUMBERED, n_estimators=2, random_state=0
     )
@@ -233,6 +237,59 @@ def test_predictions_stay_lazy(client):
             computed = lazy.compute()
             assert_array_equal(computed.to_numpy(), expected)
             assert_array_equal(computed.index, np.arange(700))
+
+
+def test_predictions_have_the_index_of_the_rows(client):
+    model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=3).fit(FRAME, y)
+    dated = FRAME.set_index(pd.date_range("2020-01-01", periods=len(FRAME), freq="h", name="hour"))
+    for method in ("predict", "predict_proba"):
+        lazy = getattr(model, method)(dd.from_pandas(dated, npartitions=2))
+        assert lazy.index.dtype == dated.index.dtype
+        assert lazy.index.name == "hour"
+        assert len(lazy.loc["2020-01-02":"2020-01-03"].compute()) == 48
+
+
+def test_other_columns_are_refused_before_anything_is_computed(client):
+    model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=2).fit(FRAME, y)
+    for method in ("predict", "predict_proba", "decision_function"):
+        with pytest.raises(ValueError, match="feature names should match"):
+            getattr(model, method)(dd.from_pandas(FRAME[FRAME.columns[::-1]], npartitions=2))
+        with pytest.raises(ValueError, match=r"feature names should match|is expecting 8 features"):
+            getattr(model, method)(dd.from_pandas(FRAME[["c0", "c1"]], npartitions=2))
+    model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=2).fit(X, y)
+    with pytest.raises(ValueError, match=r"X has 7 features, .* is expecting 8"):
+        model.predict(da.from_array(X[:, :7], chunks=(500, 7)))
+
+
+def test_what_is_said_of_rows_in_other_forms(client):
+    """One weight for all rows, labels in lists, and labels in as many chunks as X, but other ones."""
+    model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=2, random_state=0)
+    chunks = in_chunks(3, X, y)
+    plain = model.fit(*chunks).estimator_weights_
+    for one in (2.0, 3, np.float32(0.5), np.array(4.0)):
+        assert_array_equal(model.fit(*chunks, sample_weight=one).estimator_weights_, plain)
+    with pytest.raises(ValueError, match="sample_weight must be above 0 where one is given for all rows; got -1"):
+        model.fit(*chunks, sample_weight=-1)
+    labels = np.column_stack([y, y, y]).tolist()
+    assert_array_equal(model.fit(*chunks, view_labels=labels).estimator_weights_, plain)
+    frame = dd.from_pandas(FRAME, npartitions=4)
+    assert len(frame.divisions) == 5
+    other = da.from_array(y, chunks=((300, 700, 2000, 2000),))
+    assert_array_equal(model.set_params(views=VIEWS).fit(frame, other).estimator_weights_, plain)
+    for odd, name in ((bag.from_sequence([1, 2]), "Bag"), (dask.delayed(X), "Delayed")):
+        with pytest.raises(TypeError, match=f"X must be a Dask Array or DataFrame; got a {name}"):
+            model.fit(odd, other)
+        with pytest.raises(TypeError, match=f"X must be a Dask Array or DataFrame; got a {name}"):
+            model.predict(odd)
+
+
+@pytest.mark.parametrize("kind", ["boolean", "string", "category", "object"])
+def test_missing_labels(kind, client):
+    labels = pd.Series(y == "no" if kind == "boolean" else y).astype(kind)
+    labels[4990] = None
+    frame = dd.from_pandas(FRAME, npartitions=2)
+    with pytest.raises(ValueError, match=r"partition 1: y has missing labels, the first, .*, in row 2490 there"):
+        ShareBoostClassifier("stump", views=VIEWS).fit(frame, dd.from_pandas(labels, npartitions=2))
 
 
 def test_a_warm_start_and_a_checkpoint(client, tmp_path, monkeypatch):
@@ -339,7 +396,159 @@ class Killer:
 
 
 def holds_parts():
-    return len(dask_crew._RUNS) > 0
+    return len(dask_worker.RUNS) > 0
+
+
+def after_round(number, act, monkeypatch):
+    """Let something be done once, after a round of the next fit."""
+    original = base.BaseBoost._report
+
+    def report(self, trace):
+        original(self, trace)
+        if len(trace) == number:
+            act()
+
+    monkeypatch.setattr(base.BaseBoost, "_report", report)
+
+
+def spill(dask_worker):
+    """Write all of Dask's data to disk, as it does when memory is short."""
+    times = 0
+    while dask_worker.data.fast and times < 100:
+        dask_worker.data.evict()
+        times += 1
+    return times
+
+
+def test_what_dask_writes_to_disk_are_not_the_parts(client, monkeypatch):
+    model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=3, random_state=0)
+    chunks = in_chunks(4, X, y)
+    undisturbed = pickle.loads(pickle.dumps(model.fit(*chunks)))
+    loaded, spilled = [], []
+    original = dask_crew.DaskCrew._load
+    monkeypatch.setattr(
+        dask_crew.DaskCrew, "_load", lambda self, numbers: (loaded.extend(numbers), original(self, numbers))
+    )
+    after_round(1, lambda: spilled.extend(client.run(spill).values()), monkeypatch)
+    assert_equal_models(model.fit(*chunks), undisturbed, exact=True)
+    assert sum(spilled) > 0
+    assert sorted(loaded) == [0, 1, 2, 3]
+    assert_nothing_is_held()
+
+
+def test_a_client_that_is_lost_leaves_nothing_behind(client, monkeypatch):
+    monkeypatch.setattr(dask_crew.DaskCrew, "close", lambda self: crews.append(self))
+    crews = []
+    with Client(client.cluster, set_as_default=False) as other, other.as_current():
+        ShareBoostClassifier("stump", views=NUMBERED, n_estimators=2).fit(*in_chunks(3, X, y))
+        assert sum(len(run.parts) for run in dask_worker.RUNS.values()) == 3
+    assert_nothing_is_held()
+
+
+def set_status(status, dask_worker):
+    dask_worker.status = Status[status]
+
+
+@pytest.mark.parametrize("others", [True, False])
+def test_a_paused_worker_is_not_waited_for_in_vain(others, client, monkeypatch):
+    """Dask pauses a worker whose memory is nearly full."""
+    monkeypatch.setattr(dask_crew, "PATIENCE", 0.1)
+    monkeypatch.setattr(dask_workers, "PAUSED_TOO_LONG", 0.5)
+    monkeypatch.setattr(dask_workers, "WAIT_FOR_WORKERS", 1.0)
+    model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=3, random_state=0)
+    chunks = in_chunks(4, X, y)
+    undisturbed = pickle.loads(pickle.dumps(model.fit(*chunks)))
+    victims = sorted(client.nthreads())[: 1 if others else None]
+    after_round(1, lambda: client.run(set_status, "paused", workers=victims), monkeypatch)
+    try:
+        # Its own look at the memory would wake it up.
+        client.run(lambda dask_worker: dask_worker.periodic_callbacks["memory_monitor"].stop())
+        if others:
+            assert_equal_models(model.fit(*chunks), undisturbed, exact=True)
+        else:
+            with pytest.raises(RuntimeError, match=r"were paused for too long, since the rows fill their memory \(th"):
+                model.fit(*chunks)
+    finally:
+        client.run(set_status, "running", workers=victims)
+        client.run(lambda dask_worker: dask_worker.periodic_callbacks["memory_monitor"].start())
+    assert_nothing_is_held()
+
+
+@pytest.mark.parametrize(("n_workers", "threads", "n_parts"), [(10, 1, 14), (100, 1, 149), (20, 4, 88), (10, 1, 4)])
+def test_parts_are_shared_out_evenly(n_workers, threads, n_parts):
+    workers = {f"w{number:03}": threads for number in range(n_workers)}
+    dealt = shares(range(n_parts), workers, {})
+    assert sorted(number for share in dealt.values() for number in share) == list(range(n_parts))
+    sizes = [len(dealt.get(address, [])) for address in workers]
+    assert max(sizes) == -(-n_parts // n_workers)
+    assert max(sizes) - min(sizes) <= 1
+    assert all(share == list(range(share[0], share[-1] + 1)) for share in dealt.values())
+
+
+def test_parts_go_where_there_are_threads():
+    assert fair_counts(4, {"large": 8, "small": 1}) == {"large": 4, "small": 0}
+    assert fair_counts(18, {"large": 8, "small": 1}) == {"large": 16, "small": 2}
+    # A worker that holds more than its share gets nothing, and the rest is dealt evenly.
+    assert shares([7, 8, 9], {"a": 1, "b": 1, "c": 1}, {"a": 5}) == {"b": [7, 8], "c": [9]}
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_parts_do_not_move_without_need(seed):
+    """What was dealt out stays, until workers come; then as few move as must, and none moves back."""
+    rng = np.random.default_rng(seed)
+    workers = {f"w{number}": int(rng.integers(1, 9)) for number in range(rng.integers(1, 7))}
+    homes = {}
+
+    def settle(numbers):
+        held = {address: list(homes.values()).count(address) for address in workers}
+        homes.update((one, address) for address, share in shares(numbers, workers, held).items() for one in share)
+
+    settle(range(int(rng.integers(1, 60))))
+    assert surplus(homes, workers) == []
+    workers["new"] = int(rng.integers(1, 9))
+    before = dict(homes)
+    moved = surplus(homes, workers)
+    for number in moved:
+        del homes[number]
+    settle(moved)
+    assert all(homes[number] == "new" for number in moved)
+    assert {number: home for number, home in before.items() if number not in moved}.items() <= homes.items()
+    assert surplus(homes, workers) == []
+    busiest = max(list(homes.values()).count(address) / n_threads for address, n_threads in workers.items())
+    fair = fair_counts(len(homes), workers)
+    assert busiest == max(fair[address] / n_threads for address, n_threads in workers.items())
+
+
+class Done:
+    status = "finished"
+
+
+class FakeClient:
+    """Has tasks done at once."""
+
+    def compute(self, tasks, **options):
+        return tasks
+
+    def submit(self, function, *arguments, **options):
+        return Done()
+
+
+def test_a_worker_whose_share_is_loaded_may_be_lost(monkeypatch):
+    crew = dask_crew.DaskCrew.__new__(dask_crew.DaskCrew)
+    crew._client, crew._workers = FakeClient(), dask_workers.Workers(None)
+    crew._run, crew._plan_book, crew._homes, crew._kept = "run", None, {}, {}
+    crew._n_loaded = iter(range(100))
+    crew._raw_parts = lambda: list(range(8))
+    crew._workers.threads = {"A": 1, "B": 1}
+    monkeypatch.setattr(crew, "_shares", lambda numbers: {"A": [0, 1], "B": [2, 3, 4, 5, 6, 7]})
+
+    def wait(sent):
+        crew._workers.threads = {"B": 1}
+        return set()
+
+    monkeypatch.setattr(crew, "_wait", wait)
+    crew._load(range(8))
+    assert crew._homes == {number: "A" if number < 2 else "B" for number in range(8)}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL is POSIX")

@@ -3,11 +3,14 @@
 import os
 from importlib.util import find_spec
 
+from fuselearn.views.device import is_device_array
+
 
 def kind_of(X):
     """Where the rows of `X` are: "local", "dask", "device" or "files".
 
-    It goes by the module of the type, so that no library is imported that the user does not use.
+    It goes by the module of the type, so that no library is imported that the user does not use; see
+    `is_device_array` for what counts as one on a device.
 
     Examples
     --------
@@ -22,9 +25,7 @@ def kind_of(X):
     library = type(X).__module__.partition(".")[0]
     if library in ("dask", "dask_expr"):
         return "dask"
-    if library == "cupy" or (library == "torch" and X.is_cuda):
-        return "device"
-    return "local"
+    return "device" if is_device_array(X) else "local"
 
 
 def check_installed(kind):

@@ -1,5 +1,7 @@
 """Dask collections as a source of parts."""
 
+from numbers import Real
+
 import numpy as np
 
 from fuselearn.backends.raw_part import RawPart
@@ -21,6 +23,15 @@ def current_client():
         raise RuntimeError(NO_CLIENT) from None
 
 
+def check_collection(X):
+    """Refuse what is Dask's but has no columns: bags, delayed objects, series."""
+    n_dimensions = getattr(X, "ndim", None)
+    if not isinstance(n_dimensions, int):  # a delayed object has every attribute, delayed
+        raise TypeError(f"X must be a Dask Array or DataFrame; got a {type(X).__name__} of Dask.")
+    if n_dimensions != 2:
+        raise ValueError(f"X must be 2-D, of shape (n_samples, n_features); got {n_dimensions} dimension(s).")
+
+
 class DaskSource(Source):
     """Partitions of a Dask DataFrame, or chunks of rows of a Dask Array.
 
@@ -34,6 +45,10 @@ class DaskSource(Source):
     kind = "Dask collections"
 
     def __init__(self, X, y, sample_weight=None, view_labels=None):
+        check_collection(X)
+        sample_weight = _weights_of_rows(sample_weight)
+        if view_labels is not None and not hasattr(view_labels, "ndim"):
+            view_labels = np.asarray(view_labels)
         self._client = current_client()
         self.has_view_labels = view_labels is not None
         X = _in_row_chunks(X)
@@ -132,6 +147,15 @@ def raw_part(number, X, y, weights, view_labels, dtypes, order):
     return RawPart.of(where, X, y, weights, view_labels)
 
 
+def _weights_of_rows(sample_weight):
+    """What was given; None where it is one weight for all rows, which weighs none against another."""
+    if not isinstance(sample_weight, Real) and not (isinstance(sample_weight, np.ndarray) and not sample_weight.ndim):
+        return sample_weight
+    if not 0 < sample_weight < np.inf:
+        raise ValueError(f"sample_weight must be above 0 where one is given for all rows; got {sample_weight!r}.")
+    return None
+
+
 def _is_frame(collection):
     return hasattr(collection, "npartitions") and hasattr(collection, "map_partitions")
 
@@ -142,8 +166,6 @@ def _is_array(collection):
 
 def _in_row_chunks(X):
     """X, an array in chunks of whole rows."""
-    if X.ndim != 2:
-        raise ValueError(f"X must be 2-D, of shape (n_samples, n_features); got {X.ndim} dimension(s).")
     if _is_array(X) and len(X.chunks[1]) > 1:
         return X.rechunk({1: -1})
     return X
@@ -171,8 +193,10 @@ def _lengths(X, blocks, others, client):
     if _is_array(X) and not np.isnan(X.chunks[0]).any():
         return list(X.chunks[0])
     for other in others:
-        cut_anew = other is not None and not _is_frame(other)
-        if cut_anew and not (_is_array(other) and len(other.chunks[0]) == len(blocks)):
+        if other is None or (_is_frame(other) and not _is_array(other)):
+            continue
+        # Chunks of unknown length can only be taken as they are.
+        if not _is_array(other) or not np.isnan(other.chunks[0]).any() or len(other.chunks[0]) != len(blocks):
             from dask import delayed
 
             return client.gather(client.compute([delayed(len)(block) for block in blocks]))

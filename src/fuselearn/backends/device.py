@@ -3,12 +3,11 @@
 All arms of a round are fitted side by side: what each asks for is started before the first answer is waited for.
 """
 
-from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import wraps
 
 import numpy as np
 
+from fuselearn.backends.device_arrays import on_its_device
 from fuselearn.backends.device_bins import DeviceBins
 from fuselearn.backends.device_columns import DeviceColumns
 from fuselearn.backends.device_fused import fused
@@ -19,17 +18,6 @@ from fuselearn.views import View
 
 PREPARATIONS = ("standardised", "binned")
 """Kinds of preparation that rows on a device have."""
-
-
-def on_its_device(method):
-    """Let a method of `DeviceRows` run with the device of the rows as CuPy's current one."""
-
-    @wraps(method)
-    def call(self, *arguments):
-        with self._device:
-            return method(self, *arguments)
-
-    return call
 
 
 class DeviceRows:
@@ -63,9 +51,8 @@ class DeviceRows:
         for arm in arms:
             check_learner(arm.learner)
         self._fused = fused(arms[0].view.table.arrays) if use_fused else None
-        self._arrays = arrays = self._table(arms[0].view).arrays
-        self._device = nullcontext() if self._fused is None else arrays.device
-        self._weighing = DeviceWeights(arrays) if self._fused is None else self._fused.weights()
+        self.arrays = arrays = self._table(arms[0].view).arrays
+        self._weighing = DeviceWeights(arrays) if self._fused is None else self._fused.weights(arrays)
         self._n_rows = len(weights)
         self._n_draws = np.count_nonzero(weights)
         self._n_classes = n_classes
@@ -77,7 +64,7 @@ class DeviceRows:
         # Rows are kept by the classes of the first arm: arms that share its labels then read them end to end.
         self._order = np.argsort(arms[0].codes, kind="stable")
         placed = {}
-        with self._device:
+        with arrays.current():
             self._arms = [_PlacedArm.of(arm, self._order, n_classes, arrays, placed) for arm in arms]
             weights = arrays.from_host((weights / weights.sum())[self._order])
         self._shared = shared
@@ -88,7 +75,7 @@ class DeviceRows:
     def weights(self, arm):
         """The arm's current weights as a NumPy array of shape (n_rows,), in the order of the table."""
         weights = np.empty(self._n_rows)
-        weights[self._order] = self._arrays.to_host(self._distributions[arm])
+        weights[self._order] = self.arrays.to_host(self._distributions[arm])
         return weights
 
     @on_its_device
@@ -134,7 +121,7 @@ class DeviceRows:
             totals = [one.prepared.total(one.plan, one.statistic, one.weights) for one in fitting]
             for one, total in list(zip(fitting, totals)):
                 try:
-                    one.statistic = one.sums.send(np.ascontiguousarray(self._arrays.to_host(total)))
+                    one.statistic = one.sums.send(np.ascontiguousarray(self.arrays.to_host(total)))
                 except StopIteration as end:
                     hypotheses[one.place] = end.value
                     fitting.remove(one)
@@ -146,12 +133,12 @@ class DeviceRows:
         if drawn is not None:
             # Drawing a row twice is giving it twice the weight.
             counts = np.bincount(drawn, minlength=self._n_rows) / self._n_draws
-            weights = self._arrays.from_host(counts[self._order])
+            weights = self.arrays.from_host(counts[self._order])
         if placed.places is None and drawn is None:
             return weights
         if placed.places is not None:
-            weights = self._arrays.take(weights, placed.home_rows)
-        return weights if len(placed.codes) and float(self._arrays.total(weights)) > 0 else None
+            weights = self.arrays.take(weights, placed.home_rows)
+        return weights if len(placed.codes) and float(self.arrays.total(weights)) > 0 else None
 
     def _table(self, view):
         """The table of a view, in the words of the library that is used."""
@@ -169,7 +156,10 @@ class DeviceRows:
         return self._plans[key]
 
     def _prepare(self, arm, plan):
-        if hasattr(plan, "means"):
+        if plan.kind not in PREPARATIONS:  # a round of a model that goes on here after it was fitted on the host
+            made_by = getattr(plan, "estimator_name", type(plan).__name__)
+            raise _not_on_a_device(f"{made_by}, of which the model has rounds,")
+        if plan.kind == "standardised":
             return self._columns(arm)  # values as they were given serve every plan
         placed = self._arms[arm]
         key = (placed.view_number, placed.key, id(plan))
@@ -195,7 +185,7 @@ class DeviceRows:
         if drawn is not None:
             mask = np.zeros(self._n_rows, dtype=bool)
             mask[drawn] = True
-            excluded = self._arrays.from_host(mask[self._order])
+            excluded = self.arrays.from_host(mask[self._order])
         predicted = self._prepare(arm, hypothesis.plan).predict(hypothesis)
         outcome, sums = self._weighing.judged(
             predicted, placed.device_codes, placed.places, excluded, self._distributions[arm]
@@ -204,7 +194,7 @@ class DeviceRows:
         return sums
 
     def _tally(self, arm, sums):
-        tally = Tally(0.0, 0.0, 1.0) if sums is None else Tally(*self._arrays.to_host(sums).tolist())
+        tally = Tally(0.0, 0.0, 1.0) if sums is None else Tally(*self.arrays.to_host(sums).tolist())
         self._judged[arm] = (self._judged[arm], tally)
         return tally
 
@@ -213,7 +203,7 @@ class DeviceRows:
         return draw_rows(self.weights(arm), self._n_draws, generator)
 
 
-@dataclass
+@dataclass(eq=False)
 class _Fitting:
     """An arm while its learner still asks for sums."""
 
@@ -286,7 +276,11 @@ def check_learner(learner):
     """Refuse a learner that rows on a device cannot be fitted with, before any work is done."""
     preparation = learner.preparation
     if learner.needs_rows or not (isinstance(preparation, tuple) and preparation[0] in PREPARATIONS):
-        raise TypeError(
-            f"{learner!r} cannot be fitted on a device; there are 'gaussian_nb', 'stump', 'tree' and 'linear'. Give X "
-            "as a NumPy array for other learners."
-        )
+        raise _not_on_a_device(repr(learner))
+
+
+def _not_on_a_device(who):
+    return TypeError(
+        f"{who} cannot be fitted on a device; there are 'gaussian_nb', 'stump', 'tree' and 'linear'. Give X as a NumPy "
+        "array for other learners."
+    )

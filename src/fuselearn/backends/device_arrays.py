@@ -5,23 +5,23 @@ of them differently, so each kind of array has a class here that knows its libra
 """
 
 import sys
+from contextlib import nullcontext
+from functools import wraps
 
 import numpy as np
 
+from fuselearn.views.device import is_device_array, library_of
 
-def is_device_array(X):
-    """Whether an array is from a library whose arrays live on a device: CuPy, or torch with the array on a GPU.
 
-    Arrays of ``array_api_strict`` count too: it has no other use than to test code such as this.
+def on_its_device(method):
+    """Let a method of an object with `arrays` run with the device of these as the library's current one."""
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> is_device_array(np.zeros(3))
-    False
-    """
-    library = _library(X)
-    return library in ("cupy", "array_api_strict") or (library == "torch" and bool(getattr(X, "is_cuda", False)))
+    @wraps(method)
+    def call(self, *arguments, **options):
+        with self.arrays.current():
+            return method(self, *arguments, **options)
+
+    return call
 
 
 def arrays_of(X):
@@ -31,7 +31,7 @@ def arrays_of(X):
     -------
     Arrays
     """
-    library = _library(X)
+    library = library_of(X)
     if library == "torch":
         return TorchArrays(sys.modules["torch"], X.device)
     if library == "array_api_strict":
@@ -46,8 +46,9 @@ def on_host(X):
     return arrays_of(X).to_host(X) if is_device_array(X) else X
 
 
-def _library(X):
-    return type(X).__module__.partition(".")[0]
+def all_on_host(values):
+    """The same of an array, or of each of a list of them."""
+    return [on_host(one) for one in values] if isinstance(values, list | tuple) else on_host(values)
 
 
 class Arrays:
@@ -66,6 +67,14 @@ class Arrays:
 
     def __repr__(self):
         return f"{self.xp.__name__} on {self.device}"
+
+    def current(self):
+        """Context in which the device is the current one of the library, for libraries that have such a thing."""
+        return nullcontext()
+
+    def detached(self, values):
+        """The array without what the library remembers of how it came about."""
+        return values
 
     def from_host(self, values):
         """A NumPy array as an array of the device."""
@@ -130,20 +139,27 @@ class Arrays:
         xp = self.xp
         return self.at_least(-values, 0.0) + xp.log1p(xp.exp(-xp.abs(values)))
 
-    def full(self, shape, value):
-        """Doubles, all of one value."""
-        return self.from_host(np.full(shape, float(value)))
+    def full(self, shape, value, kind="float64"):
+        """Numbers of a format, all of one value, made on the device."""
+        return self.xp.full(shape, value, dtype=getattr(self.xp, kind))
 
     def transposed(self, values):
         return values.T
 
 
 class CupyArrays(Arrays):
-    """Arrays of CuPy."""
+    """Arrays of CuPy. Its operations run on the current device, whatever that of the arrays is."""
+
+    def current(self):
+        return self.device
 
     def from_host(self, values):
         with self.device:
             return self.xp.asarray(values)
+
+    def full(self, shape, value, kind="float64"):
+        with self.device:
+            return super().full(shape, value, kind)
 
     def to_host(self, values):
         return self.xp.asnumpy(values)
@@ -173,9 +189,15 @@ class StandardArrays(Arrays):
     def at_least(self, values, least):
         return self.xp.maximum(values, least)
 
+    def full(self, shape, value, kind="float64"):
+        return self.xp.full(shape, value, dtype=getattr(self.xp, kind), device=self.device)
+
 
 class TorchArrays(Arrays):
     """Tensors of torch."""
+
+    def detached(self, values):
+        return values.detach()
 
     def from_host(self, values):
         return self.xp.asarray(np.ascontiguousarray(values), device=self.device)
@@ -212,3 +234,7 @@ class TorchArrays(Arrays):
 
     def at_least(self, values, least):
         return self.xp.clamp(values, min=least)
+
+    def full(self, shape, value, kind="float64"):
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        return self.xp.full(shape, value, dtype=getattr(self.xp, kind), device=self.device)

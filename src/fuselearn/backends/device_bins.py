@@ -38,12 +38,12 @@ class DeviceBins:
 
     def total(self, plan, statistic, weights):
         """Sums that a learner asks for, under weights of the rows; on the device. See `DeviceColumns.total`."""
-        name = type(statistic).__name__
-        if name == "ClassHistograms":
+        kind = getattr(statistic, "kind", type(statistic).__name__)
+        if kind == "class histograms":
             return self._histograms(weights)
-        if name == "NodeHistograms":
+        if kind == "node histograms":
             return self._node_histograms(statistic.tree, statistic.nodes, weights)
-        raise TypeError(f"Binned rows on a device have no {name}; give X as a NumPy array for this learner.")
+        raise TypeError(f"Binned rows on a device have no {kind}; give X as a NumPy array for this learner.")
 
     def predict(self, hypothesis):
         """Class code of each row, on the device."""
@@ -96,7 +96,7 @@ class DeviceBins:
     def _leaves(self, tree):
         """Number of the leaf that each row ends in. Children have higher numbers than their parent."""
         arrays = self.arrays
-        leaves = arrays.from_host(np.zeros(self.n_rows, dtype=np.int32))
+        leaves = arrays.full(self.n_rows, 0, "int32")
         for node in np.flatnonzero(tree.feature >= 0).tolist():
             bins = arrays.codes(self._columns[int(tree.feature[node])])
             goes_left = bins <= int(tree.cut_bin[node])

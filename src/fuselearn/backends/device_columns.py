@@ -6,8 +6,8 @@ sums are those of `fuselearn.numeric` but for the order of their additions, also
 
 import numpy as np
 
+from fuselearn.driving import drive
 from fuselearn.numeric.ties import TIE
-from fuselearn.views import View
 
 VALUES_AT_A_TIME = 2**23
 """Values that are standardised at a time, in double precision."""
@@ -34,38 +34,28 @@ class DeviceColumns:
         self._hold(table, view.columns, rows)
 
     def plan(self, learner, seed):
-        """What a learner that standardises makes of the view.
-
-        It asks for the mean and the variance of each column, so it is shown two rows that have the same.
-        """
-        counts, sums, _ = self.column_sums(np.zeros(self.n_columns))
-        counts = np.maximum(counts, 1.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            means = sums / counts
-            _, rests, squares = self.column_sums(means)
-            # What the rounding of the first sum left over belongs to the mean, not to the spread.
-            rests = rests / counts
-            means, spreads = means + rests, np.sqrt(np.maximum(squares / counts - rests**2, 0.0))
-            alike = np.stack([means - spreads, means + spreads])
-        return learner.plan(View(self.name, alike, np.arange(self.n_columns), None), seed)
+        """What a learner that standardises makes of the view: all that it asks for are sums of the columns."""
+        planning = learner.planning(self.name, self.n_columns, self.n_rows, seed)
+        return drive(planning, lambda question: self.column_sums(question.centres))
 
     def column_sums(self, centres):
         """Number of values, Σ (x - centre) and Σ (x - centre)² of each column, as NumPy arrays."""
         weights = self.arrays.full(self.n_rows, 1.0)
-        moments = self.arrays.to_host(self._moments(centres, np.ones(self.n_columns), weights)).sum(axis=0)
+        with np.errstate(over="ignore", invalid="ignore"):  # who asks looks at what came out
+            moments = self.arrays.to_host(self._moments(centres, np.ones(self.n_columns), weights)).sum(axis=0)
         return moments[1:].reshape(3, self.n_columns)
 
     def total(self, plan, statistic, weights):
         """Sums that a learner asks for, under weights of the rows; on the device.
 
-        Rooms beside each other do not know each other's classes, so a statistic is known by its name.
+        Rooms beside each other do not know each other's classes, so a statistic is known by its kind.
         """
-        name = type(statistic).__name__
-        if name == "ClassMoments":
+        kind = getattr(statistic, "kind", type(statistic).__name__)
+        if kind == "class moments":
             return self._moments(plan.means, plan.scales, weights)
-        if name == "CrossProducts":
+        if kind == "cross products":
             return self._products(plan, statistic.n_classes, weights)
-        raise TypeError(f"Rows on a device have no {name}; give X as a NumPy array for this learner.")
+        raise TypeError(f"Rows on a device have no {kind}; give X as a NumPy array for this learner.")
 
     def predict(self, hypothesis):
         """Class code of each row, on the device, by the rule of `fuselearn.numeric.quadratic`."""
@@ -148,7 +138,7 @@ def _codes_of_largest(arrays, scores):
     """Code of the largest score in each row; one score alone is that of class 1 against class 0."""
     if scores.shape[1] == 1:
         return arrays.codes(scores[:, 0] > TIE)
-    best, code = scores[:, 0], arrays.codes(scores[:, 0] != scores[:, 0])
+    best, code = scores[:, 0], arrays.full(scores.shape[0], 0, "int32")
     for k in range(1, scores.shape[1]):
         larger = scores[:, k] > best + TIE
         best = arrays.where(larger, scores[:, k], best)

@@ -4,6 +4,7 @@ Naive Bayes reads its rows twice a round: once for the weighted moments, once fo
 temporaries in between. Arrays of torch are read where they are, without a copy of the table.
 """
 
+import warnings
 from functools import cache
 from importlib import import_module
 
@@ -23,18 +24,28 @@ MOST_PIECES = 1024
 """Partial histograms of a column, but for those at the borders of classes and nodes."""
 MOST_GROUP_SUMS = 2**24
 """Sums of the histograms of one pass over some nodes; more nodes are taken in parts."""
+MOST_GROUPS = 65535
+"""Groups of pieces that one start of a kernel adds up; a grid is no higher."""
 CTYPES = {"float32": ("float", 4), "float64": ("double", 2)}
 
 
 def fused(arrays):
     """The fused kernels for a library's arrays, or None where there are none: the arrays are not on a GPU, or CuPy is
-    not installed."""
+    not installed. One that is, but that can compile nothing, is told of by a warning."""
     if not isinstance(arrays, CupyArrays | TorchArrays) or "cpu" in str(arrays.device):
         return None
     try:
         cupy = import_module("cupy")
-        cupy.cuda.runtime.getDeviceCount()
-    except Exception:  # whatever a CUDA library that does not fit the driver says
+        cupy.RawKernel('extern "C" __global__ void nothing() {}', "nothing").compile()
+    except Exception as error:  # whatever a CUDA library that does not fit the driver says
+        if not (isinstance(error, ModuleNotFoundError) and error.name == "cupy"):
+            warnings.warn(
+                f"CuPy is installed but does not work here ({type(error).__name__}: {error}), so plain array "
+                "operations are used, which are several times slower. pip install 'fuselearn[cuda]' brings one for "
+                "CUDA 12, cupy-cuda13x is for CUDA 13.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
         return None
     return FusedKernels(cupy)
 
@@ -63,14 +74,16 @@ class FusedKernels:
             return arrays
         return CupyArrays(self._cupy, self._cupy.cuda.Device(arrays.device.index))
 
-    def weights(self):
-        return FusedWeights(self._cupy)
+    def weights(self, arrays):
+        return FusedWeights(arrays)
 
     def columns(self, table, view, rows, starts):
         return FusedColumns(table, view, rows, starts)
 
     def bins(self, table, view, plan, rows, starts):
-        return FusedBins(table, view, plan, rows, starts)
+        room = self._cupy.cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"]
+        kind = FusedBins if _histogram_bytes(plan.n_bins) <= room else DeviceBins
+        return kind(table, view, plan, rows, starts)
 
 
 @cache
@@ -91,8 +104,15 @@ def _kernel(name, kind="float32", gaps=False):
 def _added(cupy, partial, width, starts, n_groups):
     """Sums over the pieces of each group, of shape (n_groups, width)."""
     out = cupy.empty((n_groups, width))
-    _kernel("add_pieces")((-(-width // 32), n_groups), (32, 32), (partial, np.int64(width), starts, out))
+    for first in range(0, n_groups, MOST_GROUPS):
+        grid = -(-width // 32), min(MOST_GROUPS, n_groups - first)
+        _kernel("add_pieces")(grid, (32, 32), (partial, np.int64(width), starts[first:], out[first:]))
     return out
+
+
+def _histogram_bytes(n_bins):
+    """Shared memory of one warp's histograms."""
+    return 8 * n_bins * LANES
 
 
 def _pieces(starts, size):
@@ -114,19 +134,34 @@ def _pieces(starts, size):
     return np.concatenate(first), np.concatenate(last), np.cumsum(counts).astype(np.int32)
 
 
-class FusedWeights(DeviceWeights):
-    """`DeviceWeights` by kernels.
+def _packed(hypothesis, at_a_time, gaps):
+    """Forms of a hypothesis as the kernel reads them, some at a time; forms that fill up the last group are 0.
 
-    Parameters
-    ----------
-    cupy : module
+    Returns
+    -------
+    coefficients : ndarray of shape (n_groups, n_columns, 2 + 3 * at_a_time)
+        Mean and factor of each column, and then a, b and c of each form of the group.
+    constants : ndarray of shape (n_groups * at_a_time,)
+        Those of the columns are in them where there are no gaps.
     """
+    plan, (n_forms, n_columns) = hypothesis.plan, hypothesis.squares.shape
+    n_groups = -(-n_forms // at_a_time)
+    padded = np.zeros((3, n_groups * at_a_time, n_columns))
+    padded[:, :n_forms] = hypothesis.squares, hypothesis.slopes, hypothesis.column_constants
+    coefficients = np.empty((n_groups, n_columns, 2 + 3 * at_a_time))
+    coefficients[:, :, 0], coefficients[:, :, 1] = plan.means, 1.0 / plan.scales
+    forms = padded.reshape(3, n_groups, at_a_time, n_columns).transpose(1, 3, 2, 0)
+    coefficients[:, :, 2:] = forms.reshape(n_groups, n_columns, 3 * at_a_time)
+    constants = np.zeros(n_groups * at_a_time)
+    constants[:n_forms] = hypothesis.constants + (0.0 if gaps else hypothesis.column_constants.sum(axis=1))
+    return coefficients, constants
 
-    def __init__(self, cupy):
-        self._cupy = cupy
+
+class FusedWeights(DeviceWeights):
+    """`DeviceWeights` by kernels."""
 
     def judged(self, predicted, codes, places, excluded, weights):
-        cupy, n_rows = self._cupy, len(weights)
+        cupy, n_rows = self.arrays.xp, len(weights)
         n_pieces = -(-n_rows // TALLY_ROWS)
         outcome, partial = cupy.empty(n_rows, dtype=cupy.int8), cupy.empty((n_pieces, 3))
         nothing = np.uintp(0)
@@ -137,7 +172,7 @@ class FusedWeights(DeviceWeights):
         return outcome, _added(cupy, partial, 3, starts, 1)[0]
 
     def multiplied(self, weights, outcome, right, wrong, absent):
-        out = self._cupy.empty_like(weights)
+        out = self.arrays.xp.empty_like(weights)
         factors = np.float64(right), np.float64(wrong), np.float64(absent)
         _kernel("multiply")(
             (-(-len(weights) // 256),), (256,), (weights, outcome, np.int64(len(weights)), *factors, out)
@@ -185,19 +220,9 @@ class FusedColumns(DeviceColumns):
         return _added(cupy, partial, width, self._piece_starts, len(self.starts) - 1)
 
     def predict(self, hypothesis):
-        cupy, plan = self._cupy, hypothesis.plan
-        n_forms = len(hypothesis.constants)
+        cupy, n_forms = self._cupy, len(hypothesis.constants)
         at_a_time = 1 if n_forms == 1 else FORMS_AT_A_TIME
-        n_groups = -(-n_forms // at_a_time)
-        padded = np.zeros((3, n_groups * at_a_time, self.n_columns))
-        padded[:, :n_forms] = hypothesis.squares, hypothesis.slopes, hypothesis.column_constants
-        # of shape (groups of forms, columns, mean and factor and then a, b and c of each form)
-        coefficients = np.empty((n_groups, self.n_columns, 2 + 3 * at_a_time))
-        coefficients[:, :, 0], coefficients[:, :, 1] = plan.means, 1.0 / plan.scales
-        forms = padded.reshape(3, n_groups, at_a_time, self.n_columns).transpose(1, 3, 2, 0)
-        coefficients[:, :, 2:] = forms.reshape(n_groups, self.n_columns, 3 * at_a_time)
-        constants = np.zeros(n_groups * at_a_time)
-        constants[:n_forms] = hypothesis.constants + (0.0 if self.gaps else hypothesis.column_constants.sum(axis=1))
+        coefficients, constants = _packed(hypothesis, at_a_time, self.gaps)
         uploaded = cupy.asarray(np.concatenate([coefficients.ravel(), constants]))
         codes = cupy.empty(self.n_rows, dtype=cupy.int32)
         arguments = (
@@ -273,7 +298,7 @@ class FusedBins(DeviceBins):
         width = self._n_tiles * self.n_bins * LANES
         partial = cupy.empty((max(n_pieces, 1), width))
         kernel = _kernel("histograms")
-        shared_bytes = 8 * self.n_bins * LANES
+        shared_bytes = _histogram_bytes(self.n_bins)
         kernel.max_dynamic_shared_size_bytes = max(shared_bytes, kernel.max_dynamic_shared_size_bytes)
         arguments = (
             self._bins,

@@ -1,15 +1,19 @@
 """The user's table on a device: checked, and looked at for the views that its rows have."""
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import validate_data
 
-from fuselearn.backends.device_arrays import Arrays, arrays_of, is_device_array, on_host
+from fuselearn.backends.device_arrays import Arrays, arrays_of, is_device_array, on_host, on_its_device
 from fuselearn.views import View, ViewBlocks
 
 VALUES_AT_A_TIME = 2**25
 """Values of a table that one step works on: what is made of them must fit beside the table."""
+MOST_ROWS = 2**31 - 1
+"""Rows of a table, which the kernels number in 32 bits."""
 
 
 class DeviceTable:
@@ -34,6 +38,11 @@ class DeviceTable:
 
     def __len__(self):
         return self.shape[0]
+
+    @property
+    def kind(self):
+        """Name of the number format of its values."""
+        return self.arrays.kind(self.values)
 
     def columns(self, columns, rows=None):
         """Some columns, in some or all rows, both in the order that is asked for; on the device."""
@@ -63,6 +72,7 @@ class DeviceView(View):
         if isinstance(self.table, np.ndarray):
             object.__setattr__(self, "table", DeviceTable(self.arrays.from_host(self.table)))
 
+    @on_its_device
     def _take(self, rows, which=slice(None)):
         arrays = self.table.arrays
         if self.rows is not None:
@@ -101,53 +111,60 @@ def read_device_table(model, X, y, *, reset):
             f"X has {table.shape[1]} features, but {type(model).__name__} is expecting {model.n_features_in_} features "
             "as input."
         )
-    y = column_or_1d(check_array(labels_on_host(y, table, "y"), ensure_2d=False, dtype=None), warn=True)
+    y = validate_data(copy(model), y=labels_on_host(y, table, "y"), reset=True)
     check_consistent_length(table, y)
     return table, y, {"n_features_in_": table.shape[1]}
 
 
 def checked_table(X):
     """A 2-D array of a device as a table; an error where it does not hold numbers that can be trained on."""
+    X = arrays_of(X).detached(X)
     table = DeviceTable(X)
-    kind = table.arrays.kind(X)
     if len(table.shape) != 2:
         raise ValueError(f"X must be 2-D, of shape (n_samples, n_features); got shape {table.shape}.")
-    if kind not in ("float32", "float64"):
+    if table.kind not in ("float32", "float64"):
         raise ValueError(
-            f"X on a device must be float32 or float64; got {kind}. Convert it first, e.g. X.astype('float32'): half "
-            "precision is too coarse for sums of squares, and whole numbers have no NaN for what is missing."
+            f"X on a device must be float32 or float64; got {table.kind}. Convert it first, with X.astype('float32') "
+            "of CuPy or X.float() of torch: half precision is too coarse for sums of squares, and whole numbers have "
+            "no NaN for what is missing."
         )
     if 0 in table.shape:
         raise ValueError(f"X has shape {table.shape}; it needs at least one row and one column.")
-    for start, stop in _parts(table, table.shape[1]):
-        if bool(table.arrays.any(table.arrays.isinf(X[start:stop, :]))):
-            raise ValueError("X holds infinity. NaN marks what is missing; all else is a finite number.")
+    if len(table) > MOST_ROWS:
+        raise ValueError(f"X on a device may have up to {MOST_ROWS:,} rows; got {len(table):,}.")
+    with table.arrays.current():
+        for start, stop in _parts(table, table.shape[1]):
+            if bool(table.arrays.any(table.arrays.isinf(X[start:stop, :]))):
+                raise ValueError("X holds infinity. NaN marks what is missing; all else is a finite number.")
     return table
 
 
 def labels_on_host(labels, table, name):
-    """Labels or weights as a NumPy array, wherever they are.
+    """Labels or weights on the host: those of a device as a NumPy array, others as they are.
+
+    A data frame stays one: its columns are known by their names.
 
     Parameters
     ----------
-    labels : array or None
+    labels : array, data frame or None
     table : DeviceTable
         What they belong to.
     name : str
         Of the argument.
     """
-    if labels is None:
-        return None
-    if is_device_array(labels) and (here := arrays_of(labels)).device != table.arrays.device:
-        raise ValueError(
-            f"X and {name} must be on one device, or {name} on the host; X is {table.arrays} and {name} is {here}."
-        )
+    if is_device_array(labels):
+        if (here := arrays_of(labels)).device != table.arrays.device:
+            raise ValueError(
+                f"X and {name} must be on one device, or {name} on the host; X is {table.arrays} and {name} is {here}."
+            )
+        return on_host(labels)
     try:
-        return np.asarray(on_host(labels))
+        np.asarray(labels)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"{name} must be an array that NumPy can read, or one of X's device; got {type(labels).__name__}: {error}"
         ) from None
+    return labels
 
 
 def both_on_host(X, labels, name):
@@ -189,9 +206,10 @@ def device_blocks(table, names, columns, counted=None):
 def _present(table, columns):
     """Rows in which at least one of the columns is not NaN."""
     arrays, parts = table.arrays, []
-    for start, stop in _parts(table, len(columns)):
-        values = DeviceTable(table.values[start:stop, :]).columns(columns)
-        parts.append(arrays.to_host(~arrays.all(arrays.isnan(values), axis=1)))
+    with arrays.current():
+        for start, stop in _parts(table, len(columns)):
+            values = DeviceTable(table.values[start:stop, :]).columns(columns)
+            parts.append(arrays.to_host(~arrays.all(arrays.isnan(values), axis=1)))
     return np.concatenate(parts)
 
 

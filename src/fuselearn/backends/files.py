@@ -2,23 +2,26 @@
 
 import os
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
 from fuselearn.backends.crew import CrewHere
-from fuselearn.backends.memory_limit import memory_limit
+from fuselearn.backends.memory_limit import VARIABLE, memory_limit
 from fuselearn.backends.raw_part import RawPart
-from fuselearn.backends.shelf import FolderShelf, MemoryShelf
+from fuselearn.backends.shelf import Shelf
 from fuselearn.backends.source import Source
 
-MOST_ROWS, LEAST_ROWS = 2**20, 2**12
+MOST_ROWS, LEAST_ROWS = 2**20, 2**8
 """Rows of a part."""
 READ_AT_A_TIME = 2**16
 """Bytes of a column that are read from a file at once, so that a large row group is not in memory as a whole."""
 PARTS_OF_LIMIT = 16
 """A part as it is read takes at most one of so many parts of the memory limit: it exists several times over while it is
 prepared, and each thread works on one."""
+KEPT_IN_MEMORY = 3 / 8
+"""Of the limit, at most, are prepared rows in memory; with more, all of them are kept in files."""
 
 
 class FileSource(Source):
@@ -52,16 +55,17 @@ class FileSource(Source):
                     f"{view_labels!r:.100}."
                 )
             self._labels = [_column("view_labels", name, schema) for name in view_labels]
-        beside = {self._target, self._weight, *self._labels}
+        beside = {self._target, self._weight, *self._labels, *_index_columns(schema)}
         self.column_names = [name for name in schema.names if name not in beside]
         if not self.column_names:
             raise ValueError("The files have no columns beside y, sample_weight and view_labels.")
         self.n_features = len(self.column_names)
         self._single = self._check_kinds(schema)
         self.header = schema.empty_table().select(self.column_names)
+        if find_spec("pandas") is not None:  # scikit-learn's make_column_selector takes nothing else
+            self.header = self.header.to_pandas()
         self._limit = memory_limit()
-        most = self._limit // (PARTS_OF_LIMIT * 8 * self.n_features)
-        self._part_rows = int(min(MOST_ROWS, max(LEAST_ROWS, most)))
+        self._part_rows = self._rows_of_a_part()
 
     def check_view_labels(self, names):
         if self.has_view_labels and len(self._labels) != len(names):
@@ -76,21 +80,35 @@ class FileSource(Source):
         ]
 
     def place(self, blueprint, threads):
-        folder, parts = None, []
-        n_rows = sum(_n_rows(path) for path in self._paths)
-        for number, raw in enumerate(self._raw_parts()):
-            if number == 0:
-                shelf = MemoryShelf()
-                first = blueprint.build(raw, shelf, threads)
-                # What the first part takes tells whether all of them fit into what the reading leaves of the limit.
-                if shelf.n_bytes / len(raw) * n_rows <= self._limit / 2:
-                    parts.append(first)
-                    continue
-                del first, shelf
-                folder = tempfile.TemporaryDirectory(prefix="fuselearn-")
-            shelf = MemoryShelf() if folder is None else FolderShelf(Path(folder.name) / str(number))
-            parts.append(blueprint.build(raw, shelf, threads))
+        folder, parts, shelves, n_bytes = None, [], [], 0
+        try:
+            for number, raw in enumerate(self._raw_parts()):
+                shelves.append(Shelf(None if folder is None else Path(folder.name) / str(number)))
+                parts.append(blueprint.build(raw, shelves[-1], threads))
+                if folder is None:
+                    # The parts tell as they come whether all of them fit into what the reading leaves of the limit.
+                    # During the rounds each arm has an outcome of a byte a row, besides.
+                    n_bytes += shelves[-1].n_bytes + len(blueprint.arms) * len(raw)
+                    if n_bytes > KEPT_IN_MEMORY * self._limit:
+                        folder = tempfile.TemporaryDirectory(prefix="fuselearn-")
+                        for place, shelf in enumerate(shelves):
+                            shelf.move_to(Path(folder.name) / str(place))
+        except BaseException:
+            if folder is not None:
+                folder.cleanup()
+            raise
         return CrewHere(parts, threads, (lambda: None) if folder is None else folder.cleanup)
+
+    def _rows_of_a_part(self):
+        row_bytes = 8 * (self.n_features + 1 + (self._weight is not None) + len(self._labels))
+        most = self._limit // (PARTS_OF_LIMIT * row_bytes)
+        if most < LEAST_ROWS:
+            least = PARTS_OF_LIMIT * row_bytes * LEAST_ROWS
+            raise ValueError(
+                f"Rows of {self.n_features} columns need a memory limit of at least {least / 2**20:.0f} MiB, to be "
+                f"read {LEAST_ROWS} at a time; it is {self._limit / 2**20:.0f} MiB ({VARIABLE}, or half of the memory)."
+            )
+        return int(min(MOST_ROWS, most))
 
     def _common_schema(self):
         from pyarrow import parquet
@@ -126,7 +144,7 @@ class FileSource(Source):
         return all(types.is_float32(schema.field(name).type) for name in self.column_names)
 
     def _raw_parts(self):
-        from pyarrow import parquet
+        from pyarrow import default_memory_pool, parquet
 
         columns = list(dict.fromkeys([*self.column_names, self._target, *self._labels]))
         columns += [] if self._weight is None or self._weight in columns else [self._weight]
@@ -137,6 +155,8 @@ class FileSource(Source):
                     for batch in file.iter_batches(self._part_rows, row_groups=groups, columns=columns):
                         yield self._raw_part(f"{path}, rows from {first}", batch)
                         first += batch.num_rows
+                    # Arrow keeps what it no longer needs, which counts as well.
+                    default_memory_pool().release_unused()
 
     def _groups(self, metadata):
         """Row groups of a file, as few together as make a part: all that are asked for at once may be in memory."""
@@ -185,10 +205,10 @@ def _column(argument, name, schema):
     return name
 
 
-def _n_rows(path):
-    from pyarrow import parquet
-
-    return parquet.read_metadata(path).num_rows
+def _index_columns(schema):
+    """Columns that pandas wrote for the index of a data frame; one that just counts is not among the columns."""
+    about = schema.pandas_metadata or {}
+    return [name for name in about.get("index_columns", []) if isinstance(name, str)]
 
 
 def _values(batch, name):

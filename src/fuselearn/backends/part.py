@@ -10,7 +10,7 @@ import numpy as np
 
 from fuselearn.backends.placing import PlacedArm
 from fuselearn.backends.protocol import Arm
-from fuselearn.backends.shelf import MemoryShelf, ShelvedRows
+from fuselearn.backends.shelf import Shelf, ShelvedRows
 from fuselearn.numeric.exact_sums import in_units, limb_sums, scale_by_outcome
 from fuselearn.numeric.threads import SERIAL
 from fuselearn.numeric.weights import ABSENT, RIGHT, WRONG, mark_outcomes
@@ -83,7 +83,7 @@ class Blueprint:
         blocks = self.reading.blocks_of(raw)
         codes = self.reading.codes_of(raw, blocks)
         weights = self.reading.weights_of(raw) / self.total_weight
-        return Part(self, blocks, codes, weights, MemoryShelf() if shelf is None else shelf, threads)
+        return Part(self, blocks, codes, weights, Shelf() if shelf is None else shelf, threads)
 
 
 class Part:
@@ -95,7 +95,7 @@ class Part:
     blocks : ViewBlocks
     codes : list of int32 ndarray of shape (n_rows,)
     weights : ndarray of shape (n_rows,)
-    shelf : MemoryShelf or FolderShelf
+    shelf : Shelf
         For all that is as long as the rows.
 
     Attributes
@@ -181,8 +181,9 @@ class Part:
         else:
             summed = weights
         if rows is not None:
-            weights, summed = weights[rows], summed[rows]
-        seen = bool(weights[:1].any()) or bool(weights.any())
+            summed = summed[rows]
+        # Weights below the unit of exact sums are nothing to these.
+        seen = bool(summed[:1].any()) or bool(summed.any())
         return np.array([seen], dtype=np.int64), statistic(prepared, codes, summed, threads)
 
     def _judge(self, question, threads):

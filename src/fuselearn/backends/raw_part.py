@@ -37,7 +37,9 @@ class RawPart:
             table = check_array(
                 X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", ensure_min_samples=0, input_name="X"
             )
-            y = column_or_1d(check_array(np.asarray(y), ensure_2d=False, dtype=None, ensure_min_samples=0))
+            y = np.asarray(y)
+            _check_no_label_is_missing(y)
+            y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, ensure_min_samples=0, input_name="y"))
             for name, values in (("y", y), ("sample_weight", weights), ("view_labels", view_labels)):
                 if values is not None and len(values) != len(table):
                     raise ValueError(f"X has {len(table)} rows and {name} has {len(values)}; cut both at the same rows")
@@ -52,6 +54,18 @@ class RawPart:
 
     def __len__(self):
         return len(self.table)
+
+
+def _check_no_label_is_missing(labels):
+    """Refuse None, NaN and pandas' NA among labels that are not numbers, which cannot be sorted."""
+    if labels.dtype.kind != "O":
+        return
+    for number, label in enumerate(labels.ravel()):
+        if label is None or type(label).__name__ in ("NAType", "NaTType") or (label != label):
+            raise ValueError(
+                f"y has missing labels, the first, {label!r}, in row {number} there; leave such rows out of fit, or "
+                "give them a label"
+            )
 
 
 @dataclass(frozen=True)

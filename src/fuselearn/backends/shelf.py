@@ -6,55 +6,48 @@ from pathlib import Path
 import numpy as np
 
 
-class MemoryShelf:
-    """Arrays in memory.
+class Shelf:
+    """Arrays in memory, or in files of a folder. It can be moved from the one to the other.
 
-    Attributes
+    A file is mapped anew by each `get`, so that what is not in use takes no memory of the process.
+
+    Parameters
     ----------
-    n_bytes : int
-        What they take.
+    folder : path-like, default=None
+        None for memory. Made if it is not there.
     """
 
-    def __init__(self):
+    def __init__(self, folder=None):
         self._arrays = {}
+        self._folder = None
+        if folder is not None:
+            self.move_to(folder)
 
     @property
     def n_bytes(self):
+        """What the arrays take of the memory."""
         return sum(array.nbytes for array in self._arrays.values())
 
     def put(self, name, array):
         """Keep an array; what `get` returns later may be changed in place."""
-        self._arrays[name] = array
-
-    def get(self, name):
-        return self._arrays[name]
-
-
-class FolderShelf:
-    """Arrays in files. Each `get` maps the file anew, so that what is not in use takes no memory of the process.
-
-    Parameters
-    ----------
-    folder : path-like
-        Made if it is not there.
-    """
-
-    def __init__(self, folder):
-        self._folder = Path(folder)
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._empty = {}
-
-    def put(self, name, array):
-        if array.size:
+        if self._folder is None or not array.size:  # there is no map of nothing
+            self._arrays[name] = array
+        else:
             np.save(self._folder / f"{name}.npy", np.ascontiguousarray(array))
-        else:  # there is no map of nothing
-            self._empty[name] = array
 
     def get(self, name):
-        if name in self._empty:
-            return self._empty[name]
+        if name in self._arrays:
+            return self._arrays[name]
         # A plain array over the map: numba would compile anew for NumPy's own class, and for what is read-only.
         return np.asarray(np.load(self._folder / f"{name}.npy", mmap_mode="r+"))
+
+    def move_to(self, folder):
+        """Keep all arrays in files from now on."""
+        self._folder = Path(folder)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        arrays, self._arrays = self._arrays, {}
+        for name, array in arrays.items():
+            self.put(name, array)
 
 
 class ShelvedRows:
@@ -62,7 +55,7 @@ class ShelvedRows:
 
     Parameters
     ----------
-    shelf : MemoryShelf or FolderShelf
+    shelf : Shelf
     name : str
     prepared : ndarray, or dataclass with arrays among its fields
     """

@@ -1,5 +1,7 @@
 """Every view with every learner it was given: the arms of a run."""
 
+from collections.abc import Mapping
+
 from sklearn.base import clone
 
 from fuselearn.backends import Arm
@@ -24,6 +26,19 @@ def learners_of_views(estimator, names):
         # Clones: what the user does to a learner after the fit must not change what the model says of itself.
         learners.append([clone(as_learner(one)) for one in several])
     return learners
+
+
+def all_learners(estimator):
+    """Every learner that an `estimator` argument names, for whichever view; refuses what is none.
+
+    Examples
+    --------
+    >>> all_learners({"rna": "stump", "image": ["stump", "tree"]})
+    [Stump(), Stump(), Tree()]
+    """
+    choices = estimator.values() if isinstance(estimator, Mapping) else [estimator]
+    several = [choice if isinstance(choice, list | tuple) else [choice] for choice in choices]
+    return [as_learner(one) for some in several for one in some]
 
 
 def make_arms(views, learners, codes):

@@ -10,13 +10,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.boosting.arms import learners_of_views
+from fuselearn.backends.choice import kind_of
+from fuselearn.backends.device_arrays import on_host
+from fuselearn.boosting.arms import all_learners, learners_of_views
 from fuselearn.boosting.encoding import check_can_be_written
 from fuselearn.boosting.identity import identity_of
 from fuselearn.boosting.loop import boost, replay
 from fuselearn.boosting.prediction import VotePrediction
 from fuselearn.boosting.reading import read_training_rows
-from fuselearn.boosting.run_log import RunLog, check_checkpoint
+from fuselearn.boosting.run_log import CannotBeKeptError, RunLog, check_checkpoint
 from fuselearn.boosting.trace import RunSettings, Trace
 from fuselearn.boosting.validation import check_settings
 from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
@@ -39,9 +41,12 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         ----------
         X : array or data frame of shape (n_samples, n_features)
             A view of a row is absent when all its columns are NaN there. A Dask collection is trained on by the cluster
-            of the current client; paths of Parquet files are read part by part (see the guide on distributed fits).
+            of the current client; paths of Parquet files are read part by part (see the guide on distributed fits). An
+            array of CuPy, or one of torch on a GPU, is trained on there (see the guide on GPUs); the fitted attributes
+            are NumPy arrays all the same.
         y : array of shape (n_samples,)
-            Of Dask collections, cut at the same rows as X; of files the name of a column, as are the next two.
+            Of Dask collections, cut at the same rows as X; of files the name of a column, as are the next two. All
+            three may be on the device of `X`, or on the host.
         sample_weight : array of shape (n_samples,), default=None
             Rows of weight 0 take no part, but for their classes, which are among `classes_`.
         view_labels : array of shape (n_samples, n_views), default=None
@@ -52,14 +57,13 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             bit; only `n_estimators` may have grown. A log of other data or settings is refused. It stays when the fit
             is done.
         checkpoint_every : int, default=10
-            Number of rounds after which the log is written.
+            Number of rounds after which the log is written. The first is written at once.
 
         Returns
         -------
         self
         """
-        check_settings(self)
-        check_checkpoint(checkpoint, checkpoint_every)
+        self._check_before_reading(checkpoint, checkpoint_every)
         goes_on = self.warm_start and hasattr(self, "trace_")
         if goes_on and checkpoint is not None:
             raise ValueError(
@@ -74,13 +78,12 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         log = found = None
         seed = None if goes_on else int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         if checkpoint is not None:
-            check_can_be_written([learner for several in learners for learner in several])
             log = RunLog(
                 checkpoint,
                 checkpoint_every,
                 identity_of(self, data, settings, learners, transformers, seed),
             )
-            found = log.resume(settings)
+            found = log.resume(settings, data.columns, len(data.classes))
         exhausted = False
         if found is not None:
             trace, preprocessors, exhausted = found
@@ -91,7 +94,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             trace, preprocessors = self.trace_.copy(), self.preprocessors_
         else:
             preprocessors = data.fit_transformers(transformers)
-            trace = Trace(settings, seed, horizon=self.n_estimators)
+            trace = Trace(settings, seed, horizon=int(self.n_estimators))
         trace.one_label_column &= data.one_label_column
         trace.equal_weights &= data.equal_weights
         if log is not None and found is None:
@@ -103,6 +106,31 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, views, learners, preprocessors, trace)
         return self
+
+    def score(self, X, y, sample_weight=None):
+        """Share of the rows whose class is predicted.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            As for `fit`, all arguments may be CUDA arrays.
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        return super().score(X, on_host(y), on_host(sample_weight))
+
+    def _check_before_reading(self, checkpoint, checkpoint_every):
+        """Refuse what can be known to be wrong without the rows, which may take hours to read."""
+        check_settings(self)
+        check_checkpoint(checkpoint, checkpoint_every)
+        self._policy()
+        named = all_learners(self.estimator)
+        if checkpoint is not None:
+            check_can_be_written(named)
 
     def staged_sample_weights(self, X, y, sample_weight=None, view_labels=None):
         """Yield the weights of the training rows before the first round and after each.
@@ -120,10 +148,10 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             With sum 1. Of shape (n_samples, n_arms) where each arm has weights of its own.
         """
         check_is_fitted(self)
+        if kind_of(X) in ("dask", "files"):
+            raise TypeError("staged_sample_weights takes rows in memory; pass X.compute(), or some of the rows.")
         data = read_training_rows(self, X, y, sample_weight, view_labels, reset=False)
         self._check_same_data(data)
-        if not hasattr(data, "weights"):
-            raise TypeError("staged_sample_weights takes rows in memory; pass X.compute(), or some of the rows.")
         views = data.views(self.preprocessors_)
         learners = iter([learner for _, learner in self.arms_])
         learners = [[next(learners) for _ in range(count)] for count in self.trace_.settings.arms_of_views]
@@ -200,7 +228,9 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             data.rows(views, learners, trace, threads=threads, shared=self._shared) as rows,
         ):
             one_round = self._one_round(trace, len(data.classes))
-            trace.one_data_set &= all(replay(rows, one_round, trace))
+            # To the end, also when it is clear that the rows are others: the weights follow from all rounds.
+            *_, same_rows = replay(rows, one_round, trace)
+            trace.one_data_set &= same_rows
 
             def after_a_round():
                 self._report(trace)
@@ -209,8 +239,10 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
 
             try:
                 boost(rows, one_round, trace, self.n_estimators, after_a_round)
-            except BaseException as error:
                 if log is not None:
+                    log.write(trace, exhausted=len(trace) < self.n_estimators)
+            except BaseException as error:
+                if log is not None and not isinstance(error, CannotBeKeptError):
                     log.write(trace)
                 if not isinstance(error, KeyboardInterrupt) or not trace.rounds:
                     raise
@@ -219,9 +251,6 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                     InterruptedFitWarning,
                     stacklevel=3,
                 )
-            else:
-                if log is not None:
-                    log.write(trace, exhausted=len(trace) < self.n_estimators)
 
     def _report(self, trace):
         every = max(1, self.n_estimators // 10) if self.verbose == 1 else 1

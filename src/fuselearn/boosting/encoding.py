@@ -56,9 +56,10 @@ class Encoder:
 
     def plan(self, plan):
         """A plan that is new; from now on it has a number."""
+        written = self._fields(plan)
         self._numbers[id(plan)] = len(self.plans)
         self.plans.append(plan)
-        return self._fields(plan)
+        return written
 
     def round(self, round_):
         """A round, as a dict."""
@@ -69,7 +70,7 @@ class Encoder:
             "normaliser": round_.normaliser,
             "arm_errors": [[arm, error] for arm, error in round_.arm_errors.items()],
             "probabilities": self.value(round_.probabilities),
-            "last": round_.last,
+            "last": bool(round_.last),
         }
 
     def value(self, value):

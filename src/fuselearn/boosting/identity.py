@@ -26,7 +26,7 @@ def identity_of(model, data, settings, learners, transformers, seed):
     return {
         "fuselearn": __version__,
         "model": type(model).__name__,
-        "view_policy": repr(settings.view_policy),
+        "view_policy": _described(settings.view_policy),
         "learning_rate": settings.learning_rate,
         "resample": settings.resample,
         "error": settings.error,
@@ -41,7 +41,10 @@ def identity_of(model, data, settings, learners, transformers, seed):
 
 
 def _described(thing):
-    """A setting in words that are the same in another process: estimators by class and settings, arrays in full."""
+    """A setting in words that are the same in another process: estimators by class and settings, arrays in full.
+
+    Objects of the user's own are told by class and attributes where their `__repr__` says nothing of them.
+    """
     if hasattr(thing, "get_params") and not isinstance(thing, type):
         settings = sorted(thing.get_params(deep=False).items())
         return f"{type(thing).__qualname__}({', '.join(f'{name}={_described(value)}' for name, value in settings)})"
@@ -49,4 +52,7 @@ def _described(thing):
         return f"[{', '.join(map(_described, thing))}]"
     if isinstance(thing, np.ndarray):
         return f"array({thing.tolist()!r})"
+    if type(thing).__repr__ is object.__repr__:  # which tells the address in memory and nothing else
+        settings = sorted(getattr(thing, "__dict__", {}).items())
+        return f"{type(thing).__qualname__}({', '.join(f'{name}={_described(value)}' for name, value in settings)})"
     return ADDRESS.sub("", repr(thing))

@@ -1,6 +1,9 @@
 """Predictions for Dask collections, which stay collections until they are computed."""
 
 import numpy as np
+from sklearn.utils.validation import validate_data
+
+from fuselearn.backends.dask_source import check_collection
 
 
 def predict_lazily(model, method, X):
@@ -16,13 +19,13 @@ def predict_lazily(model, method, X):
     -------
     Dask Array; of a DataFrame a Series, or a DataFrame with a column per class, with the index of X
     """
-    if X.ndim != 2:
-        raise ValueError(f"X must be 2-D, of shape (n_samples, n_features); got {X.ndim} dimension(s).")
+    check_collection(X)
+    _check_columns(model, X)
     n_classes = len(model.classes_)
     several = method == "predict_proba" or (method == "decision_function" and n_classes > 2)
     kind = model.classes_.dtype if method == "predict" else np.dtype(np.float64)
     if hasattr(X, "columns"):
-        return X.map_partitions(of_frame, model, method, meta=_meta(model, method, kind, several))
+        return X.map_partitions(of_frame, model, method, meta=_meta(X, model, method, kind, several))
     if len(X.chunks[1]) > 1:
         X = X.rechunk({1: -1})
     if several:
@@ -50,9 +53,22 @@ def of_frame(rows, model, method):
     return pd.Series(values, index=rows.index, name=method)
 
 
-def _meta(model, method, kind, several):
+def _check_columns(model, X):
+    """Refuse other columns than the model was fitted on now, not when the collection is computed."""
+    if hasattr(X, "columns"):
+        import pandas as pd
+
+        nothing = pd.DataFrame(columns=X.columns)
+    else:
+        nothing = np.empty((0, X.shape[1]))
+    validate_data(model, nothing, reset=False, skip_check_array=True)
+
+
+def _meta(X, model, method, kind, several):
+    """A stand-in for the predictions, with no rows."""
     import pandas as pd
 
+    index = pd.Index([], dtype=X.index.dtype, name=X.index.name)
     if several:
-        return pd.DataFrame({label: pd.Series(dtype=kind) for label in model.classes_})
-    return pd.Series(np.empty(0, dtype=kind), name=method)
+        return pd.DataFrame({label: pd.Series(dtype=kind, index=index) for label in model.classes_}, index=index)
+    return pd.Series(np.empty(0, dtype=kind), index=index, name=method)

@@ -8,10 +8,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from fuselearn.backends.part import Blueprint
 from fuselearn.backends.parted import PartedRows
 from fuselearn.backends.raw_part import Header, Reading, answers_of, facts_of, fingerprints_of, weigh
+from fuselearn.boosting.arms import learners_of_views
 from fuselearn.driving import drive_together
 from fuselearn.numeric.exact_sums import sums_of_limbs
 from fuselearn.numeric.fingerprints import joined
-from fuselearn.views import resolve_views
+from fuselearn.views import per_view, resolve_views
 
 
 class PartedTrainingRows:
@@ -50,13 +51,7 @@ class PartedTrainingRows:
         return about | dict(zip(("content of X", "labels", "sample_weight"), numbers))
 
     def fit_transformers(self, transformers):
-        """Refuse to preprocess: a transformer is fitted on rows that are all in one place."""
-        for name, transformer in zip(self.names, transformers):
-            if transformer is not None:
-                raise ValueError(
-                    f"preprocess has a transformer for the view {name!r}, which cannot be fitted on {self._source.kind}"
-                    "; transform the columns beforehand and leave preprocess=None."
-                )
+        """None for each view: transformers were refused before (see `_check_settings`)."""
         return [None] * len(self.names)
 
     def views(self, preprocessors):
@@ -93,21 +88,7 @@ class PartedTrainingRows:
             crew.close()
 
     def check_learners(self, learners, settings):
-        """Refuse what cannot be fitted from sums over the parts."""
-        views = self.views(None)
-        for number, learner in self._arms(learners):
-            if learner.needs_rows:
-                raise ValueError(
-                    f"estimator is {learner.estimator!r:.100} for the view {self.names[number]!r}, which has to see "
-                    f"all rows at once and cannot be fitted on {self._source.kind}; use 'gaussian_nb', 'stump', 'tree' "
-                    "or 'linear', or pass rows in memory."
-                )
-            learner.check(views[number])
-        if settings.resample:
-            raise ValueError(
-                f"resample=True draws from the weights of all rows, which {self._source.kind} do not have in one place"
-                "; use resample=False, or pass rows in memory."
-            )
+        """Nothing: they were checked before the rows were read (see `_check_settings`)."""
 
     def _weights_of_parts(self):
         """What `weigh` says of each part; it is asked along with other things where that is possible."""
@@ -162,6 +143,7 @@ def read_parted_rows(model, source, *, reset):
         _check_same_columns(model, features)
     names, columns = resolve_views(model.views, source.header, source.n_features)
     source.check_view_labels(names)
+    _check_settings(model, source, names, columns)
     facts = source.map(facts_of, names, columns)
     _check_rows(facts, names)
     labels = np.unique(np.concatenate([one.labels for one in facts if len(one.labels)]))
@@ -174,6 +156,30 @@ def read_parted_rows(model, source, *, reset):
         raise ValueError("The rows with a positive sample_weight are all of one class; y needs two.")
     largest = max(one.weights[1] for one in facts)
     return PartedTrainingRows(source, facts, Reading(names, columns, labels, largest), features)
+
+
+def _check_settings(model, source, names, columns):
+    """Refuse what cannot be fitted from sums over the parts, before any of them is read."""
+    for name, columns_of_view, learners in zip(names, columns, learners_of_views(model.estimator, names)):
+        for learner in learners:
+            if learner.needs_rows:
+                raise ValueError(
+                    f"estimator is {learner.estimator!r:.100} for the view {name!r}, which has to see all rows at once "
+                    f"and cannot be fitted on {source.kind}; use 'gaussian_nb', 'stump', 'tree' or 'linear', or pass "
+                    "rows in memory."
+                )
+            learner.check(Header(name, len(columns_of_view)))
+    for name, transformer in zip(names, per_view("preprocess", model.preprocess, names)):
+        if transformer is not None:
+            raise ValueError(
+                f"preprocess has a transformer for the view {name!r}, which cannot be fitted on {source.kind}; "
+                "transform the columns beforehand and leave preprocess=None."
+            )
+    if model.resample:
+        raise ValueError(
+            f"resample=True draws from the weights of all rows, which {source.kind} do not have in one place; use "
+            "resample=False, or pass rows in memory."
+        )
 
 
 def _check_rows(facts, names):

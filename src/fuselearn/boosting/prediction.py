@@ -38,11 +38,13 @@ class VotePrediction(PredictsByDecision):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-            Of a Dask collection a Dask collection is returned, which is computed when it is asked for.
+            Of a Dask collection a Dask collection is returned, which is computed when it is asked for. An array of CuPy
+            or of torch on a GPU is copied to the host.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            On the host.
         """
         if self._is_lazy(X):
             return predict_lazily(self, "predict", X)
@@ -191,6 +193,11 @@ class VotePrediction(PredictsByDecision):
 
     def _checked(self, X):
         check_is_fitted(self)
+        if kind_of(X) == "files":
+            raise TypeError(
+                f"X must hold rows; got the path {X!r:.100}. Only fit reads files: read them first, e.g. with "
+                "pandas.read_parquet, some rows at a time where they do not fit into memory."
+            )
         checks = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
         return validate_data(self, on_host(X), reset=False, **checks)
 

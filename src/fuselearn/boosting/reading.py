@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fuselearn.backends.choice import check_installed, kind_of, rows_of, source_of
+from fuselearn.backends.device_arrays import on_host
 from fuselearn.boosting.arms import make_arms
 from fuselearn.boosting.parted_reading import read_parted_rows
 from fuselearn.numeric.fingerprints import fingerprint, joined
@@ -75,7 +76,7 @@ class TrainingRows:
         codes = self.codes[:1] if self.one_label_column else self.codes
         return {
             "rows": len(table),
-            "kind of numbers": str(table.block(0, 0).dtype if self.kind == "device" else view.table.dtype),
+            "kind of numbers": view.table.kind if self.kind == "device" else str(view.table.dtype),
             "view_labels": not self.one_label_column,
             "content of X": f"{content:016x}",
             "labels": f"{fingerprint(np.column_stack(codes)):016x}",
@@ -83,7 +84,12 @@ class TrainingRows:
         }
 
     def check_learners(self, learners, settings):
-        """Refuse learners that these rows cannot be fitted with; here every learner can be."""
+        """Refuse learners that these rows cannot be fitted with; on the host every learner can be."""
+        if self.kind == "device":
+            from fuselearn.backends.device import check_learner
+
+            for learner in (learner for several in learners for learner in several):
+                check_learner(learner)
 
     def fit_transformers(self, transformers):
         """Transformers of the views, fitted on the rows that have them; None where a view has none."""
@@ -153,10 +159,18 @@ def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
     check_installed(kind)
     if kind in ("dask", "files"):
         return read_parted_rows(model, source_of(kind, X, y, sample_weight, view_labels), reset=reset)
-    read, blocks_of = (read_table, ViewBlocks.of) if kind == "local" else _device_reading()
-    table, y, features = read(model, X, y, reset=reset)
     if kind == "device":
-        sample_weight, view_labels = _on_host(table, sample_weight=sample_weight, view_labels=view_labels)
+        from fuselearn.backends.device_table import device_blocks, labels_on_host, read_device_table
+
+        blocks_of = device_blocks
+        table, y, features = read_device_table(model, X, y, reset=reset)
+        sample_weight = labels_on_host(sample_weight, table, "sample_weight")
+        view_labels = labels_on_host(view_labels, table, "view_labels")
+    else:
+        blocks_of = ViewBlocks.of
+        # What is said of rows on the host may be on a device all the same: it is read here.
+        y, sample_weight, view_labels = map(on_host, (y, sample_weight, view_labels))
+        table, y, features = read_table(model, X, y, reset=reset)
     names, columns = resolve_views(model.views, X, table.shape[1])
     classes, codes = encode_labels(y)
     weights = check_sample_weight(sample_weight, table)
@@ -174,15 +188,3 @@ def read_training_rows(model, X, y, sample_weight, view_labels, *, reset):
     else:
         codes = encode_view_labels(view_labels, classes, names, blocks.present)
     return TrainingRows(blocks, columns, classes, codes, weights, view_labels is None, features, kind)
-
-
-def _device_reading():
-    from fuselearn.backends.device_table import device_blocks, read_device_table
-
-    return read_device_table, device_blocks
-
-
-def _on_host(table, **said_of_rows):
-    from fuselearn.backends.device_table import labels_on_host
-
-    return [labels_on_host(values, table, name) for name, values in said_of_rows.items()]

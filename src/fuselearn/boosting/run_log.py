@@ -1,21 +1,43 @@
 """The log of a run on disk, from which a run that was killed goes on.
 
 The weights of the rows follow from the data and the rounds so far, so the rounds are all that has to be kept: about a
-kilobyte each. A log is text, a JSON value a line: what it is; which run it belongs to; how the run began; plans and
-rounds in the order in which they came; how many rounds there are, and a checksum of all before.
+kilobyte each for stumps, more for learners with numbers for each column and class. A log is text, a JSON value a line:
+what it is; which run it belongs to; how the run began; plans and rounds in the order in which they came; how many
+rounds there are, and a checksum of all before.
 """
 
 import json
 import os
+import tempfile
+import warnings
+from dataclasses import dataclass
 from hashlib import blake2b
+from numbers import Integral
 from pathlib import Path
 
 from fuselearn.boosting.encoding import Decoder, Encoder
+from fuselearn.boosting.sound_trace import check_trace
 from fuselearn.boosting.trace import Trace
 from fuselearn.persistence import write_atomically
 
 FORMAT = {"fuselearn": "run log", "format": 1}
 ADVICE = "Name another file as checkpoint, or remove this one to begin anew."
+
+
+class CannotBeKeptError(ValueError):
+    """A round holds what no log can."""
+
+
+@dataclass(frozen=True)
+class _Written:
+    """Lines of a log and what they hold.
+
+    A log goes from one to the next in a single assignment: an interrupt leaves lines and count of the rounds in step.
+    """
+
+    lines: list
+    encoder: Encoder
+    n_rounds: int
 
 
 class RunLog:
@@ -32,66 +54,93 @@ class RunLog:
 
     def __init__(self, path, every, identity):
         self._path = Path(path)
-        self._every = every
+        self._every = int(every)
         self._identity = identity
-        self._encoder = Encoder()
-        self._lines = []
-        self._n_rounds = 0
+        self._written = _Written([], Encoder(), 0)
 
     def begin(self, trace, preprocessors):
         """Write the log of a run that has not begun; refuses what could not be read again."""
+        encoder = self._written.encoder
         start = {
             "seed": trace.seed,
             "horizon": trace.horizon,
             "one_label_column": trace.one_label_column,
             "equal_weights": trace.equal_weights,
-            "preprocessors": [self._encoder.value(preprocessor) for preprocessor in preprocessors],
+            "preprocessors": [encoder.value(preprocessor) for preprocessor in preprocessors],
         }
-        self._lines = [_line(FORMAT), _line({"run": self._identity}), _line({"start": start})]
-        self.write(trace)
+        lines = [_line(FORMAT), _line({"run": self._identity}), _line({"start": start})]
+        self._written = _Written(lines, encoder, 0)
+        self._put(lines, 0, exhausted=False)
 
-    def resume(self, settings):
+    def resume(self, settings, view_columns, n_classes):
         """(trace, preprocessors, exhausted) of the log at the path; None where there is none.
 
         Parameters
         ----------
         settings : RunSettings
+        view_columns : list of intp ndarray
+            Columns of each view. What a hypothesis reads, and votes for, must be there.
+        n_classes : int
         """
         try:
             content = self._path.read_bytes()
         except FileNotFoundError:
             return None
         lines = self._checked_lines(content)
-        self._check_identity(json.loads(lines[1])["run"])
         try:
+            self._check_identity(json.loads(lines[1])["run"])
             found = self._read(lines, settings)
-        except (KeyError, IndexError, TypeError, ValueError) as error:
+            check_trace(*found[:2], [len(columns) for columns in view_columns], n_classes)
+        except _AnotherRunError as error:
+            raise ValueError(str(error)) from None
+        except UNREADABLE as error:
             raise ValueError(f"checkpoint: {self._path} cannot be read: {error}. {ADVICE}") from error
-        self._lines = lines[:-1]
-        self._n_rounds = len(found[0])
         return found
 
     def note(self, trace):
         """Hear of a new round."""
-        if len(trace) - self._n_rounds >= self._every:
+        # The first at once: what cannot be written shows itself there, not after many rounds.
+        if len(trace) == 1 or len(trace) % self._every == 0:
             self.write(trace)
 
     def write(self, trace, exhausted=False):
-        """Bring the file up to date.
+        """Bring the file up to date. When the disk is full, the run goes on without.
 
         Parameters
         ----------
         exhausted : bool
             Whether no further round is possible.
         """
-        for key, plan in trace.plans.items():
-            if not self._encoder.knows(plan):
-                self._lines.append(_line({"of": [key[0], *key[1]], "plan": self._encoder.plan(plan)}))
-        for round_ in trace.rounds[self._n_rounds :]:
-            self._lines.append(_line({"round": self._encoder.round(round_)}))
-        self._n_rounds = len(trace)
-        body = b"".join(self._lines)
-        end = {"rounds": len(trace), "exhausted": exhausted, "checksum": _checksum(body)}
+        self._written = self._grown(trace)
+        try:
+            self._put(self._written.lines, self._written.n_rounds, exhausted)
+        except OSError as error:
+            warnings.warn(
+                f"checkpoint: {self._path} could not be written ({error}). The fit goes on, and the log stays as "
+                f"it was before round {len(trace)}.",
+                UserWarning,
+                stacklevel=2,
+            )
+
+    def _grown(self, trace):
+        """The lines so far with those of new plans and rounds."""
+        lines, encoder = list(self._written.lines), Encoder(self._written.encoder.plans)
+        rounds = trace.rounds[self._written.n_rounds :]
+        try:
+            for key, plan in trace.plans.items():
+                if not encoder.knows(plan):
+                    lines.append(_line({"of": [key[0], *key[1]], "plan": encoder.plan(plan)}))
+            lines.extend(_line({"round": encoder.round(round_)}) for round_ in rounds)
+        except (TypeError, ValueError) as error:
+            raise CannotBeKeptError(
+                f"checkpoint cannot keep what was learnt in the first {len(trace)} rounds: {error}. Use another "
+                "estimator, or fit without checkpoint."
+            ) from error
+        return _Written(lines, encoder, self._written.n_rounds + len(rounds))
+
+    def _put(self, lines, n_rounds, exhausted):
+        body = b"".join(lines)
+        end = {"rounds": n_rounds, "exhausted": bool(exhausted), "checksum": _checksum(body)}
         with write_atomically(self._path, "wb") as file:
             file.write(body)
             file.write(_line(end))
@@ -100,7 +149,7 @@ class RunLog:
         lines = content.splitlines(keepends=True)
         try:
             first = json.loads(lines[0])
-        except (IndexError, ValueError):
+        except (IndexError, RecursionError, ValueError):
             first = None
         if not isinstance(first, dict) or first.get("fuselearn") != FORMAT["fuselearn"]:
             raise ValueError(f"checkpoint: {self._path} is there and is not a run log of fuselearn. {ADVICE}")
@@ -111,7 +160,7 @@ class RunLog:
             )
         try:
             whole = json.loads(lines[-1])["checksum"] == _checksum(b"".join(lines[:-1]))
-        except (ValueError, KeyError, TypeError):
+        except (KeyError, RecursionError, TypeError, ValueError):
             whole = False
         if not whole:
             raise ValueError(f"checkpoint: {self._path} is damaged: its checksum is not that of its content. {ADVICE}")
@@ -122,7 +171,7 @@ class RunLog:
             before, now = written.get(name), self._identity.get(name)
             # A run without a seed of its own goes on with the one it drew.
             if before != now and not (name == "random_state" and None in (before, now)):
-                raise ValueError(
+                raise _AnotherRunError(
                     f"checkpoint: {self._path} is the log of another run: {name} was {_short(before)}, and is now "
                     f"{_short(now)}. {ADVICE}"
                 )
@@ -140,13 +189,24 @@ class RunLog:
                 trace.plans[view_number, tuple(preparation)] = decoder.plan(written["plan"])
             else:
                 trace.rounds.append(decoder.round(written["round"]))
-        self._encoder = Encoder(decoder.plans)
-        return trace, preprocessors, json.loads(lines[-1])["exhausted"]
+        end = json.loads(lines[-1])
+        if end["rounds"] != len(trace):
+            raise ValueError(f"it has {len(trace)} rounds and says that it has {end['rounds']}")
+        self._written = _Written(lines[:-1], Encoder(decoder.plans), len(trace))
+        return trace, preprocessors, bool(end["exhausted"])
+
+
+class _AnotherRunError(Exception):
+    """A log is sound, and not of this run."""
+
+
+UNREADABLE = (AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
+"""What comes of reading a log that was never written by `RunLog`."""
 
 
 def check_checkpoint(checkpoint, every):
     """Refuse a place for the log that cannot be written to, before any work is done."""
-    if isinstance(every, bool) or not isinstance(every, int) or every < 1:
+    if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
         raise ValueError(f"checkpoint_every must be an integer of at least 1, a number of rounds; got {every!r}.")
     if checkpoint is None:
         return
@@ -157,6 +217,15 @@ def check_checkpoint(checkpoint, every):
         raise IsADirectoryError(f"checkpoint must be the path of a file; {path} is a folder.")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"checkpoint is {path}, but the folder {path.absolute().parent} does not exist.")
+    if path.exists():
+        if not os.access(path, os.W_OK):
+            raise PermissionError(f"checkpoint is {path}, which may not be written to; name another file.")
+        return
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.absolute().parent, prefix=".fuselearn-"):
+            pass
+    except OSError as error:
+        raise type(error)(f"checkpoint is {path}, but no file can be made in its folder: {error}") from None
 
 
 def _line(value):

@@ -17,6 +17,7 @@ from fuselearn.prediction import PredictsByDecision
 from fuselearn.settings import check_jobs, check_positive
 from fuselearn.views import (
     ViewBlocks,
+    check_on_host,
     check_presence,
     encode_labels,
     note_features,
@@ -133,6 +134,7 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
             each class beats, and how clearly.
         """
         check_is_fitted(self)
+        check_on_host(X, "X", type(self).__name__)
         table = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         starts = range(0, len(table), CHUNK_ROWS)
         return np.concatenate([self._decide(table[start : start + CHUNK_ROWS], start) for start in starts])

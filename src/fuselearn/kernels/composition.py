@@ -22,7 +22,8 @@ def composite_kernel(kernels, meta_objects, *, weights=None):
     Parameters
     ----------
     kernels : list of array of shape (n_objects of the view, n_objects of the view)
-        Kernel matrix of each view. All of them arrays of CuPy, or of torch on a GPU, are worked on there.
+        Kernel matrix of each view. All of them arrays of CuPy, or of torch on a GPU, are worked on there; that they
+        are positive semi-definite is tested on the host only.
     meta_objects : int array of shape (n_meta, n_views)
     weights : array of shape (n_views,), default=None
         Factor on each view's kernel, 1 by default.
@@ -52,7 +53,7 @@ def composite_test_kernel(kernels, meta_objects, *, weights=None):
     Parameters
     ----------
     kernels : list of array of shape (n_test, n_objects of the view)
-        Each view's kernel between the test objects and its own objects.
+        Each view's kernel between the test objects and its own objects; on the host, or all of them on one device.
     meta_objects : int array of shape (n_meta, n_views)
     weights : array of shape (n_views,), default=None
 
@@ -85,10 +86,12 @@ def augmented_kernel(kernels):
     Parameters
     ----------
     kernels : list of array of shape (n_objects of the view, n_objects of the view)
+        As in :func:`composite_kernel`.
 
     Returns
     -------
-    ndarray of shape (n_objects of all views, n_objects of all views)
+    array of shape (n_objects of all views, n_objects of all views)
+        Where the kernels are.
 
     Examples
     --------
@@ -131,7 +134,7 @@ def _counts_up(numbers, count):
 
 
 def _checked_weights(weights, kernels):
-    weights = np.ones(len(kernels)) if weights is None else np.asarray(weights, dtype=np.float64)
+    weights = np.ones(len(kernels)) if weights is None else np.asarray(on_host(weights), dtype=np.float64)
     if weights.shape != (len(kernels),) or not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError(
             f"weights must be {len(kernels)} numbers of at least 0, one per kernel; got {weights.tolist()}."

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fuselearn.backends.device_arrays import on_host
+from fuselearn.backends.device_arrays import all_on_host, on_host
 from fuselearn.kernels.device_composition import (
     any_on_device,
     check_device_kernels,
@@ -69,7 +69,8 @@ def tomographic_correspondence(
     Parameters
     ----------
     kernels : list of array of shape (n_objects of the view, n_objects of the view)
-        Kernel matrix of each view; the first is the reference.
+        Kernel matrix of each view; the first is the reference. Of arrays of CuPy, or of torch on a GPU, the distances
+        are computed there; that they are positive semi-definite is tested on the host only.
     labels : list of array of shape (n_objects of the view,)
         Class of each view's objects. One array will do where all views have the same labels.
     known : int array of shape (n_known, n_views), default=None
@@ -117,7 +118,8 @@ def tomographic_correspondence(
     check_flag("scale_kernels", scale_kernels)
     check_count("band", band)
     kernels = check_device_kernels(kernels) if any_on_device(kernels) else check_kernels(kernels)
-    matching = read_matching(labels, [kernel.shape[0] for kernel in kernels], known, max_meta_objects)
+    sizes = [kernel.shape[0] for kernel in kernels]
+    matching = read_matching(all_on_host(labels), sizes, on_host(known), max_meta_objects)
     seed = _seed(random_state)
     return matching.put_together(walked_classes(kernels, matching, Walk(crossing, l2, band), scale_kernels, seed))
 
@@ -143,9 +145,10 @@ def cartesian_correspondence(labels, *, known=None, max_meta_objects=None, rando
     >>> meta_objects.tolist(), meta_labels.tolist()
     ([[0, 0], [1, 0], [2, 1], [2, 2]], [0, 0, 1, 1])
     """
+    labels = all_on_host(labels)
     if not isinstance(labels, list | tuple) or not labels or np.ndim(labels[0]) != 1:
         raise ValueError(f"labels must be a list with an array of labels for each view; got {labels!r:.80}.")
-    matching = read_matching(labels, [len(column) for column in labels], known, max_meta_objects)
+    matching = read_matching(labels, [len(column) for column in labels], on_host(known), max_meta_objects)
     return matching.put_together(paired_classes(matching, _seed(random_state)))
 
 

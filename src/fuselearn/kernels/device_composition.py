@@ -1,5 +1,7 @@
 """Kernel distances and composite kernels for matrices on a device; the results stay there."""
 
+from functools import wraps
+
 import numpy as np
 
 from fuselearn.backends.device_arrays import arrays_of, is_device_array
@@ -12,11 +14,24 @@ VALUES_AT_A_TIME = 2**25
 """Entries of a composite kernel that one step makes."""
 
 
+def _on_their_device(function):
+    """Let a function of a matrix, or of a list of them, run with their device as the library's current one."""
+
+    @wraps(function)
+    def call(kernels, *arguments):
+        first = kernels[0] if isinstance(kernels, list | tuple) else kernels
+        with arrays_of(first).current():
+            return function(kernels, *arguments)
+
+    return call
+
+
 def any_on_device(kernels):
     """Whether some of the kernels are on a device."""
     return isinstance(kernels, list | tuple) and any(map(is_device_array, kernels))
 
 
+@_on_their_device
 def check_device_matrices(kernels):
     """Matrices on one device, in double precision and without gaps; an error where they are something else."""
     kinds = {repr(arrays_of(kernel)) if is_device_array(kernel) else "the host" for kernel in kernels}
@@ -28,7 +43,7 @@ def check_device_matrices(kernels):
             raise ValueError(f"kernels[{number}] must be float32 or float64; got {arrays.kind(kernel)}.")
         if len(kernel.shape) != 2:
             raise ValueError(f"kernels[{number}] must be a matrix; got shape {tuple(kernel.shape)}.")
-        kernel = arrays.double(kernel)
+        kernel = arrays.double(arrays.detached(kernel))
         if bool(arrays.any(arrays.isnan(kernel) | arrays.isinf(kernel))):
             raise ValueError(
                 f"kernels[{number}] holds NaN or infinity; a kernel has a value for every pair of objects."
@@ -37,6 +52,7 @@ def check_device_matrices(kernels):
     return checked
 
 
+@_on_their_device
 def check_device_kernels(kernels):
     """Kernel matrices on one device, each square and symmetric; see `validation.check_kernels`.
 
@@ -61,6 +77,7 @@ def diagonal(arrays, kernel):
     return arrays.take(flat, arrays.from_host(np.arange(n) * (n + 1)))
 
 
+@_on_their_device
 def squared_distances(gram):
     """Squared kernel distances K_ii + K_jj − K_ij − K_ji, wherever the matrix is; they stay there.
 
@@ -76,6 +93,7 @@ def squared_distances(gram):
     return arrays.where(apart, arrays.at_least(distances, 0.0), arrays.xp.zeros_like(distances))
 
 
+@_on_their_device
 def mean_squared_distance(gram):
     """Mean of the squared distances, a number; see `fuselearn.numeric.pairs.mean_squared_distance`."""
     if not is_device_array(gram):
@@ -88,6 +106,7 @@ def mean_squared_distance(gram):
     return 2.0 * spread / (n * (n - 1)) if spread > TIE * whole else 0.0
 
 
+@_on_their_device
 def some_objects(gram, objects):
     """Rows and columns of some objects, wherever the matrix is."""
     if not is_device_array(gram):
@@ -97,10 +116,13 @@ def some_objects(gram, objects):
     return arrays.take(arrays.take(gram, numbers), numbers, axis=1)
 
 
+@_on_their_device
 def sum_over_device_views(kernels, places, weights):
     """Σ over the views of weight × kernel[rows, columns]; see `composition.sum_over_views`. On the device."""
     arrays = arrays_of(kernels[0])
     n_rows, n_columns = map(len, places[0])
+    if n_rows == 0:
+        return arrays.full((0, n_columns), 0.0)
     step = max(1, VALUES_AT_A_TIME // max(1, n_columns))
     parts = []
     for start in range(0, n_rows, step):
@@ -113,6 +135,7 @@ def sum_over_device_views(kernels, places, weights):
     return arrays.joined(parts)
 
 
+@_on_their_device
 def direct_sum(kernels):
     """Each view's kernel on the diagonal, and 0 between views; on the device."""
     arrays = arrays_of(kernels[0])

@@ -43,6 +43,8 @@ class Binning(Plan):
     n_edges : intp ndarray of shape (n_columns,)
     """
 
+    kind = "binned"
+
     edges: np.ndarray
     n_edges: np.ndarray
 

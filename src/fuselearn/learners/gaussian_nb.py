@@ -69,6 +69,8 @@ class GaussianNB(Learner):
 class ClassMoments:
     """Statistic: weighted moments per class and column."""
 
+    kind = "class moments"
+
     n_classes: int
 
     def __call__(self, prepared, codes, weights, threads=SERIAL):

@@ -26,6 +26,7 @@ HISTOGRAM_BYTES = 64 * 2**20
 class ClassHistograms:
     """Statistic: weight per column, bin and class."""
 
+    kind = "class histograms"
     adds_weights = True
 
     n_classes: int
@@ -39,6 +40,7 @@ class ClassHistograms:
 class NodeHistograms:
     """Statistic: the same for the rows in each of some nodes of a half-grown tree."""
 
+    kind = "node histograms"
     adds_weights = True
 
     tree: "TreeHypothesis"

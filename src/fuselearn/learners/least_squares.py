@@ -81,6 +81,8 @@ class LeastSquares(Learner):
 class CrossProducts:
     """Statistic: weighted products of the rows, behind a 1, with themselves and with the targets."""
 
+    kind = "cross products"
+
     n_classes: int
 
     def __call__(self, prepared, codes, weights, threads=SERIAL):

@@ -75,7 +75,7 @@ class DistinctValues:
     def _distinct(self, view, number):
         found = np.empty(0)
         for start in range(0, len(view), ROWS_AT_A_TIME):
-            rows = np.arange(start, min(start + ROWS_AT_A_TIME, len(view)))
+            rows = slice(start, min(start + ROWS_AT_A_TIME, len(view)))
             column = view.some_columns(number, number + 1, rows)[:, 0].astype(np.float64)
             found = np.union1d(found, column[~np.isnan(column)])
             if len(found) > self.limit:

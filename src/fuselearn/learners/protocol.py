@@ -12,7 +12,8 @@ from sums (any scikit-learn classifier) is given the rows instead, and says so b
 know of a view before the first round is asked for in the same way (`planning`).
 
 A statistic is called with prepared rows, their class codes and their weights. One that only adds up weights says so by
-`adds_weights`: it may be given whole numbers in their place.
+`adds_weights`: it may be given whole numbers in their place. Where rows are in a form of their own, as on a device, it
+is known by its `kind`.
 """
 
 from abc import ABC, abstractmethod
@@ -82,7 +83,11 @@ class Plan(ABC):
     ----------
     n_columns : int
         Number of columns of the view.
+    kind : str
+        What becomes of the rows, the first word of the learner's `preparation`; "rows" where they stay as they are.
     """
+
+    kind = "rows"
 
     n_columns: int
 

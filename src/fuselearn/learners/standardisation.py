@@ -56,6 +56,8 @@ class Standardisation(Plan):
         Largest variance of all columns, in the standardised units of each.
     """
 
+    kind = "standardised"
+
     means: np.ndarray
     scales: np.ndarray
     largest_variances: np.ndarray

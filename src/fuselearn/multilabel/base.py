@@ -10,7 +10,7 @@ from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
-from fuselearn.backends.device_arrays import arrays_of, is_device_array
+from fuselearn.backends.device_arrays import arrays_of, is_device_array, on_host
 from fuselearn.backends.device_table import both_on_host
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.multilabel.base_models import Trainer, base_estimator
@@ -103,6 +103,22 @@ class BaseSubspaceEnsemble(WeightedOutputs, ClassifierMixin, BaseEstimator):
             np.array(losses),
         )
         return self
+
+    def score(self, X, y, sample_weight=None):
+        """Share of the rows whose labels are all predicted.
+
+        Parameters
+        ----------
+        X : array, data frame or sparse matrix of shape (n_samples, n_features)
+            As for `fit`, all arguments may be CUDA arrays.
+        y : array, data frame or sparse matrix of shape (n_samples, n_labels)
+        sample_weight : array of shape (n_samples,), default=None
+
+        Returns
+        -------
+        float
+        """
+        return super().score(X, on_host(y), on_host(sample_weight))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from fuselearn.backends.device_arrays import on_its_device
 from fuselearn.backends.device_fused import fused
 from fuselearn.multilabel.device_losses import FusedLosses, PlainLosses, safe_steps_of_all
 from fuselearn.multilabel.pool import Winner, passes_test
@@ -55,6 +56,7 @@ class DeviceJointLoss:
         """The joint loss."""
         return float(self.losses.sum())
 
+    @on_its_device
     def add(self, weights, outputs, threads=SERIAL):
         """F_l ← F_l + α_l·h for every label l (S2 Alg. 2 step 2b); returns the labels whose F changed."""
         arrays, xp = self.arrays, self.arrays.xp
@@ -90,6 +92,7 @@ class DevicePool:
         n_slots, (n_labels, n_rows) = len(candidates), joint.signs.shape
         self.candidates = list(candidates)
         self.n_evaluated = 0
+        self.arrays = arrays
         self._joint = joint
         self._significance = significance
         self._shared = shared
@@ -99,23 +102,26 @@ class DevicePool:
         self._slopes = np.empty((n_slots, n_labels))
         self._curvatures = np.empty((n_slots, n_labels))
         self._n_positives = np.count_nonzero(joint.signs > 0, axis=1).astype(np.float64)
-        for slot, candidate in enumerate(candidates):
-            self._enter(slot, candidate)
+        with arrays.current():
+            for slot, candidate in enumerate(candidates):
+                self._enter(slot, candidate)
         self.labels_changed(np.arange(n_labels))
 
+    @on_its_device
     def replace(self, slot, candidate, threads=SERIAL):
         """Put a new candidate in the place of a used one (S2 Alg. 2 step 2c)."""
         self._enter(slot, candidate)
-        self._take_products(slot, slot + 1)
+        self._take_products(slice(slot, slot + 1), np.arange(len(self._joint.signs)))
 
     def is_idle(self, slot):
         """Whether a slot's candidate can serve no label: it would never win, and so never be replaced."""
         return bool(self._idle[slot])
 
+    @on_its_device
     def labels_changed(self, labels, threads=SERIAL):
         """Tell the pool that the decision functions of some labels are others now."""
         if len(labels):
-            self._take_products(0, len(self.candidates))
+            self._take_products(slice(0, len(self.candidates)), labels)
 
     def best(self, threads=SERIAL):
         """The candidate and weights of the least joint loss (S2 Alg. 2 step 2a), or None if none lowers the loss.
@@ -132,6 +138,7 @@ class DevicePool:
         slot = int(np.flatnonzero(totals <= least + TIE * (1.0 + abs(least)))[0])
         return Winner(slot, weights[slot])
 
+    @on_its_device
     def evaluated(self):
         """Weights that all labels give all candidates, and their exact losses; of shape (n_slots, n_labels) each."""
         joint = self._joint
@@ -141,7 +148,7 @@ class DevicePool:
         return safe_steps_of_all(losses_of, newton, joint.losses)
 
     def _enter(self, slot, candidate):
-        arrays, joint = self._joint.arrays, self._joint
+        arrays, joint = self.arrays, self._joint
         self._outputs[slot, :] = arrays.from_host(candidate.outputs)
         self.candidates[slot] = replace(candidate)
         allowed = np.ones(len(joint.signs), dtype=bool)
@@ -159,21 +166,24 @@ class DevicePool:
         self._allowed[slot] = allowed
         self._idle[slot] = not (allowed.any() and candidate.outputs.any())
 
-    def _take_products(self, first, last):
-        """HᵀZ and (H²)ᵀW of S2 equation 2."""
-        outputs = self._outputs[first:last, :]
-        self._slopes[first:last] = self._products(outputs, self._joint.residuals)
-        self._curvatures[first:last] = self._products(outputs, self._joint.curvatures, squared=True)
+    def _take_products(self, slots, labels):
+        """HᵀZ and (H²)ᵀW of S2 equation 2, for some slots and labels."""
+        outputs = self._outputs[slots, :]
+        self._slopes[slots, labels] = self._products(outputs, self._joint.residuals, labels)
+        self._curvatures[slots, labels] = self._products(outputs, self._joint.curvatures, labels, squared=True)
 
-    def _products(self, outputs, others, *, squared=False):
+    def _products(self, outputs, others, labels=None, *, squared=False):
         """Products of candidates' rows with labels' rows, a block of rows at a time; on the host."""
-        arrays = self._joint.arrays
+        arrays = self.arrays
         n_rows = outputs.shape[1]
+        some_labels = labels is not None and len(labels) < others.shape[0]
+        numbers = arrays.from_host(labels) if some_labels else None
         step = max(1, VALUES_AT_A_TIME // max(outputs.shape[0], others.shape[0]))
         sums = 0.0
         for start in range(0, n_rows, step):
             stop = min(start + step, n_rows)
             some = outputs[:, start:stop]
-            right = arrays.transposed(arrays.double(others[:, start:stop]))
+            right = others[:, start:stop]
+            right = arrays.transposed(arrays.double(arrays.take(right, numbers) if some_labels else right))
             sums = sums + arrays.matmul(some * some if squared else some, right)
         return arrays.to_host(sums)

@@ -53,14 +53,14 @@ def _check_sklearn(node, n_columns, members):
     if json.loads(parts["node_count"]["content"]) != len(nodes) or len(values) != len(nodes):
         raise ValueError("has a tree of another size than its nodes")
     inner = nodes["left_child"] != -1
-    _check_links(inner, nodes["left_child"], nodes["right_child"], nodes["feature"], n_columns)
+    check_links(inner, nodes["left_child"], nodes["right_child"], nodes["feature"], n_columns)
 
 
 def _check_histogram(node, n_columns, members):
     parts = node["content"]["content"]
     nodes = _array(parts["nodes"], members)
     inner = nodes["is_leaf"] == 0
-    _check_links(inner, nodes["left"], nodes["right"], nodes["feature_idx"], n_columns)
+    check_links(inner, nodes["left"], nodes["right"], nodes["feature_idx"], n_columns)
     categorical = inner & (nodes["is_categorical"] != 0)
     for bitsets in ("raw_left_cat_bitsets", "binned_left_cat_bitsets"):
         shape = _array(parts[bitsets], members).shape
@@ -77,7 +77,7 @@ def _check_ours(node, members):
     if len({array.shape for array in arrays.values()}) > 1:
         raise ValueError("has a tree of arrays that differ in length")
     n_columns = len(_array(parts["plan"]["content"]["content"]["n_edges"], members))
-    _check_links(arrays["feature"] >= 0, arrays["left"], arrays["right"], arrays["feature"], n_columns)
+    check_links(arrays["feature"] >= 0, arrays["left"], arrays["right"], arrays["feature"], n_columns)
 
 
 def _check_forest(node, members):
@@ -92,12 +92,12 @@ def _check_forest(node, members):
     if not feature.shape == threshold.shape == left.shape or values.ndim != 2 or len(values) != len(feature):
         raise ValueError("has a forest of arrays that differ in length")
     left = left.astype(np.int64)
-    _check_links(feature >= 0, left, left + 1, feature, n_columns)
+    check_links(feature >= 0, left, left + 1, feature, n_columns)
     if roots.ndim != 1 or np.any((roots < 0) | (roots >= len(feature))):
         raise ValueError("has a forest whose trees begin outside of it")
 
 
-def _check_links(inner, left, right, feature, n_columns):
+def check_links(inner, left, right, feature, n_columns):
     """Children come after their parent and are there; so every way down ends."""
     if inner.ndim != 1 or not len(inner):
         raise ValueError("has a tree without nodes")

@@ -76,16 +76,21 @@ def _check_ensemble(kept):
         if type(view) is not int or not 0 <= view < len(kept["view_columns_"]):
             raise ValueError(f"it has a hypothesis of the view {view!r:.20}, which it has not")
         if view not in widths:
-            widths[view] = _width(len(kept["view_columns_"][view]), kept["preprocessors_"][view])
-        name = type(hypothesis).__name__
-        if name not in CHECKS:
-            raise ValueError(f"it has a {name} for a hypothesis")
-        if hypothesis.plan.n_columns != widths[view]:
-            raise ValueError(f"it has a {name} of {hypothesis.plan.n_columns} columns on a view of {widths[view]}")
-        CHECKS[name](hypothesis, widths[view], n_classes)
+            widths[view] = width_after(kept["preprocessors_"][view], len(kept["view_columns_"][view]))
+        check_hypothesis(hypothesis, widths[view], n_classes)
 
 
-def _width(n_columns, transformer):
+def check_hypothesis(hypothesis, n_columns, n_classes):
+    """Refuse a hypothesis that reads other columns than its view has, or votes for other classes than there are."""
+    name = type(hypothesis).__name__
+    if name not in CHECKS:
+        raise ValueError(f"it has a {name} for a hypothesis")
+    if hypothesis.plan.n_columns != n_columns:
+        raise ValueError(f"it has a {name} of {hypothesis.plan.n_columns} columns on a view of {n_columns}")
+    CHECKS[name](hypothesis, n_columns, n_classes)
+
+
+def width_after(transformer, n_columns):
     """Columns of a view as its hypotheses get it."""
     if transformer is None:
         return n_columns

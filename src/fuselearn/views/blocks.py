@@ -49,7 +49,7 @@ class View:
             yield start, stop, self.block(start, stop)
 
     def some_columns(self, first, last, rows=None):
-        """Columns `first` to `last` of the view, in the present rows numbered `rows` (default: all)."""
+        """Columns `first` to `last` of the view, in the present rows `rows`: numbers or a slice, by default all."""
         return self._take(slice(None) if rows is None else rows, slice(first, last))
 
     def array(self):

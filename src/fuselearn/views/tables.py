@@ -5,6 +5,8 @@ from copy import copy
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from fuselearn.views.device import check_on_host
+
 FEATURE_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
 
 
@@ -28,6 +30,8 @@ def read_table(model, X, y, *, reset, **checks):
     features : dict
         ``n_features_in_`` and, for a data frame, ``feature_names_in_``; see :func:`note_features`.
     """
+    for name, values in (("X", X), ("y", y)):
+        check_on_host(values, name, type(model).__name__)
     # scikit-learn notes the columns on whom it checks for: a stand-in.
     bearer = copy(model)
     checks = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan", **checks}
