@@ -10,7 +10,7 @@ from importlib.metadata import version
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, cross_val_predict
 from sklearn.svm import SVC
 
 from fuselearn import FusionClassifier
@@ -30,7 +30,8 @@ INSTALL = "pip install lightgbm xgboost"
 
 def fusion(X, labels, views, seed):
     """FusionClassifier as it comes; it alone hears each view's own labels."""
-    return FusionClassifier(views=views, random_state=seed).fit(X, labels.single, view_labels=labels.per_view).predict
+    model = FusionClassifier(views=views, random_state=seed)
+    return model.fit(X, labels.single, view_labels=labels.per_view, groups=labels.groups).predict
 
 
 def machine_sum(X, labels, views, seed):
@@ -66,7 +67,8 @@ def xgboost(X, labels, views, seed):
 
 def lightgbm_stacking(X, labels, views, seed):
     """LightGBM per view, stacked by a balanced logistic regression on their values out of five folds."""
-    folds = StratifiedKFold(5, shuffle=True, random_state=seed)
+    kind = StratifiedKFold if labels.groups is None else StratifiedGroupKFold
+    folds = list(kind(5, shuffle=True, random_state=seed).split(X, labels.single, labels.groups))
     unseen = [
         cross_val_predict(_lightgbm(seed), X[:, view], labels.single, cv=folds, method="predict_proba")[:, 1]
         for view in views.values()

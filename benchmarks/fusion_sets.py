@@ -41,21 +41,24 @@ class Objects:
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test rows of a task, prepared; labels are the true ones."""
+    """Training and test rows of a task, prepared; labels are the true ones. Groups are those of the training rows."""
 
     X: np.ndarray
     y: np.ndarray
     X_test: np.ndarray
     y_test: np.ndarray
     views: dict
+    groups: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class Labels:
-    """What a method is trained on: one column for all views, and, where they differ, a column per view."""
+    """What a method is told of the rows: one column of labels for all views; where they differ, a column per view; and
+    where rows belong together, which of them do."""
 
     single: np.ndarray
     per_view: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
 
 def split(objects, run, most_objects=MOST_OBJECTS):
@@ -87,7 +90,8 @@ def split(objects, run, most_objects=MOST_OBJECTS):
         views[name] = slice(start, start + block.shape[1])
         start += block.shape[1]
     X = np.hstack(blocks)
-    return Split(X[train], y[train], X[test], y[test], views)
+    groups = None if objects.groups is None else objects.groups[drawn][train]
+    return Split(X[train], y[train], X[test], y[test], views, groups)
 
 
 def _split_by_group(y, groups, run):
@@ -106,17 +110,17 @@ def _prepared(table, train):
     return make_pipeline(*steps).fit(table[train]).transform(table)
 
 
-def noisy_labels(y, n_views, regime, run):
-    """Labels of the training rows under one of the `REGIMES`.
+def noisy_labels(rows, regime, run):
+    """Labels of the training rows of a `Split` under one of the `REGIMES`.
 
     A method that takes one column gets the majority of the views' labels; ties are drawn.
     """
     if regime == "clean":
-        return Labels(y)
-    columns, _ = add_label_noise(y, n_views, FLIPPED, shared=regime == "common", random_state=run)
+        return Labels(rows.y, groups=rows.groups)
+    columns, _ = add_label_noise(rows.y, len(rows.views), FLIPPED, shared=regime == "common", random_state=run)
     if regime == "common":
-        return Labels(columns[:, 0])
-    return Labels(majority_labels(columns, np.random.default_rng(run)), columns)
+        return Labels(columns[:, 0], groups=rows.groups)
+    return Labels(majority_labels(columns, np.random.default_rng(run)), columns, rows.groups)
 
 
 def available(sets):

@@ -278,7 +278,7 @@ def recorded_runs(max_fits=None, time_limit=None, noise=0.5, n_views=3, again=Tr
             name = (view, learner)
             arm = Recorded(log, name, noise)
             made.append(Arm(view, f"view{view}", learner, rows, np.arange(2), lambda arm=arm: arm))
-    return ArmRuns(made, np.ones(60), SERIAL, 0, Budget(max_fits, time_limit), again), log
+    return ArmRuns(made, np.ones(60), None, SERIAL, 0, Budget(max_fits, time_limit), again), log
 
 
 TARGETS = np.where(np.arange(60) % 2, 1.0, -1.0)[:, None]

@@ -207,7 +207,7 @@ def test_values_of_an_arm_are_out_of_bag_and_weighted_by_likelihood():
     rows = rng.normal(size=(150, 3))
     targets = np.sign(rows[:, :1] + 0.5 * rng.normal(size=(150, 1)))
     weights = rng.uniform(0.5, 2.0, 150)
-    fit = ForestRows(rows, weights).fit(targets, 0, np.random.SeedSequence(1))
+    fit = ForestRows(rows, weights, None).fit(targets, 0, np.random.SeedSequence(1))
     assert_allclose(fit.model.shares.sum(), 1)
     columns = np.ascontiguousarray((rows - rows.mean(axis=0)).T, dtype=np.float32)
     values = []
@@ -229,8 +229,8 @@ def test_gaps_are_filled_with_the_mean_at_fit_and_predict():
     holes = rows.copy()
     holes[::7, 1] = np.nan
     full = np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)
-    one = ForestRows(holes, np.ones(100)).fit(targets, 0, np.random.SeedSequence(1))
-    other = ForestRows(full, np.ones(100)).fit(targets, 0, np.random.SeedSequence(1))
+    one = ForestRows(holes, np.ones(100), None).fit(targets, 0, np.random.SeedSequence(1))
+    other = ForestRows(full, np.ones(100), None).fit(targets, 0, np.random.SeedSequence(1))
     assert_array_equal(one.values, other.values)
     assert_array_equal(one.model.predict(holes), other.model.predict(full))
 
@@ -238,6 +238,6 @@ def test_gaps_are_filled_with_the_mean_at_fit_and_predict():
 def test_numbers_beyond_float32_are_the_largest():
     rows = np.array([[-1e300], [0.0], [1e300]] * 20)
     targets = np.sign(rows)
-    fit = ForestRows(rows, np.ones(60)).fit(targets, 0, np.random.SeedSequence(1))
+    fit = ForestRows(rows, np.ones(60), None).fit(targets, 0, np.random.SeedSequence(1))
     assert np.isfinite(fit.values).all()
     assert fit.model.predict(rows)[2, 0] > 0.9

@@ -124,7 +124,7 @@ def rows_of(n_rows=60, n_columns=4, seed=0):
 
 def machine(rows, targets, weights, kernel="rbf", number=0, scales=None):
     scales = [own_units(rows)] if scales is None else scales
-    made = MachineRows(kernel, scales, rows, weights, np.random.SeedSequence(0))
+    made = MachineRows(kernel, scales, rows, weights, None, np.random.SeedSequence(0))
     return made.fit(targets, number, np.random.SeedSequence(1))
 
 
@@ -136,7 +136,7 @@ def test_with_all_rows_as_landmarks_the_approximation_is_exact(monkeypatch):
     landmarks = RadialSpectrum(scale, scale(rows), np.arange(60), 2.0, weights)
     assert exact._exact
     assert not landmarks._exact
-    one, other = exact.fit(targets), landmarks.fit(targets)
+    one, other = exact.fit(targets, None), landmarks.fit(targets, None)
     assert_allclose(one.losses, other.losses, rtol=1e-5)
     assert_allclose(one.errors, other.errors, atol=1e-4)
     shares = likelihoods(one.losses, 60)
@@ -175,7 +175,7 @@ def test_a_machine_is_the_average_of_ridges_by_their_likelihood(kernel, n_rows, 
 def test_rows_that_a_machine_was_not_fitted_on_are_out_of_sample_anyway(monkeypatch):
     monkeypatch.setattr(kernel_machine, "MOST_ROWS", 40)
     rows, targets, weights = rows_of()
-    made = MachineRows("rbf", [own_units(rows)], rows, weights, np.random.SeedSequence(0))
+    made = MachineRows("rbf", [own_units(rows)], rows, weights, None, np.random.SeedSequence(0))
     fit = made.fit(targets, 0, None)
     taken = made._taken
     assert taken.sum() == 40

@@ -114,17 +114,41 @@ def class_values(model, rows, n_classes):
     return values - values.mean(axis=1, keepdims=True)
 
 
-def stratified_folds(codes, n_folds, generator):
+def stratified_folds(codes, n_folds, generator, groups=None):
     """Number of the fold of each row. Every class is dealt out in turn, so its shares differ by one row at most.
 
     A class with fewer rows than folds is dealt out as well, which scikit-learn's splitter warns of.
+
+    Parameters
+    ----------
+    codes : int ndarray of shape (n_rows,)
+    n_folds : int
+    generator : Generator
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number, from 0, stay in one fold. Classes are then shared out as well as that allows.
     """
+    if groups is not None:
+        return _folds_of_groups(codes, n_folds, generator, groups)[groups]
     fold_of = np.empty(len(codes), dtype=np.intp)
     dealt = 0
     for code in np.unique(codes):
         rows = generator.permutation(np.flatnonzero(codes == code))
         fold_of[rows] = (dealt + np.arange(len(rows))) % n_folds
         dealt += len(rows)  # the next class goes on where this one ended, so that folds are of equal size
+    return fold_of
+
+
+def _folds_of_groups(codes, n_folds, generator, groups):
+    """Fold of each group: the largest first, each to where its most frequent class has the fewest rows."""
+    counts = np.zeros((groups.max() + 1, codes.max() + 1), dtype=np.intp)
+    np.add.at(counts, (groups, codes), 1)
+    sizes, main_class = counts.sum(axis=1), counts.argmax(axis=1)
+    order = generator.permutation(len(sizes))
+    fold_of = np.empty(len(sizes), dtype=np.intp)
+    held = np.zeros((n_folds, counts.shape[1]), dtype=np.intp)
+    for group in order[np.argsort(-sizes[order], kind="stable")]:
+        fold_of[group] = np.lexsort((held.sum(axis=1), held[:, main_class[group]]))[0]
+        held[fold_of[group]] += counts[group]
     return fold_of
 
 

@@ -20,6 +20,7 @@ from fuselearn.fusion.kernel_machine import MachineRows
 from fuselearn.fusion.margin_machine import MOST_ROWS as MARGIN_ROWS
 from fuselearn.fusion.margin_machine import MarginRows
 from fuselearn.fusion.scaling import own_units, standardised, units_matter
+from fuselearn.fusion.taking import among
 from fuselearn.learners.adapter import takes_nan
 
 BUILT_IN = ("svm", "rbf", "linear", "trees")
@@ -84,7 +85,7 @@ def check_learners_take_weights(learners):
             check_weights_taken(learner, f"learner {name!r} in learners")
 
 
-def make_arms(blocks, learners, weights, classes, seed):
+def make_arms(blocks, learners, weights, groups, classes, seed):
     """The arms of a fusion, on the rows that have their view.
 
     Parameters
@@ -93,6 +94,8 @@ def make_arms(blocks, learners, weights, classes, seed):
     learners : dict
         As :func:`resolve_learners` returns it.
     weights : ndarray of shape (n_rows,)
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number are left out together.
     classes : ndarray of shape (n_classes,)
     seed : int
 
@@ -106,20 +109,22 @@ def make_arms(blocks, learners, weights, classes, seed):
     sources = [(number, view.name, view.columns, here, None) for number, (view, here) in enumerate(_views(blocks))]
     if len(sources) > 1:
         widths = np.cumsum([0, *(len(columns) for _, _, columns, _, _ in sources)])
-        groups = [np.arange(start, stop) for start, stop in pairwise(widths)]
+        parts = [np.arange(start, stop) for start, stop in pairwise(widths)]
         columns = np.concatenate([columns for _, _, columns, _, _ in sources])
-        sources.append((None, ALL_VIEWS, columns, np.flatnonzero(blocks.present.all(axis=1)), groups))
+        sources.append((None, ALL_VIEWS, columns, np.flatnonzero(blocks.present.all(axis=1)), parts))
     table = blocks.views[0].table
     names = [view.name for view in blocks]
     if ALL_VIEWS in names and len(names) > 1:
         raise ValueError(
             f"views has one of the name {ALL_VIEWS!r}, which stands for all of them; give it another name."
         )
-    enough = [source for source in sources if len(source[3]) >= LEAST_ROWS]
+    enough = [source for source in sources if _enough(source[3], groups)]
     arms = []
-    for view, view_name, columns, rows, groups in enough or sources[: len(blocks.views)]:
+    for view, view_name, columns, rows, parts in enough or sources[: len(blocks.views)]:
         values = np.ascontiguousarray(table[np.ix_(rows, columns)], dtype=np.float64)
-        for name, preparations in _preparations(learners, values, weights[rows], groups, classes, view_name).items():
+        own = among(groups, rows)
+        made = _preparations(learners, values, weights[rows], own, parts, classes, view_name)
+        for name, preparations in made.items():
             number = len(arms)
             prepare = partial(preparations, np.random.SeedSequence(seed, spawn_key=(number,)))
             arms.append(Arm(view, view_name, name, rows, columns, prepare))
@@ -131,24 +136,28 @@ def _views(blocks):
         yield view, np.flatnonzero(blocks.present[:, number])
 
 
-def _preparations(learners, values, weights, groups, classes, view_name):
+def _enough(rows, groups):
+    return len(rows) >= LEAST_ROWS and (groups is None or np.ptp(groups[rows]) > 0)
+
+
+def _preparations(learners, values, weights, groups, parts, classes, view_name):
     """Callables from a seed to `Prepared` rows, by the name of the learner."""
-    scales = [own_units(values, groups)]
+    scales = [own_units(values, parts)]
     if units_matter(values):
-        scales.append(standardised(values, groups))
+        scales.append(standardised(values, parts))
     made = {}
     for name, learner in learners.items():
         if not isinstance(learner, str):
             _check_gaps(values, learner, name, view_name)
             made[name] = lambda seed, learner=learner, name=name: CrossFittedRows(
-                learner, f"{name} of the view {view_name!r}", values, weights, classes
+                learner, f"{name} of the view {view_name!r}", values, weights, groups, classes
             )
         elif learner == "svm":
-            made[name] = partial(MarginRows, scales, values, weights)
+            made[name] = partial(MarginRows, scales, values, weights, groups)
         elif learner == "trees":
-            made[name] = lambda seed: ForestRows(values, weights)
+            made[name] = lambda seed: ForestRows(values, weights, groups)
         else:
-            made[name] = partial(MachineRows, learner, scales, values, weights)
+            made[name] = partial(MachineRows, learner, scales, values, weights, groups)
     return made
 
 

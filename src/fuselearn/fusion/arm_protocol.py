@@ -12,12 +12,16 @@ class ArmFit(NamedTuple):
     Attributes
     ----------
     values : ndarray of shape (n_rows, n_targets)
-        Of the training rows, each by a model that was not fitted on it.
+        Of the training rows, each by a model that was not fitted on it: the judge of its label.
+    apart : ndarray of shape (n_rows, n_targets)
+        The same by models that have seen no row of its group either: what the arm is worth on new groups. Without
+        groups, the very same array.
     model : object
         ``model.predict(X)`` gives values of other rows, of shape (n_rows, n_targets), from the columns of the view.
     """
 
     values: np.ndarray
+    apart: np.ndarray
     model: object
 
 

@@ -4,8 +4,12 @@
 
 with u the weights of rows, v the values of A arms about their mean, m the mean over arms of Σ_i u_i v_ia², and c the
 one factor that the plain average needs to fit best. The strength μ is chosen by cross-validation, the largest that is
-not clearly worse than the best (one standard error): weights that cannot be told apart stay equal. The squares are of
-labels that may be wrong, which shrinks all arms' values alike and leaves their order.
+not clearly worse than the best: weights that cannot be told apart stay equal. The squares are of labels that may be
+wrong, which shrinks all arms' values alike and leaves their order.
+
+How much worse is clearly worse? One standard error, where labels are right. Wrong ones hide what the arms differ in,
+but not what they seem to differ in: of labels that are wrong with probability ρ it takes 1 / (1 − 2ρ)² to tell as much
+as one right label tells. So the evidence that is asked for grows by as much.
 """
 
 from dataclasses import dataclass
@@ -16,8 +20,6 @@ from scipy.optimize import nnls
 
 STRENGTHS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 PARTS = 5
-CLEARLY = 1.0
-"""Standard errors by which a strength must be worse than the best to be called so."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Combination:
     loss: float
 
 
-def combine(values, targets, row_weights, *, strengths=STRENGTHS):
+def combine(values, targets, row_weights, *, groups=None, strengths=STRENGTHS, clearly=1.0):
     """Choose weights of arms.
 
     Parameters
@@ -48,8 +50,12 @@ def combine(values, targets, row_weights, *, strengths=STRENGTHS):
     targets : ndarray of shape (n_rows, n_targets)
         About their mean.
     row_weights : ndarray of shape (n_rows,)
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number, from 0, are one observation where strengths are compared.
     strengths : sequence of float
         From the weakest to the strongest.
+    clearly : float, default=1.0
+        Standard errors by which a strength must be worse than the best to be called so.
 
     Returns
     -------
@@ -57,7 +63,9 @@ def combine(values, targets, row_weights, *, strengths=STRENGTHS):
     """
     n_arms, n_rows, _ = values.shape
     # The same rows in the same parts for whatever values: losses can be compared.
-    part_of = np.random.default_rng(n_rows).permutation(n_rows) % PARTS
+    unit_of = np.arange(n_rows) if groups is None else groups
+    n_units = unit_of.max() + 1
+    part_of = (np.random.default_rng(n_units).permutation(n_units) % PARTS)[unit_of]
     products, moments = _sums(values, targets, row_weights, part_of)
     whole, moment = products.sum(axis=0), moments.sum(axis=0)
     errors = np.empty((len(strengths), n_rows))
@@ -72,8 +80,8 @@ def combine(values, targets, row_weights, *, strengths=STRENGTHS):
     best = means.argmin()
     chosen = best
     for place in range(len(strengths) - 1, best, -1):
-        worse = errors[place] - errors[best]
-        if worse.mean() <= CLEARLY * worse.std() / np.sqrt(n_rows):
+        worse = np.bincount(unit_of, errors[place] - errors[best])
+        if worse.mean() <= clearly * worse.std() / np.sqrt(n_units):
             chosen = place
             break
     nothing = (row_weights * (targets**2).sum(axis=1)).mean()

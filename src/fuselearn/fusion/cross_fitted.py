@@ -1,4 +1,7 @@
-"""Any scikit-learn classifier as an arm, fitted on all but one of five parts of the rows in turn."""
+"""Any scikit-learn classifier as an arm, fitted on all but one of five parts of the rows in turn.
+
+Rows that belong together are parted once more, whole groups at a time.
+"""
 
 from dataclasses import dataclass
 
@@ -26,21 +29,31 @@ class CrossFittedRows:
         What to call it in a message.
     rows : ndarray of shape (n_rows, n_columns)
     weights : ndarray of shape (n_rows,)
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number belong together.
     classes : ndarray of shape (n_classes,)
     """
 
     n_fits = MOST_FITS
 
-    def __init__(self, estimator, name, rows, weights, classes):
+    def __init__(self, estimator, name, rows, weights, groups, classes):
         self._estimator, self._name = estimator, name
-        self._rows, self._weights, self._classes = rows, weights, classes
+        self._rows, self._weights, self._groups, self._classes = rows, weights, groups, classes
 
     def fit(self, targets, number, seed):
         codes = (targets[:, 0] > 0).astype(np.int32) if targets.shape[1] == 1 else targets.argmax(axis=1)
         # Labels that are hardly believed hardly count.
         weights = self._weights * np.maximum(_margins(targets), LEAST_BELIEF)
-        part_of = stratified_folds(codes, PARTS, np.random.default_rng(seed))
-        values = np.empty(targets.shape)
+        values, models = self._cross_fit(codes, weights, targets.shape, seed, None)
+        apart = values
+        if self._groups is not None:
+            apart, _ = self._cross_fit(codes, weights, targets.shape, seed, self._groups)
+        return ArmFit(values, apart, CrossFitted(models))
+
+    def _cross_fit(self, codes, weights, shape, seed, groups):
+        """Values of all rows by models of the other parts, and the models."""
+        part_of = stratified_folds(codes, PARTS, np.random.default_rng(seed), groups)
+        values = np.empty(shape)
         models = []
         for part in range(PARTS):
             held_out = part_of == part
@@ -49,7 +62,7 @@ class CrossFittedRows:
             model = self._fit(~held_out, codes, weights, (*seed.spawn_key, part, seed.entropy))
             values[held_out] = _as_targets(model, self._rows[held_out])
             models.append(model)
-        return ArmFit(values, CrossFitted(models))
+        return values, models
 
     def _fit(self, rows, codes, weights, seed):
         estimator = seeded_clone(self._estimator, *seed)

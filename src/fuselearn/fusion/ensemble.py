@@ -13,6 +13,10 @@ ROWS_TO_AGREE = 10_000
 """Rows that the rates of wrong labels are estimated from, at most."""
 
 
+LEAST_FOLLOWED = 0.1
+"""Labels that say less than this of the right ones are taken to say so much."""
+
+
 @dataclass(frozen=True)
 class Fused:
     """What one pass over the labels ended with.
@@ -21,7 +25,7 @@ class Fused:
     ----------
     weights : ndarray of shape (n_arms,)
     values : ndarray of shape (n_rows, n_targets)
-        Combined out-of-sample values, about their mean.
+        Combined values by models that saw neither a row nor its group, about their mean.
     heard : bool ndarray of shape (n_rows,)
         Rows of which some arm with weight says something.
     means : ndarray of shape (n_targets,)
@@ -53,6 +57,8 @@ class ArmRuns:
     ----------
     arms : list of Arm
     row_weights : ndarray of shape (n_rows,)
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number are left out together.
     threads : Threads
     seed : int
     budget : Budget
@@ -67,9 +73,9 @@ class ArmRuns:
     n_fits : int
     """
 
-    def __init__(self, arms, row_weights, threads, seed, budget, again):
+    def __init__(self, arms, row_weights, groups, threads, seed, budget, again):
         self.arms = arms
-        self._row_weights = row_weights
+        self._row_weights, self._groups = row_weights, groups
         self._threads = threads
         self._seed = seed
         self._budget = budget
@@ -114,13 +120,21 @@ class ArmRuns:
             return None
         return made
 
+    def apart(self, made, n_targets):
+        """Mean values of each arm by models that saw neither a row nor its group; NaN where it abstains or was not
+        fitted."""
+        return self._means(made, n_targets, lambda fit: fit.apart)
+
     def values(self, made, n_targets):
-        """Mean out-of-sample values of each arm; NaN where it abstains or was not fitted."""
+        """The same by models that did not see the row."""
+        return self._means(made, n_targets, lambda fit: fit.values)
+
+    def _means(self, made, n_targets, of_fit):
         n_rows = len(self._row_weights)
         values = np.full((len(self.arms), n_rows, n_targets), np.nan)
         for number, (arm, fits) in enumerate(zip(self.arms, made)):
             if fits:
-                values[number, arm.rows] = np.mean([fit.values for fit in fits.values()], axis=0)
+                values[number, arm.rows] = np.mean([of_fit(fit) for fit in fits.values()], axis=0)
         return values
 
     def _try_all(self, targets, made):
@@ -164,9 +178,9 @@ class ArmRuns:
 
     def _combined(self, targets, made, strengths=None):
         means = self._row_weights @ targets / self._row_weights.sum()
-        values = filled(self.values(made, targets.shape[1]) - means)
+        values = filled(self.apart(made, targets.shape[1]) - means)
         options = {} if strengths is None else {"strengths": strengths}
-        return combine(values, targets - means, self._row_weights, **options)
+        return combine(values, targets - means, self._row_weights, groups=self._groups, **options)
 
     def _fit(self, pulls, targets, made, pass_number):
         def fit(pull):
@@ -182,8 +196,11 @@ class ArmRuns:
             self.n_fits += 1
 
 
-def fuse(runs, made, targets, rows, row_weights, consensus, seed):
+def fuse(runs, made, targets, rows, row_weights, consensus, seed, noise_rate=0.0):
     """Combine what the arms say, and judge the labels by it.
+
+    The arms are weighted by the labels as given, whatever they learnt: labels that were agreed on are half their own
+    opinion.
 
     Parameters
     ----------
@@ -198,25 +215,47 @@ def fuse(runs, made, targets, rows, row_weights, consensus, seed):
     consensus : bool
         Whether labels may be wrong.
     seed : int
+    noise_rate : float, default=0.0
+        Share of wrong labels, as far as it is known.
 
     Returns
     -------
     Fused
     """
     arms = runs.arms
+    given = targets_of(rows.votes())
+    given = given - row_weights @ given / row_weights.sum()
     means = row_weights @ targets / row_weights.sum()
-    arm_values = runs.values(made, targets.shape[1]) - means
+    arm_values = runs.apart(made, targets.shape[1]) - means
     tried = [number for number, fits in enumerate(made) if fits]
     weights = np.zeros(len(made))
-    weights[tried] = combine(filled(arm_values[tried]), targets - means, row_weights).weights
+    clearly = _labels_for_a_right_one(noise_rate, rows)
+    values = filled(arm_values[tried])
+    weights[tried] = combine(values, given, row_weights, groups=rows.groups, clearly=clearly).weights
     values, heard = weighted_sum(arm_values[tried], weights[tried])
     posterior, rates, channel = rows.votes(), np.zeros(rows.codes.shape[1]), None
     if consensus:
-        posterior, rates, channel = _agreed(by_class(values), rows.codes, seed)
+        # A row's label is judged by all that is known, the other rows of its group too.
+        near = values
+        if rows.groups is not None:
+            near, _ = weighted_sum(runs.values(made, targets.shape[1])[tried] - means, weights[tried])
+        posterior, rates, channel = _agreed(by_class(near), rows.codes, seed)
     sources = [(arms[number].view, arm_values[number], weights[number]) for number in tried]
     links = fit_links(sources, by_class(values), rows, posterior, channel)
     models = [[fit.model for fit in fits.values()] for fits in made]
     return Fused(weights, values, heard, means, arm_values, models, posterior, rates, links)
+
+
+def _labels_for_a_right_one(noise_rate, rows):
+    """How many rows with labels as given tell as much as one row with the right label.
+
+    With K classes the mean of a label that is wrong at the rate ρ follows the right one by 1 − ρ K / (K − 1); several
+    label columns of a row share the rest of its variance.
+    """
+    n_classes = len(rows.classes)
+    follows = max(1 - noise_rate * n_classes / (n_classes - 1), LEAST_FOLLOWED)
+    n_columns = (rows.codes >= 0).sum(axis=1).mean()
+    return 1 + (1 / follows**2 - 1) / n_columns
 
 
 def _agreed(values, codes, seed):

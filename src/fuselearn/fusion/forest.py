@@ -1,9 +1,13 @@
-"""Forests of randomised trees, whose values of a row are those of the trees that did not draw it."""
+"""Forests of randomised trees, whose values of a row are those of the trees that did not draw it.
+
+Rows that belong together want other trees as well, grown without all of them.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from fuselearn.consensus.cross_fitting import stratified_folds
 from fuselearn.fusion.arm_protocol import ArmFit
 from fuselearn.numeric.randomised_trees import grow_forest
 from fuselearn.numeric.spectral_ridge import likelihoods
@@ -20,6 +24,9 @@ MOST_FITS = 4
 LEAST_ROWS = 4096
 DRAWN = 0.25
 """A tree draws as many rows as there are, above LEAST_ROWS a quarter of them."""
+FOLDS = 5
+TREES_OF_A_FOLD = 8
+"""Grown without a fold of the groups: about as many as leave a row out by not drawing it."""
 MOST_VALUES = 2_000_000
 """Rows times columns that a tree looks at in a level; above it, nodes look at a share of the columns."""
 
@@ -31,39 +38,57 @@ class ForestRows:
     ----------
     rows : ndarray of shape (n_rows, n_columns)
     weights : ndarray of shape (n_rows,)
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number belong together.
     """
 
     n_fits = MOST_FITS
 
-    def __init__(self, rows, weights):
+    def __init__(self, rows, weights, groups):
         self._fill = _centres(rows)
         self._columns = _as_columns(rows, self._fill)
-        self._weights = weights
-        self._n_drawn = min(len(rows), max(LEAST_ROWS, round(DRAWN * len(rows))))
+        self._weights, self._groups = weights, groups
         self._n_trees = int(np.clip(ROWS_IN_ALL // len(rows), LEAST_TREES, MOST_TREES))
-        self._share = min(1.0, MOST_VALUES / (self._n_drawn * rows.shape[1]))
+        self._share = min(1.0, MOST_VALUES / (_n_drawn(len(rows)) * rows.shape[1]))
 
     def fit(self, targets, number, seed):
-        forests, values, losses = [], [], []
+        # A row that every tree has drawn, of which there are hardly any, gets the mean, at which classes are equal.
+        mean = self._weights @ targets / self._weights.sum()
+        forests, values, apart = [], [], []
         for leaf, leaf_seed in zip(LEAVES, seed.spawn(len(LEAVES))):
-            forest, totals, heard = grow_forest(
-                self._columns,
-                targets,
-                n_trees=self._n_trees,
-                leaf=leaf,
-                share=self._share,
-                n_drawn=self._n_drawn,
-                seed=leaf_seed,
-                weights=self._weights,
-            )
-            # A row that every tree has drawn, of which there are hardly any, gets the mean, at which classes are equal.
-            mean = self._weights @ targets / self._weights.sum()
-            said = np.where(heard[:, None] > 0, totals / np.maximum(heard, 1)[:, None], mean)
+            forest, totals, heard = self._grow(self._columns, targets, self._weights, self._n_trees, leaf, leaf_seed)
             forests.append(forest)
-            values.append(said)
-            losses.append(self._weights @ ((targets - said) ** 2).sum(axis=1))
+            values.append(np.where(heard[:, None] > 0, totals / np.maximum(heard, 1)[:, None], mean))
+            apart.append(values[-1] if self._groups is None else self._without_groups(targets, leaf, leaf_seed))
+        losses = [self._weights @ ((targets - said) ** 2).sum(axis=1) for said in apart]
         shares = likelihoods(np.array(losses), len(targets))
-        return ArmFit(np.tensordot(shares, values, axes=1), ForestModel(forests, shares, self._fill))
+        values = np.tensordot(shares, values, axes=1)
+        apart = values if self._groups is None else np.tensordot(shares, apart, axes=1)
+        return ArmFit(values, apart, ForestModel(forests, shares, self._fill))
+
+    def _without_groups(self, targets, leaf, seed):
+        """Values of all rows by trees that have seen none of their group."""
+        codes = (targets[:, 0] > 0).astype(np.intp) if targets.shape[1] == 1 else targets.argmax(axis=1)
+        fold_of = stratified_folds(codes, FOLDS, np.random.default_rng(seed), self._groups)
+        said = np.empty(targets.shape)
+        for fold, fold_seed in zip(np.unique(fold_of), seed.spawn(FOLDS)):
+            held_out = fold_of == fold
+            columns = np.ascontiguousarray(self._columns[:, ~held_out])
+            grown = self._grow(columns, targets[~held_out], self._weights[~held_out], TREES_OF_A_FOLD, leaf, fold_seed)
+            said[held_out] = grown[0].predict(np.ascontiguousarray(self._columns[:, held_out]))
+        return said
+
+    def _grow(self, columns, targets, weights, n_trees, leaf, seed):
+        return grow_forest(
+            columns,
+            targets,
+            n_trees=n_trees,
+            leaf=leaf,
+            share=self._share,
+            n_drawn=_n_drawn(len(targets)),
+            seed=seed,
+            weights=weights,
+        )
 
 
 @dataclass(frozen=True)
@@ -77,6 +102,10 @@ class ForestModel:
     def predict(self, X):
         columns = _as_columns(X, self.fill)
         return sum(share * forest.predict(columns) for share, forest in zip(self.shares, self.forests))
+
+
+def _n_drawn(n_rows):
+    return min(n_rows, max(LEAST_ROWS, round(DRAWN * n_rows)))
 
 
 def _centres(rows):

@@ -157,7 +157,7 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X, y, sample_weight=None, view_labels=None):
+    def fit(self, X, y, sample_weight=None, view_labels=None, groups=None):
         """Fit the arms, combine them, and judge the labels.
 
         Parameters
@@ -172,6 +172,10 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         view_labels : array of shape (n_samples, n_views), default=None
             Each view's own label of each row; NaN or None where it gave none. With it, `y` supplies `classes_` only.
             For several annotators of one table, give each a view of all columns.
+        groups : array of shape (n_samples,), default=None
+            Rows that belong together, such as all pictures of a person, have the same entry: a number, a name. They
+            are left out together wherever arms are judged, weighted or calibrated, as is right for a model that is to
+            predict new persons. None takes all rows for independent.
 
         Returns
         -------
@@ -179,17 +183,17 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         """
         budget = Budget(self.max_fits, self.time_limit)
         self._check_settings()
-        rows = read_rows(self, X, y, sample_weight, view_labels)
+        rows = read_rows(self, X, y, sample_weight, view_labels, groups)
         learners = resolve_learners(self.learners, len(rows.classes), len(rows))
         if sample_weight is not None:
             check_learners_take_weights(learners)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         votes = rows.votes()
         row_weights = rows.weights * _balance(votes, rows.weights)
-        arms = make_arms(rows.blocks, learners, row_weights, rows.classes, seed)
+        arms = make_arms(rows.blocks, learners, row_weights, rows.groups, rows.classes, seed)
         # One thread for each matrix product: the bits of a sum depend on how many share it.
         with threadpool_limits(1, user_api="blas"), Threads(effective_n_jobs(self.n_jobs)) as threads:
-            runs = ArmRuns(arms, row_weights, threads, seed, budget, self.consensus)
+            runs = ArmRuns(arms, row_weights, rows.groups, threads, seed, budget, self.consensus)
             first, fused = self._run(runs, rows, votes, row_weights, seed)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(rows, arms, first, fused, votes)
@@ -300,7 +304,8 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
             targets = targets_of(BELIEF * fused.posterior + (1 - BELIEF) * votes)
             made = runs.second_pass(targets)
             if made is not None:
-                fused = fuse(runs, made, targets, rows, row_weights, self.consensus, seed)
+                noise_rate = float(first.noise_rates.mean())
+                fused = fuse(runs, made, targets, rows, row_weights, self.consensus, seed, noise_rate)
         if runs.interrupted:
             warnings.warn(
                 f"Interrupted: the model has the {sum(map(len, fused.models))} fits that were done.",

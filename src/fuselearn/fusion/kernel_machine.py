@@ -12,6 +12,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from fuselearn.fusion.arm_protocol import ArmFit
+from fuselearn.fusion.taking import among, taken_rows
 from fuselearn.numeric.spectral_ridge import NEGLIGIBLE, SpectralRidge, likelihoods
 
 NEGLIGIBLE_SHARE = 1e-3
@@ -41,17 +42,20 @@ class MachineRows:
         See `fuselearn.fusion.scaling`.
     rows : ndarray of shape (n_rows, n_columns)
     weights : ndarray of shape (n_rows,)
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number belong together.
     seed : SeedSequence
         Draws the rows that are fitted on, and the landmarks.
     """
 
-    def __init__(self, kernel, scales, rows, weights, seed):
+    def __init__(self, kernel, scales, rows, weights, groups, seed):
         generator = np.random.default_rng(seed)
         self.n_fits = len(WIDTHS) if kernel == "rbf" else 1
         self._kernel, self._scales = kernel, scales
         self._rows, self._weights = rows, weights
         wide = kernel == "linear" and rows.shape[1] > WIDE
-        self._taken = taken_rows(len(rows), WIDE if wide else MOST_ROWS, generator)
+        self._taken = taken_rows(len(rows), WIDE if wide else MOST_ROWS, generator, groups)
+        self._groups = among(groups, self._taken)
         self._landmarks = np.sort(generator.permutation(np.count_nonzero(self._taken))[:LANDMARKS])
         self._spectra = {}
 
@@ -61,15 +65,21 @@ class MachineRows:
         spectra = self._spectra[number]
         seen = targets[self._taken]
         fits = [spectrum.fit(seen) for spectrum in spectra]
-        shares = likelihoods(np.concatenate([one.losses for one in fits]), len(seen))
+        apart = fits if self._groups is None else [spectrum.fit(seen, self._groups) for spectrum in spectra]
+        shares = likelihoods(np.concatenate([one.losses for one in apart]), len(seen))
         shares = np.split(shares, len(fits))
-        values = np.empty(targets.shape)
-        values[self._taken] = seen - sum(one.errors @ part for one, part in zip(fits, shares))
         parts = [spectrum.machine(one, part) for spectrum, one, part in zip(spectra, fits, shares)]
         model = Machine([part for part, share in zip(parts, shares) if share.sum() > NEGLIGIBLE_SHARE])
+        values = self._values(seen, fits, shares, model)
+        return ArmFit(values, values if apart is fits else self._values(seen, apart, shares, model), model)
+
+    def _values(self, seen, fits, shares, model):
+        """Mean values over scales and ridges; of rows that the machine is not fitted on, by the model."""
+        values = np.empty((len(self._rows), seen.shape[1]))
+        values[self._taken] = seen - sum(one.errors @ part for one, part in zip(fits, shares))
         if not self._taken.all():
             values[~self._taken] = model.predict(self._rows[~self._taken])
-        return ArmFit(values, model)
+        return values
 
     def _spectrum(self, scale, width):
         scaled = scale(self._rows[self._taken])
@@ -96,8 +106,8 @@ class RadialSpectrum:
             self._roots = axes[:, kept] / np.sqrt(eigenvalues[kept])
             self._ridge = SpectralRidge.of_features(rbf(scaled, self._centres, factor) @ self._roots, weights)
 
-    def fit(self, targets):
-        return self._ridge.fit(targets)
+    def fit(self, targets, groups=None):
+        return self._ridge.fit(targets, groups)
 
     def machine(self, fits, shares):
         """The predictor of its part of the average."""
@@ -121,8 +131,8 @@ class LinearSpectrum:
         else:
             self._ridge = SpectralRidge.of_kernel(scaled @ scaled.T, weights)
 
-    def fit(self, targets):
-        return self._ridge.fit(targets)
+    def fit(self, targets, groups=None):
+        return self._ridge.fit(targets, groups)
 
     def machine(self, fits, shares):
         dual, mean = self._ridge.dual(fits, shares), fits.mean * shares.sum()
@@ -170,13 +180,6 @@ class LinearMachine:
 
     def predict(self, X):
         return self.scale(X) @ self.coefficients + self.offsets
-
-
-def taken_rows(n_rows, most, generator):
-    """Mask of the rows that a machine is fitted on."""
-    taken = np.zeros(n_rows, dtype=bool)
-    taken[generator.permutation(n_rows)[:most] if n_rows > most else slice(None)] = True
-    return taken
 
 
 def width_factor(scaled, width):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.utils import column_or_1d
 
 from fuselearn.consensus.reading import read_labelled_rows
 from fuselearn.views import ViewBlocks, check_sample_weight
@@ -22,6 +23,8 @@ class LabelledRows:
         -1 where a column has no label.
     weights : ndarray of shape (n_rows,)
         The user's, with mean 1.
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number, from 0, belong together.
     kept : intp ndarray of shape (n_rows,)
         Their numbers in `X`.
     n_given : int
@@ -35,6 +38,7 @@ class LabelledRows:
     label_columns: list
     codes: np.ndarray
     weights: np.ndarray
+    groups: np.ndarray | None
     kept: np.ndarray
     n_given: int
     features: dict
@@ -64,7 +68,7 @@ class LabelledRows:
         return placed
 
 
-def read_rows(model, X, y, sample_weight, view_labels):
+def read_rows(model, X, y, sample_weight, view_labels, groups):
     """Check `fit`'s arguments and resolve the views of `model`, which is not changed."""
 
     def weights_of(n_rows):
@@ -78,8 +82,19 @@ def read_rows(model, X, y, sample_weight, view_labels):
     table = data.blocks.views[0].table
     blocks = data.blocks if len(kept) == n_given else ViewBlocks.of(table[kept], data.names, data.columns)
     weights = weights[kept] / weights[kept].mean()
+    if groups is not None:
+        groups = _numbered_groups(groups, n_given, kept)
     rows = LabelledRows(
-        blocks, data.columns, data.classes, data.column_names, data.codes[kept], weights, kept, n_given, data.features
+        blocks,
+        data.columns,
+        data.classes,
+        data.column_names,
+        data.codes[kept],
+        weights,
+        groups,
+        kept,
+        n_given,
+        data.features,
     )
     _check_views_seen(rows)
     if np.count_nonzero(rows.votes().sum(axis=0)) < 2:
@@ -95,3 +110,27 @@ def _check_views_seen(rows):
             f"The view {rows.names[unseen[0]]!r} is absent (all NaN) in every row of X that counts; leave it out of "
             "views."
         )
+
+
+def _is_gap(name):
+    return name is None or (not isinstance(name, str) and str(name) in ("nan", "NaT", "<NA>"))
+
+
+def _numbered_groups(groups, n_rows, kept):
+    """Groups of the rows that count, numbered from 0."""
+    groups = column_or_1d(np.asarray(groups))
+    if len(groups) != n_rows:
+        raise ValueError(f"groups must have an entry for each of the {n_rows} rows of X; got {len(groups)}.")
+    names = groups.tolist()
+    unknown = next((row for row, name in enumerate(names) if _is_gap(name)), None)
+    if unknown is not None:
+        raise ValueError(f"groups has no value for row {unknown}; give a row that belongs to no other one of its own.")
+    number_of = {}
+    numbers = np.array([number_of.setdefault(names[row], len(number_of)) for row in kept], dtype=np.intp)
+    if numbers.max() == 0:
+        raise ValueError(
+            "groups puts all rows of X that count into one group, so none could be left out; at least two are needed. "
+            "Leave groups out where rows are independent."
+        )
+    # Each row by itself is what None means, and faster.
+    return None if numbers.max() + 1 == len(numbers) else numbers

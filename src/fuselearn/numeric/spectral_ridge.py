@@ -7,7 +7,8 @@ the spectrum of √w K √w. Then with the ridge λ, which leaves the intercept 
     leverage h_i = Σ_j U_ij² s_j / (s_j + λ) + w_i / W
     leave-one-out value  t_i − (t_i − f_i) / (1 − h_i)
 
-so one spectrum serves all ridges and all targets.
+so one spectrum serves all ridges and all targets. Rows that are left out together, a group G, have the same with a
+matrix for the leverage: √w (t − value) = (I − H_GG)⁻¹ √w (t − f), where H = U diag(s / (s + λ)) Uᵀ + √w √wᵀ / W.
 """
 
 from typing import NamedTuple
@@ -29,7 +30,7 @@ class RidgeFits(NamedTuple):
     Attributes
     ----------
     errors : ndarray of shape (n_rows, n_targets, n_ridges)
-        Of the leave-one-out values: targets − values.
+        Of the values of rows left out: targets − values.
     losses : ndarray of shape (n_ridges,)
         Weighted sums of their squares.
     seen : ndarray of shape (n_eigenvalues, n_targets)
@@ -98,12 +99,14 @@ class SpectralRidge:
         made._axes, made._centre = axes, centre
         return made
 
-    def fit(self, targets):
+    def fit(self, targets, groups=None):
         """Fit all ridges.
 
         Parameters
         ----------
         targets : ndarray of shape (n_rows, n_targets)
+        groups : intp ndarray of shape (n_rows,) or None
+            Rows of the same number are left out together; None leaves each out alone.
 
         Returns
         -------
@@ -115,9 +118,31 @@ class SpectralRidge:
         seen = self._vectors.T @ (self._roots * away)
         shrunk = (self._shrinking[:, None, :] * seen[:, :, None]).reshape(len(seen), n_targets * len(RIDGES))
         fitted = (self._vectors @ shrunk).reshape(n_rows, n_targets, len(RIDGES)) / self._roots[:, :, None]
-        errors = (away[:, :, None] - fitted) / self._room[:, None, :]
+        errors = away[:, :, None] - fitted
+        if groups is None:
+            errors /= self._room[:, None, :]
+        else:
+            for rows in members(groups):
+                errors[rows] = self._without(rows, errors[rows])
         losses = np.einsum("i,ikr,ikr->r", self._weights, errors, errors)
         return RidgeFits(errors, losses, seen, mean)
+
+    def _without(self, rows, residuals):
+        """Errors of some rows by the fits without them all, from their residuals (n_rows, n_targets, n_ridges)."""
+        if len(rows) == 1:
+            return residuals / self._room[rows][:, None, :]
+        # H_GG = B diag(c) Bᵀ for each ridge, the intercept being one more direction.
+        roots = self._roots[rows]
+        basis = np.hstack([self._vectors[rows], roots / np.sqrt(self._weights.sum())])
+        shrinking = np.vstack([self._shrinking, np.ones(len(self._ridges))]).T[:, :, None]
+        scaled = np.moveaxis(residuals * roots[:, :, None], 2, 0)
+        if len(rows) <= basis.shape[1]:
+            errors = _divided_by_room(basis @ (shrinking * basis.T), scaled)
+        else:  # (I − AAᵀ)⁻¹ = I + A (I − AᵀA)⁻¹ Aᵀ, whichever is smaller
+            half = np.sqrt(shrinking)
+            inner = half * (basis.T @ basis) * half.transpose(0, 2, 1)
+            errors = scaled + basis @ (half * _divided_by_room(inner, half * (basis.T @ scaled)))
+        return np.moveaxis(errors, 0, 2) / roots[:, :, None]
 
     def dual(self, fits, shares):
         """The average of the fits with these shares, as what the next two methods make a predictor of."""
@@ -134,6 +159,25 @@ class SpectralRidge:
         """(coefficients, offsets) such that features(rows) @ coefficients + offsets predicts."""
         coefficients = self._axes @ (np.sqrt(self._eigenvalues)[:, None] * dual)
         return coefficients, mean - self._centre @ coefficients
+
+
+def members(groups):
+    """Rows of each group, as a list of intp ndarray.
+
+    Examples
+    --------
+    >>> members(np.array([0, 1, 0]))
+    [array([0, 2]), array([1])]
+    """
+    order = np.argsort(groups, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
+
+
+def _divided_by_room(leverages, values):
+    """(I − H)⁻¹ values, for a stack of symmetric H whose eigenvalues are at most 1."""
+    eigenvalues, axes = np.linalg.eigh(leverages)
+    room = np.maximum(1 - eigenvalues, SMALLEST_ROOM)
+    return axes @ ((axes.transpose(0, 2, 1) @ values) / room[:, :, None])
 
 
 def likelihoods(losses, n_rows):
