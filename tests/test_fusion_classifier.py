@@ -266,7 +266,7 @@ class Recorded:
     def fit(self, targets, number, seed):
         self.log.append((self.name, number))
         noise = self.noise * np.random.default_rng(seed).normal(size=targets.shape)
-        return ArmFit(targets + noise, (self.name, number))
+        return ArmFit(targets + noise, targets + noise, (self.name, number))
 
 
 def recorded_runs(max_fits=None, time_limit=None, noise=0.5, n_views=3, again=True):

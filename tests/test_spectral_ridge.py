@@ -58,6 +58,35 @@ def test_values_left_out_are_those_of_fits_without_the_row(problem, kind):
         assert_allclose(fits.losses[place], loss, rtol=1e-6)
 
 
+@given(problems, st.sampled_from(["kernel", "features"]), st.integers(2, 4))
+def test_groups_are_left_out_together(problem, kind, n_groups):
+    groups = np.arange(len(problem.features)) % n_groups
+    if kind == "kernel":
+        ridge = SpectralRidge.of_kernel(problem.kernel(), problem.weights)
+    else:
+        ridge = SpectralRidge.of_features(problem.features, problem.weights)
+    fits = ridge.fit(problem.targets, groups)
+    for place, strength in enumerate(problem.ridges()):
+        values = naive.left_out_values(problem.features, problem.targets, problem.weights, strength, groups)
+        assert_allclose(problem.targets - fits.errors[:, :, place], values, rtol=1e-6, atol=1e-6)
+
+
+def test_groups_larger_and_smaller_than_the_number_of_features():
+    for n_rows, n_features in ((40, 3), (12, 9)):
+        problem = Problem(0, n_rows, n_features, False)
+        groups = np.repeat([0, 1], [3, n_rows - 3])
+        fits = SpectralRidge.of_features(problem.features, problem.weights).fit(problem.targets, groups)
+        values = naive.left_out_values(problem.features, problem.targets, problem.weights, problem.ridges()[8], groups)
+        assert_allclose(problem.targets - fits.errors[:, :, 8], values, rtol=1e-8)
+
+
+def test_groups_of_one_row_are_rows():
+    problem = Problem(3, 12, 5, False)
+    ridge = SpectralRidge.of_features(problem.features, problem.weights)
+    alone, grouped = ridge.fit(problem.targets), ridge.fit(problem.targets, np.arange(12)[::-1])
+    assert_array_equal(alone.errors, grouped.errors)
+
+
 @given(problems, st.integers(0, len(RIDGES) - 1))
 def test_coefficients_are_those_of_the_normal_equations(problem, place):
     coefficients, offsets = naive.ridge_coefficients(

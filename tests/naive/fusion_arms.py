@@ -20,11 +20,12 @@ def ridge_coefficients(features, targets, weights, ridge):
     return solution[1:], solution[0]
 
 
-def left_out_values(features, targets, weights, ridge):
-    """The value of every row by a fit without it."""
+def left_out_values(features, targets, weights, ridge, groups=None):
+    """The value of every row by a fit without it, or without its whole group."""
     values = np.empty(targets.shape)
+    groups = np.arange(len(features)) if groups is None else groups
     for i in range(len(features)):
-        others = np.arange(len(features)) != i
+        others = groups != groups[i]
         coefficients, offsets = ridge_coefficients(features[others], targets[others], weights[others], ridge)
         values[i] = features[i] @ coefficients + offsets
     return values

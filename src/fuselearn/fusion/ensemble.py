@@ -196,7 +196,7 @@ class ArmRuns:
             self.n_fits += 1
 
 
-def fuse(runs, made, targets, rows, row_weights, consensus, seed, noise_rate=0.0):
+def fuse(runs, made, targets, rows, row_weights, consensus, seed, noise_rate=None):
     """Combine what the arms say, and judge the labels by it.
 
     The arms are weighted by the labels as given, whatever they learnt: labels that were agreed on are half their own
@@ -215,35 +215,50 @@ def fuse(runs, made, targets, rows, row_weights, consensus, seed, noise_rate=0.0
     consensus : bool
         Whether labels may be wrong.
     seed : int
-    noise_rate : float, default=0.0
-        Share of wrong labels, as far as it is known.
+    noise_rate : float, default=None
+        Share of wrong labels; None where it is not known yet.
 
     Returns
     -------
     Fused
     """
-    arms = runs.arms
-    given = targets_of(rows.votes())
-    given = given - row_weights @ given / row_weights.sum()
     means = row_weights @ targets / row_weights.sum()
     arm_values = runs.apart(made, targets.shape[1]) - means
     tried = [number for number, fits in enumerate(made) if fits]
-    weights = np.zeros(len(made))
-    clearly = _labels_for_a_right_one(noise_rate, rows)
-    values = filled(arm_values[tried])
-    weights[tried] = combine(values, given, row_weights, groups=rows.groups, clearly=clearly).weights
-    values, heard = weighted_sum(arm_values[tried], weights[tried])
-    posterior, rates, channel = rows.votes(), np.zeros(rows.codes.shape[1]), None
-    if consensus:
+    apart = near = arm_values[tried]
+    if rows.groups is not None:
         # A row's label is judged by all that is known, the other rows of its group too.
-        near = values
-        if rows.groups is not None:
-            near, _ = weighted_sum(runs.values(made, targets.shape[1])[tried] - means, weights[tried])
-        posterior, rates, channel = _agreed(by_class(near), rows.codes, seed)
-    sources = [(arms[number].view, arm_values[number], weights[number]) for number in tried]
+        near = runs.values(made, targets.shape[1])[tried] - means
+
+    def judge_by(noise_rate):
+        weights = _weigh(apart, rows, row_weights, noise_rate)
+        return weights, *_judge(weighted_sum(near, weights)[0], rows, consensus, seed)
+
+    used, posterior, rates, channel = judge_by(noise_rate or 0.0)
+    if consensus and noise_rate is None:
+        used, posterior, rates, channel = judge_by(rates.mean())
+    values, heard = weighted_sum(apart, used)
+    sources = [(runs.arms[number].view, said, weight) for number, said, weight in zip(tried, apart, used)]
     links = fit_links(sources, by_class(values), rows, posterior, channel)
     models = [[fit.model for fit in fits.values()] for fits in made]
+    weights = np.zeros(len(made))
+    weights[tried] = used
     return Fused(weights, values, heard, means, arm_values, models, posterior, rates, links)
+
+
+def _weigh(values, rows, row_weights, noise_rate):
+    """Weights of arms by the labels as given."""
+    given = targets_of(rows.votes())
+    given = given - row_weights @ given / row_weights.sum()
+    clearly = _labels_for_a_right_one(noise_rate, rows)
+    return combine(filled(values), given, row_weights, groups=rows.groups, clearly=clearly).weights
+
+
+def _judge(values, rows, consensus, seed):
+    """Posterior, rates of wrong labels by column and, for one column with consensus, by class."""
+    if not consensus:
+        return rows.votes(), np.zeros(rows.codes.shape[1]), None
+    return _agreed(by_class(values), rows.codes, seed)
 
 
 def _labels_for_a_right_one(noise_rate, rows):
