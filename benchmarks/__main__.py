@@ -20,6 +20,7 @@ SCRIPTS = (
     "threads",
     "out_of_core",
     "dask_cluster",
+    "cluster_scaling",
     "peers",
     "kernels",
     "multilabel",

@@ -9,7 +9,7 @@ from fuselearn.fusion.budget import PULLS_AT_ONCE, Repeats
 from fuselearn.fusion.calibration import Links, by_class, fit_links
 from fuselearn.fusion.combination import combine, filled, weighted_sum
 
-ROWS_TO_AGREE = 10_000
+ROWS_TO_AGREE = 4_000
 """Rows that the rates of wrong labels are estimated from, at most."""
 
 
