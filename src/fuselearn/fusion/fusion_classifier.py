@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.metrics import balanced_accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
@@ -19,6 +18,7 @@ from fuselearn.fusion.calibration import by_class
 from fuselearn.fusion.combination import weighted_sum
 from fuselearn.fusion.ensemble import ArmRuns, fuse, targets_of
 from fuselearn.fusion.labelled_rows import read_rows
+from fuselearn.fusion.worth import arm_score, balanced_accuracy, importances_of_views
 from fuselearn.numeric.decisions import codes_of
 from fuselearn.numeric.threads import Threads
 from fuselearn.settings import check_count, check_flag, check_jobs, check_positive
@@ -113,11 +113,12 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     Notes
     -----
     All classes count alike. ``"svm"`` is the mean of support vector machines with C = 0.1, 1 and 10 on at most 1,000
-    rows, weighted by what they say of rows left out (in ten parts, above 500 rows in five). The others minimise squares: a label that is wrong at random shrinks what they learn, but does not turn
-    it. ``"rbf"`` and ``"linear"`` are kernel machines on at most 4,000 rows (``"rbf"`` above 600 with 400 landmarks,
-    ``"linear"`` on 1,000 where a view has more columns than that) whose leave-one-out values are exact; ``"trees"`` are
-    randomised trees on as many rows drawn with replacement, above 4,096 on a quarter of them, judged by the rows that
-    each has not drawn. A view that fewer than ten rows have is left out.
+    rows, weighted by what they say of rows left out (in ten parts, above 500 rows in five). The others minimise
+    squares: a label that is wrong at random shrinks what they learn, but does not turn it. ``"rbf"`` and ``"linear"``
+    are kernel machines on at most 4,000 rows (``"rbf"`` above 600 with 400 landmarks, ``"linear"`` on 1,000 where a
+    view has more columns than that) whose leave-one-out values are exact; ``"trees"`` are randomised trees on as many
+    rows drawn with replacement, above 4,096 on a quarter of them, judged by the rows that each has not drawn. A view
+    that fewer than ten rows have is left out.
 
     Weights of arms differ from the plain average only where they are better by a standard error; where labels are wrong
     at the rate ρ, by 1 / (1 − 2ρ)² of them, since it takes as many such labels to tell as much as a right one tells.
@@ -362,9 +363,9 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         self.out_of_sample_decision_ = rows.everywhere(decision)
         given = votes.argmax(axis=1)
         # Agreed labels, which the second pass learns, depend a little on every label: the first pass is the fair judge.
-        self.out_of_sample_score_ = _balanced_accuracy(given, by_class(first.values).argmax(axis=1))
-        self._arm_scores = np.array([_arm_score(given, values) for values in fused.arm_values])
-        self.view_importances_ = _importances(arms, fused, len(rows.names))
+        self.out_of_sample_score_ = balanced_accuracy(given, by_class(first.values).argmax(axis=1))
+        self._arm_scores = np.array([arm_score(given, values) for values in fused.arm_values])
+        self.view_importances_ = importances_of_views(arms, fused, len(rows.names))
         # What `suspects` has to know of the labels.
         self._given_codes = np.full((rows.n_given, rows.codes.shape[1]), -1, dtype=np.int32)
         self._given_codes[rows.kept] = rows.codes
@@ -375,29 +376,3 @@ def _balance(votes, weights):
     totals = weights @ votes
     factors = votes @ np.divide(1.0, totals, out=np.zeros(len(totals)), where=totals > 0)
     return factors * weights.sum() / np.count_nonzero(totals)
-
-
-def _arm_score(codes, values):
-    """Balanced accuracy of an arm alone, on the rows that it sees; NaN for one that was not fitted."""
-    seen = ~np.isnan(values[:, 0])
-    return _balanced_accuracy(codes[seen], by_class(values[seen]).argmax(axis=1)) if seen.any() else np.nan
-
-
-def _balanced_accuracy(codes, predicted):
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "y_pred contains classes not in y_true")
-        return float(balanced_accuracy_score(codes, predicted))
-
-
-def _importances(arms, fused, n_views):
-    """Share of each view in Σ weight · root mean square of the values."""
-    importances = np.zeros(n_views)
-    for arm, weight, values in zip(arms, fused.weights, fused.arm_values):
-        if weight > 0:
-            spread = weight * np.sqrt(np.nanmean(values**2))
-            if arm.view is None:
-                importances += spread / n_views
-            else:
-                importances[arm.view] += spread
-    total = importances.sum()
-    return importances / total if total > 0 else np.full(n_views, 1 / n_views)
