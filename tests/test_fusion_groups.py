@@ -18,7 +18,6 @@ from fuselearn.fusion.arm_catalogue import make_arms, resolve_learners
 from fuselearn.fusion.combination import combine
 from fuselearn.fusion.ensemble import _labels_for_a_right_one
 from fuselearn.fusion.labelled_rows import read_rows
-from fuselearn.fusion.taking import among, taken_rows
 
 VIEWS = {"first": slice(0, 4), "second": slice(4, 8)}
 MODEL = FusionClassifier(views=VIEWS, random_state=0)
@@ -165,12 +164,15 @@ def test_cross_validation_hands_groups_on():
 @pytest.mark.parametrize(
     ("groups", "words"),
     [
-        (PERSON[:10], "groups must have an entry for each of the 180 rows of X; got 10"),
+        (PERSON[:10], r"groups must have one entry for each of the 180 rows of X; got shape \(10,\)"),
         (np.zeros(180), "groups puts all rows of X that count into one group"),
         (np.where(np.arange(180) == 5, np.nan, PERSON), "groups has no value for row 5"),
         (np.where(np.arange(180) == 7, None, PERSON.astype(object)), "groups has no value for row 7"),
         (pd.array([pd.NA, *PERSON[1:]], dtype="Int64"), "groups has no value for row 0"),
-        (np.zeros((180, 2)), "1d array"),
+        (["a", np.nan, *["b"] * 178], "groups has no value for row 1"),
+        (np.zeros((180, 2)), r"groups must have one entry .* got shape \(180, 2\)"),
+        (3, r"groups must have one entry .* got shape \(\)"),
+        ([[1], *PERSON[1:]], "groups must hold numbers or names: unhashable type"),
     ],
 )
 def test_bad_groups_are_named(groups, words):
@@ -202,17 +204,26 @@ def test_folds_of_groups_share_classes_out():
     assert_array_equal(np.bincount(fold_of, codes), 10)
 
 
-@given(st.integers(0, 1000), st.integers(2, 60))
-def test_groups_are_taken_whole(seed, most):
-    rng = np.random.default_rng(seed)
-    groups = np.unique(rng.integers(0, 15, 60), return_inverse=True)[1]
-    taken = taken_rows(60, most, rng, groups)
-    assert 0 < taken.sum() <= most
-    sizes = np.sort(np.bincount(groups))
-    if most >= sizes[-2:].sum():
-        torn = [group for group in range(groups.max() + 1) if len(np.unique(taken[groups == group])) > 1]
-        assert not torn
-        assert_array_equal(np.unique(among(groups, taken)), np.arange(len(np.unique(groups[taken]))))
+def test_groups_of_one_size_and_several_do_not_leave_machines_without_rows(monkeypatch):
+    """One group may be larger than all that a machine takes, and groups may be pure in class."""
+    monkeypatch.setattr("fuselearn.fusion.margin_machine.MOST_ROWS", 60)
+    monkeypatch.setattr("fuselearn.fusion.kernel_machine.MOST_ROWS", 60)
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.arange(300) % 2)
+    X = rng.normal(size=(300, 8)) + 1.5 * (2 * y - 1)[:, None]
+    for groups in (np.maximum(np.arange(300) - 280, 0), 2 * (np.arange(300) % 3) + y):
+        for learner in ("svm", "rbf", "linear"):
+            model = clone(MODEL).set_params(learners=[learner]).fit(X, y, groups=groups)
+            assert model.score(X, y) > 0.9
+
+
+def test_views_of_one_group_each_cannot_be_judged():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 8))
+    half = np.arange(40) < 20
+    X[half, :4], X[~half, 4:] = np.nan, np.nan
+    with pytest.raises(ValueError, match="groups: every view is present in the rows of one group only"):
+        clone(MODEL).fit(X, np.arange(40) % 2, groups=half.astype(int))
 
 
 def test_groups_are_one_observation_where_weights_are_compared():

@@ -172,7 +172,7 @@ class DaskCrew(Crew):
 
     def _wait(self, sent):
         """Wait for tasks to end; returns the addresses of workers that were lost meanwhile."""
-        from distributed import KilledWorker, wait
+        from distributed import CancelledError, KilledWorker, wait
 
         lost = set()
         while True:
@@ -184,6 +184,8 @@ class DaskCrew(Crew):
             except TimeoutError:
                 lost |= {address for address, _ in sent} - self._workers.look()
                 continue
+            except CancelledError:  # which futures are, their status tells
+                pass
             for address, future in sent:
                 if address not in lost and future.status in ("error", "cancelled", "lost"):
                     error = future.exception() if future.status == "error" else None

@@ -33,6 +33,7 @@ class Shelf:
         if self._folder is None or not array.size:  # there is no map of nothing
             self._arrays[name] = array
         else:
+            self._arrays.pop(name, None)
             np.save(self._folder / f"{name}.npy", np.ascontiguousarray(array))
 
     def get(self, name):

@@ -118,9 +118,15 @@ def make_arms(blocks, learners, weights, groups, classes, seed):
         raise ValueError(
             f"views has one of the name {ALL_VIEWS!r}, which stands for all of them; give it another name."
         )
-    enough = [source for source in sources if _enough(source[3], groups)]
+    judged = [source for source in sources if groups is None or len(np.unique(groups[source[3]])) > 1]
+    if not any(view is not None for view, *_ in judged):
+        raise ValueError(
+            "groups: every view is present in the rows of one group only, so that none can be judged by another group. "
+            "Leave groups out, or give them so that some view is in several."
+        )
+    enough = [source for source in judged if len(source[3]) >= LEAST_ROWS]
     arms = []
-    for view, view_name, columns, rows, parts in enough or sources[: len(blocks.views)]:
+    for view, view_name, columns, rows, parts in enough or [source for source in judged if source[0] is not None]:
         values = np.ascontiguousarray(table[np.ix_(rows, columns)], dtype=np.float64)
         own = among(groups, rows)
         made = _preparations(learners, values, weights[rows], own, parts, classes, view_name)
@@ -134,10 +140,6 @@ def make_arms(blocks, learners, weights, groups, classes, seed):
 def _views(blocks):
     for number, view in enumerate(blocks):
         yield view, np.flatnonzero(blocks.present[:, number])
-
-
-def _enough(rows, groups):
-    return len(rows) >= LEAST_ROWS and (groups is None or np.ptp(groups[rows]) > 0)
 
 
 def _preparations(learners, values, weights, groups, parts, classes, view_name):

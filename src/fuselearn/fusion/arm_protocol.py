@@ -25,6 +25,11 @@ class ArmFit(NamedTuple):
     model: object
 
 
+def codes_of_targets(targets):
+    """The class that the targets of each row are highest for, by which folds are stratified."""
+    return (targets[:, 0] > 0).astype(np.intp) if targets.shape[1] == 1 else targets.argmax(axis=1)
+
+
 class Prepared(Protocol):
     """The training rows of a view as a learner wants them, made once and fitted many times.
 

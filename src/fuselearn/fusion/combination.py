@@ -8,8 +8,8 @@ not clearly worse than the best: weights that cannot be told apart stay equal. T
 wrong, which shrinks all arms' values alike and leaves their order.
 
 How much worse is clearly worse? One standard error, where labels are right. Wrong ones hide what the arms differ in,
-but not what they seem to differ in: of labels that are wrong with probability ρ it takes 1 / (1 − 2ρ)² to tell as much
-as one right label tells. So the evidence that is asked for grows by as much.
+but not what they seem to differ in by chance. Of labels that are wrong with probability ρ it takes k = 1 / (1 − 2ρ)² to
+tell as much as one right label tells, and standard errors go with the root of the number of labels: so √k of them.
 """
 
 from dataclasses import dataclass

@@ -250,7 +250,7 @@ def _weigh(values, rows, row_weights, noise_rate):
     """Weights of arms by the labels as given."""
     given = targets_of(rows.votes())
     given = given - row_weights @ given / row_weights.sum()
-    clearly = _labels_for_a_right_one(noise_rate, rows)
+    clearly = np.sqrt(_labels_for_a_right_one(noise_rate, rows))
     return combine(filled(values), given, row_weights, groups=rows.groups, clearly=clearly).weights
 
 

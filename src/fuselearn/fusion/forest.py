@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.consensus.cross_fitting import stratified_folds
-from fuselearn.fusion.arm_protocol import ArmFit
+from fuselearn.fusion.arm_protocol import ArmFit, codes_of_targets
+from fuselearn.fusion.taking import n_observations
 from fuselearn.numeric.randomised_trees import grow_forest
 from fuselearn.numeric.spectral_ridge import likelihoods
 
@@ -61,15 +62,14 @@ class ForestRows:
             values.append(np.where(heard[:, None] > 0, totals / np.maximum(heard, 1)[:, None], mean))
             apart.append(values[-1] if self._groups is None else self._without_groups(targets, leaf, leaf_seed))
         losses = [self._weights @ ((targets - said) ** 2).sum(axis=1) for said in apart]
-        shares = likelihoods(np.array(losses), len(targets))
+        shares = likelihoods(np.array(losses), n_observations(self._groups, len(targets)))
         values = np.tensordot(shares, values, axes=1)
         apart = values if self._groups is None else np.tensordot(shares, apart, axes=1)
         return ArmFit(values, apart, ForestModel(forests, shares, self._fill))
 
     def _without_groups(self, targets, leaf, seed):
         """Values of all rows by trees that have seen none of their group."""
-        codes = (targets[:, 0] > 0).astype(np.intp) if targets.shape[1] == 1 else targets.argmax(axis=1)
-        fold_of = stratified_folds(codes, FOLDS, np.random.default_rng(seed), self._groups)
+        fold_of = stratified_folds(codes_of_targets(targets), FOLDS, np.random.default_rng(seed), self._groups)
         said = np.empty(targets.shape)
         for fold, fold_seed in zip(np.unique(fold_of), seed.spawn(FOLDS)):
             held_out = fold_of == fold

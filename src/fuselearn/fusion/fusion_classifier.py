@@ -33,13 +33,15 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     """Fuse all views with several learners each, weighted by what they know of rows they have not seen.
 
     Every view, and all views side by side, are tried with every learner: these pairs are the arms. The values of an arm
-    are out of sample for every training row, at no extra cost. Arms whose repetition pays are fitted again. Weights of
+    are out of sample for every training row. Arms whose repetition pays are fitted again. Weights of
     the arms are non-negative and drawn to the plain average, so that they differ only where the data says so. What the
     ensemble says of rows it has not seen is then held against their labels: this gives calibrated probabilities, the
     share of wrong labels in every label column, and labels to learn from once more that are less wrong.
 
     Nothing has to be chosen. Views may be missing in any row, labels may be wrong, views or annotators may each have
-    labels of their own, classes may be many and of different size.
+    labels of their own, classes may be many and of different size. Rows are taken to be independent: where several are
+    of one person or place and the model is to work for others, give `groups` to `fit`. Else values of rows left out are
+    too good to be true, and so are the weights and scores that follow from them.
 
     Parameters
     ----------
@@ -86,11 +88,12 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         Probability of the true class of each training row, by values and labels. NaN for a row of weight 0 or without
         any label.
     out_of_sample_decision_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        `decision_function` of the training rows, by models that were not fitted on them. With consensus, the labels
+        `decision_function` of the training rows, by models that were not fitted on them, nor on others of their group.
+        With consensus, the labels
         agreed on for other rows depend a little on a row's own label.
     out_of_sample_score_ : float
-        Balanced accuracy on training rows, by models of the first pass that were not fitted on them, against the labels
-        given (where columns differ, the most frequent one).
+        Balanced accuracy on training rows, by models of the first pass that were not fitted on them, nor on others of
+        their group, against the labels given (where columns differ, the most frequent one).
     class_prior_ : ndarray of shape (n_classes,)
         Estimated shares of the true classes. A row without any view gets it.
     n_fits_ : int
@@ -100,10 +103,6 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     n_features_in_ : int
     feature_names_in_ : ndarray
         Where `X` is a data frame.
-
-    Rows are taken to be independent. Where several rows are of one person or place and the model is to work for others,
-    give `groups` to `fit`: else values of rows left out are too good to be true, and so are the weights and scores that
-    follow from them.
 
     See Also
     --------
@@ -120,8 +119,8 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     rows drawn with replacement, above 4,096 on a quarter of them, judged by the rows that each has not drawn. A view
     that fewer than ten rows have is left out.
 
-    Weights of arms differ from the plain average only where they are better by a standard error; where labels are wrong
-    at the rate ρ, by 1 / (1 − 2ρ)² of them, since it takes as many such labels to tell as much as a right one tells.
+    Weights of arms differ from the plain average only where they are better by a standard error; where labels of two
+    classes are wrong at the rate ρ, by 1 / (1 − 2ρ) of them.
 
     `predict` takes the class with the largest value and so treats classes as equally important, however rare. Where
     classes are of different size this is not always the most probable class: `predict_proba` says how probable each is.

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from fuselearn.fusion.arm_protocol import ArmFit
-from fuselearn.fusion.taking import among, taken_rows
+from fuselearn.consensus.cross_fitting import stratified_folds
+from fuselearn.fusion.arm_protocol import ArmFit, codes_of_targets
+from fuselearn.fusion.taking import UNSEEN, among, folds_of_others, n_observations, taken_rows
 from fuselearn.numeric.spectral_ridge import NEGLIGIBLE, SpectralRidge, likelihoods
 
 NEGLIGIBLE_SHARE = 1e-3
@@ -25,6 +26,8 @@ MOST_ROWS = 4000
 WIDE = 1000
 """Columns of a view above which a linear machine takes as few rows: its cost is the cube of the smaller number."""
 EXACT_ROWS = 600
+FOLDS = 5
+"""Of groups, for rows that the machine is not fitted on."""
 LANDMARKS = 400
 """Above EXACT_ROWS rows the kernel is approximated by its columns of so many rows (Nyström)."""
 
@@ -54,24 +57,32 @@ class MachineRows:
         self._kernel, self._scales = kernel, scales
         self._rows, self._weights = rows, weights
         wide = kernel == "linear" and rows.shape[1] > WIDE
-        self._taken = taken_rows(len(rows), WIDE if wide else MOST_ROWS, generator, groups)
-        self._groups = among(groups, self._taken)
-        self._landmarks = np.sort(generator.permutation(np.count_nonzero(self._taken))[:LANDMARKS])
+        self._taken = taken_rows(len(rows), WIDE if wide else MOST_ROWS, generator)
+        self._groups, self._taken_groups = groups, among(groups, self._taken)
+        drawn = generator.permutation(np.count_nonzero(self._taken))[:LANDMARKS]
+        self._is_landmark = np.zeros(len(rows), dtype=bool)
+        self._is_landmark[np.flatnonzero(self._taken)[drawn]] = True
         self._spectra = {}
 
     def fit(self, targets, number, seed):
         if number not in self._spectra:
-            self._spectra[number] = [self._spectrum(scale, WIDTHS[number]) for scale in self._scales]
+            self._spectra[number] = [self._spectrum(scale, WIDTHS[number], self._taken) for scale in self._scales]
         spectra = self._spectra[number]
         seen = targets[self._taken]
         fits = [spectrum.fit(seen) for spectrum in spectra]
-        apart = fits if self._groups is None else [spectrum.fit(seen, self._groups) for spectrum in spectra]
-        shares = likelihoods(np.concatenate([one.losses for one in apart]), len(seen))
+        apart = fits if self._groups is None else [spectrum.fit(seen, self._taken_groups) for spectrum in spectra]
+        n = n_observations(self._taken_groups, len(seen))
+        shares = likelihoods(np.concatenate([one.losses for one in apart]), n)
         shares = np.split(shares, len(fits))
         parts = [spectrum.machine(one, part) for spectrum, one, part in zip(spectra, fits, shares)]
         model = Machine([part for part, share in zip(parts, shares) if share.sum() > NEGLIGIBLE_SHARE])
         values = self._values(seen, fits, shares, model)
-        return ArmFit(values, values if apart is fits else self._values(seen, apart, shares, model), model)
+        if self._groups is None:
+            return ArmFit(values, values, model)
+        values_apart = self._values(seen, apart, shares, model)
+        if not self._taken.all():
+            values_apart[~self._taken] = self._others_apart(targets, number, shares, model, seed)
+        return ArmFit(values, values_apart, model)
 
     def _values(self, seen, fits, shares, model):
         """Mean values over scales and ridges; of rows that the machine is not fitted on, by the model."""
@@ -81,12 +92,32 @@ class MachineRows:
             values[~self._taken] = model.predict(self._rows[~self._taken])
         return values
 
-    def _spectrum(self, scale, width):
-        scaled = scale(self._rows[self._taken])
-        weights = self._weights[self._taken]
+    def _others_apart(self, targets, number, shares, model, seed):
+        """Values of rows that the machine is not fitted on, by machines that have seen nobody of their group either."""
+        codes = codes_of_targets(targets[self._taken])
+        fold_of = stratified_folds(codes, FOLDS, np.random.default_rng(seed), self._taken_groups)
+        fold_of_others = folds_of_others(self._groups, self._taken, fold_of)
+        others = self._rows[~self._taken]
+        values = np.empty((len(others), targets.shape[1]))
+        for fold in np.unique(fold_of_others):
+            there = fold_of_others == fold
+            values[there] = self._machine_without(fold, fold_of, targets, number, shares, model).predict(others[there])
+        return values
+
+    def _machine_without(self, fold, fold_of, targets, number, shares, model):
+        if fold == UNSEEN:
+            return model
+        rows = self._taken.copy()
+        rows[rows] = fold_of != fold
+        spectra = [self._spectrum(scale, WIDTHS[number], rows) for scale in self._scales]
+        return Machine([spectrum.machine(spectrum.fit(targets[rows]), part) for spectrum, part in zip(spectra, shares)])
+
+    def _spectrum(self, scale, width, rows):
+        scaled, weights = scale(self._rows[rows]), self._weights[rows]
         if self._kernel == "linear":
             return LinearSpectrum(scale, scaled, weights)
-        return RadialSpectrum(scale, scaled, self._landmarks, width_factor(scaled, width), weights)
+        landmarks = np.flatnonzero(self._is_landmark[rows])
+        return RadialSpectrum(scale, scaled, landmarks, width_factor(scaled, width), weights)
 
 
 class RadialSpectrum:

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import column_or_1d
 
 from fuselearn.consensus.reading import read_labelled_rows
 from fuselearn.views import ViewBlocks, check_sample_weight
@@ -118,15 +117,18 @@ def _is_gap(name):
 
 def _numbered_groups(groups, n_rows, kept):
     """Groups of the rows that count, numbered from 0."""
-    groups = column_or_1d(np.asarray(groups))
-    if len(groups) != n_rows:
-        raise ValueError(f"groups must have an entry for each of the {n_rows} rows of X; got {len(groups)}.")
-    names = groups.tolist()
+    # As objects: in an array of text, NaN would be the name "nan".
+    names = np.asarray(groups, dtype=object)
+    if names.shape != (n_rows,):
+        raise ValueError(f"groups must have one entry for each of the {n_rows} rows of X; got shape {names.shape}.")
     unknown = next((row for row, name in enumerate(names) if _is_gap(name)), None)
     if unknown is not None:
         raise ValueError(f"groups has no value for row {unknown}; give a row that belongs to no other one of its own.")
     number_of = {}
-    numbers = np.array([number_of.setdefault(names[row], len(number_of)) for row in kept], dtype=np.intp)
+    try:
+        numbers = np.array([number_of.setdefault(names[row], len(number_of)) for row in kept], dtype=np.intp)
+    except TypeError as error:
+        raise ValueError(f"groups must hold numbers or names: {error}.") from None
     if numbers.max() == 0:
         raise ValueError(
             "groups puts all rows of X that count into one group, so none could be left out; at least two are needed. "

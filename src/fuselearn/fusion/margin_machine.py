@@ -11,8 +11,8 @@ import numpy as np
 
 from fuselearn.consensus.cross_fitting import stratified_folds
 from fuselearn.fusion.arm_protocol import ArmFit
-from fuselearn.fusion.kernel_machine import NEGLIGIBLE_SHARE, WIDTHS, rbf, width_factor
-from fuselearn.fusion.taking import among, taken_rows
+from fuselearn.fusion.kernel_machine import NEGLIGIBLE_SHARE, ROWS_AT_A_TIME, WIDTHS, rbf, width_factor
+from fuselearn.fusion.taking import among, folds_of_others, n_observations, taken_rows
 from fuselearn.numeric.spectral_ridge import likelihoods
 from fuselearn.numeric.support_vectors import solve_svm
 
@@ -47,8 +47,8 @@ class MarginRows:
 
     def __init__(self, scales, rows, weights, groups, seed):
         self._rows = rows
-        self._taken = taken_rows(len(rows), MOST_ROWS, np.random.default_rng(seed), groups)
-        self._groups = among(groups, self._taken)
+        self._taken = taken_rows(len(rows), MOST_ROWS, np.random.default_rng(seed))
+        self._groups, self._taken_groups = groups, among(groups, self._taken)
         self._weights = weights[self._taken]
         self._spaces = []
         for scale in scales:
@@ -62,9 +62,12 @@ class MarginRows:
         # A label that is hardly believed hardly counts.
         believed = self._weights * np.abs(seen)
         fitted = [_fit_all(space.gram, signs, believed) for space in self._spaces]
-        values = self._left_out(fitted, signs, believed, seed, None)
-        apart = values if self._groups is None else self._left_out(fitted, signs, believed, seed, self._groups)
-        shares = likelihoods(self._weights @ (seen[:, None] - apart) ** 2, len(seen))
+        values, _ = self._left_out(fitted, signs, believed, seed, None)
+        apart, others = values, None
+        if self._groups is not None:
+            apart, others = self._left_out(fitted, signs, believed, seed, self._taken_groups)
+        n = n_observations(self._taken_groups, len(seen))
+        shares = likelihoods(self._weights @ (seen[:, None] - apart) ** 2, n)
         model = MarginMachines(
             [
                 MarginMachine(space.scale, space.rows, space.factor, solutions, own)
@@ -73,18 +76,31 @@ class MarginRows:
             ]
         )
         mean = self._everywhere(values @ shares, model)
-        return ArmFit(mean, mean if apart is values else self._everywhere(apart @ shares, model), model)
+        if self._groups is None:
+            return ArmFit(mean, mean, model)
+        mean_apart = self._everywhere(apart @ shares, model)
+        if others is not None:
+            heard = np.isfinite(others[:, 0])
+            mean_apart[np.flatnonzero(~self._taken)[heard], 0] = others[heard] @ shares
+        return ArmFit(mean, mean_apart, model)
 
     def _left_out(self, fitted, signs, believed, seed, groups):
-        """Values of the rows by machines that were not fitted on them, a column for each scale and penalty."""
+        """Values of the rows by machines that were not fitted on them, a column for each scale and penalty.
+
+        With groups, of the rows that no machine is fitted on as well: by those that have seen nobody of their group,
+        NaN where that is true of all machines.
+        """
         n_folds = FOLDS if len(signs) <= FEW_ROWS else FEWER_FOLDS
         fold_of = stratified_folds((signs > 0).astype(np.intp), n_folds, np.random.default_rng(seed), groups)
-        return np.hstack(
-            [
-                _cross_fit(space.gram, signs, believed, fold_of, solutions)
-                for space, solutions in zip(self._spaces, fitted)
-            ]
-        )
+        others, fold_of_others = self._rows[~self._taken], None
+        if groups is not None and len(others):
+            fold_of_others = folds_of_others(self._groups, self._taken, fold_of)
+        found = [
+            _cross_fit(space, signs, believed, fold_of, solutions, others, fold_of_others)
+            for space, solutions in zip(self._spaces, fitted)
+        ]
+        values, of_others = zip(*found)
+        return np.hstack(values), None if fold_of_others is None else np.hstack(of_others)
 
     def _everywhere(self, values, model):
         """Values of all rows; of those that no machine is fitted on, by the model."""
@@ -147,8 +163,12 @@ class MarginMachine:
         self.intercepts, self.shares = solutions.intercepts[heard], shares[heard]
 
     def predict(self, X):
-        margins = rbf(self.scale(X), self.centres, self.factor) @ self.coefficients + self.intercepts
-        return np.tanh(margins) @ self.shares[:, None]
+        values = np.empty((len(X), 1))
+        for start in range(0, len(X), ROWS_AT_A_TIME):
+            part = slice(start, start + ROWS_AT_A_TIME)
+            margins = rbf(self.scale(X[part]), self.centres, self.factor) @ self.coefficients + self.intercepts
+            values[part] = np.tanh(margins) @ self.shares[:, None]
+        return values
 
 
 def _fit_all(gram, signs, believed):
@@ -160,12 +180,14 @@ def _fit_all(gram, signs, believed):
     return Solutions(coefficients, intercepts)
 
 
-def _cross_fit(gram, signs, believed, fold_of, solutions):
-    """Values of all rows by machines that were not fitted on them, of shape (n_rows, n_penalties).
+def _cross_fit(space, signs, believed, fold_of, solutions, others, fold_of_others):
+    """Values of all rows by machines that were not fitted on them, of shape (n_rows, n_penalties), and of other rows.
 
-    They are tanh of the margins, which is 2p − 1 by the logistic link.
+    They are tanh of the margins, which is 2p − 1 by the logistic link. Other rows have the fold of their group.
     """
+    gram = space.gram
     values = np.zeros((len(signs), len(PENALTIES)))
+    of_others = np.full((len(others), len(PENALTIES)), np.nan)
     for fold in np.unique(fold_of):
         train, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         among_train = np.ascontiguousarray(gram[np.ix_(train, train)])
@@ -175,7 +197,11 @@ def _cross_fit(gram, signs, believed, fold_of, solutions):
             start = np.abs(solutions.coefficients[train, place])
             own, intercept = _solve(among_train, signs[train], penalty * believed[train], TOLERANCE, start)
             values[held_out, place] = np.tanh(across @ own + intercept)
-    return values
+            if fold_of_others is not None:
+                there = np.flatnonzero(fold_of_others == fold)
+                kernel = rbf(space.scale(others[there]), space.rows[train], space.factor)
+                of_others[there, place] = np.tanh(kernel @ own + intercept)
+    return values, of_others
 
 
 def _solve(gram, signs, upper, tolerance=1e-3, start=None):

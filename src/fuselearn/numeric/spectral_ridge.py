@@ -175,6 +175,12 @@ def members(groups):
 
 def _divided_by_room(leverages, values):
     """(I − H)⁻¹ values, for a stack of symmetric H whose eigenvalues are at most 1."""
+    room = np.eye(leverages.shape[1]) - leverages
+    try:
+        np.linalg.cholesky(room - SMALLEST_ROOM * np.eye(len(room[0])))
+        return np.linalg.solve(room, values)
+    except np.linalg.LinAlgError:  # less room than the least: the slow way, which can tell where
+        pass
     eigenvalues, axes = np.linalg.eigh(leverages)
     room = np.maximum(1 - eigenvalues, SMALLEST_ROOM)
     return axes @ ((axes.transpose(0, 2, 1) @ values) / room[:, :, None])
