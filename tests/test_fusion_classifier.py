@@ -29,7 +29,7 @@ from fuselearn.fusion import budget
 from fuselearn.fusion.arm_protocol import Arm, ArmFit
 from fuselearn.fusion.budget import Budget, Repeats
 from fuselearn.fusion.calibration import PENALTY, fit_link, settled_shares
-from fuselearn.fusion.combination import PARTS, STRENGTHS, combine, filled, weighted_sum
+from fuselearn.fusion.combination import PARTS, STRENGTHS, combine, filled, that_know_something, weighted_sum
 from fuselearn.fusion.ensemble import ArmRuns
 from fuselearn.numeric.threads import SERIAL
 from tests.naive import fusion_arms as naive
@@ -136,6 +136,45 @@ def test_arms_that_cannot_be_told_apart_share_the_weight_and_noise_gets_none():
     weights = arms.combined(*STRENGTHS).weights
     assert weights[:3].min() > 0.8 * weights[:3].max()
     assert weights[3:].max() < 0.2 * weights[:3].min()
+
+
+def test_arms_that_know_nothing_beside_one_that_does_are_left_out():
+    rng = np.random.default_rng(0)
+    targets = rng.choice([-1.0, 1.0], size=(300, 1))
+    values = rng.normal(size=(6, 300, 1))
+    values[0] += 0.5 * targets
+    values[1] += 0.2 * targets
+    values[5] = 0
+    known = that_know_something(values, targets, np.ones(300))
+    assert known[:2].all()
+    assert known[2:].sum() <= 1
+    # Scale is nothing that an arm knows.
+    sizes = np.array([1e-6, 1e3, 1.0, 10.0, 5.0, 1.0])[:, None, None]
+    assert_array_equal(known, that_know_something(sizes * values, targets, np.ones(300)))
+
+
+def test_where_no_arm_stands_out_all_of_them_count():
+    rng = np.random.default_rng(1)
+    targets = rng.choice([-1.0, 1.0], size=(60, 1))
+    values = 0.1 * targets + rng.normal(size=(5, 60, 1))
+    assert that_know_something(values, targets, np.ones(60)).all()
+    assert_array_equal(that_know_something(np.zeros((3, 60, 1)), targets, np.ones(60)), True)
+
+
+def test_views_of_noise_do_not_spoil_what_the_others_know():
+    """One view knows the class, four are noise, and 30 % of the labels are wrong."""
+    gains = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        y = np.arange(1200) % 2
+        X = rng.normal(size=(1200, 25))
+        X[:, :5] += 0.7 * (2 * y - 1)[:, None]
+        given_labels = np.where(rng.random(1200) < 0.3, 1 - y, y)[:200]
+        views = {f"view{number}": slice(5 * number, 5 * number + 5) for number in range(5)}
+        model = FusionClassifier(views=views, random_state=0).fit(X[:200], given_labels)
+        alone = FusionClassifier(views={"view0": slice(0, 5)}, random_state=0).fit(X[:200], given_labels)
+        gains.append(model.score(X[200:], y[200:]) - alone.score(X[200:], y[200:]))
+    assert np.mean(gains) > -0.05
 
 
 @pytest.mark.parametrize("values", ["zero", "opposite"])

@@ -7,9 +7,10 @@ one factor that the plain average needs to fit best. The strength μ is chosen b
 not clearly worse than the best: weights that cannot be told apart stay equal. The squares are of labels that may be
 wrong, which shrinks all arms' values alike and leaves their order.
 
-How much worse is clearly worse? One standard error, where labels are right. Wrong ones hide what the arms differ in,
-but not what they seem to differ in by chance. Of labels that are wrong with probability ρ it takes k = 1 / (1 − 2ρ)² to
-tell as much as one right label tells, and standard errors go with the root of the number of labels: so √k of them.
+How much worse is clearly worse? One standard error, where labels are right. Wrong ones hide what arms that all know
+something differ in, but not what they seem to differ in by chance: there the plain average is hard to beat, and the
+standard errors asked for grow by k = 1 / (1 − 2ρ)², with ρ the share of wrong labels. So that the average is of arms
+that know something, those that do not are left out before: no better than chance, and clearly worse than the best.
 """
 
 from dataclasses import dataclass
@@ -20,6 +21,9 @@ from scipy.optimize import nnls
 
 STRENGTHS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 PARTS = 5
+ABOVE_CHANCE = 1.645
+BELOW_THE_BEST = 2.5
+"""Standard errors by which an arm that counts is above chance, or at most below the best."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,34 @@ def combine(values, targets, row_weights, *, groups=None, strengths=STRENGTHS, c
     if not weights.any():  # no arm knows anything: all of them together know as little
         weights = np.full(n_arms, 1.0 / n_arms)
     return Combination(weights, strengths[chosen], float(loss))
+
+
+def that_know_something(values, targets, row_weights, groups=None):
+    """Mask of the arms that are above chance or cannot be told from the best.
+
+    Parameters
+    ----------
+    values, targets, row_weights, groups
+        As for :func:`combine`.
+
+    Returns
+    -------
+    bool ndarray of shape (n_arms,)
+        Never all False.
+    """
+    unit_of = np.arange(len(targets)) if groups is None else groups
+    sizes = np.sqrt((values**2).mean(axis=(1, 2)))[:, None, None]
+    scaled = np.divide(values, sizes, out=np.zeros_like(values), where=sizes > 0)
+    agreement = np.array([np.bincount(unit_of, row_weights * (said * targets).sum(axis=1)) for said in scaled])
+    evidence = _in_standard_errors(agreement)
+    behind = _in_standard_errors(agreement[evidence.argmax()] - agreement)
+    return (evidence > ABOVE_CHANCE) | (behind <= BELOW_THE_BEST)
+
+
+def _in_standard_errors(samples):
+    """Means over the last axis, in standard errors."""
+    errors = samples.std(axis=1) / np.sqrt(samples.shape[1])
+    return np.divide(samples.mean(axis=1), errors, out=np.zeros(len(samples)), where=errors > 0)
 
 
 def filled(values):

@@ -7,7 +7,7 @@ import numpy as np
 from fuselearn.consensus import agree, judge
 from fuselearn.fusion.budget import PULLS_AT_ONCE, Repeats
 from fuselearn.fusion.calibration import Links, by_class, fit_links
-from fuselearn.fusion.combination import combine, filled, weighted_sum
+from fuselearn.fusion.combination import combine, filled, that_know_something, weighted_sum
 
 ROWS_TO_AGREE = 4_000
 """Rows that the rates of wrong labels are estimated from, at most."""
@@ -250,8 +250,12 @@ def _weigh(values, rows, row_weights, noise_rate):
     """Weights of arms by the labels as given."""
     given = targets_of(rows.votes())
     given = given - row_weights @ given / row_weights.sum()
-    clearly = np.sqrt(_labels_for_a_right_one(noise_rate, rows))
-    return combine(filled(values), given, row_weights, groups=rows.groups, clearly=clearly).weights
+    values = filled(values)
+    known = that_know_something(values, given, row_weights, rows.groups)
+    clearly = _labels_for_a_right_one(noise_rate, rows)
+    weights = np.zeros(len(values))
+    weights[known] = combine(values[known], given, row_weights, groups=rows.groups, clearly=clearly).weights
+    return weights
 
 
 def _judge(values, rows, consensus, seed):

@@ -120,7 +120,8 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     that fewer than ten rows have is left out.
 
     Weights of arms differ from the plain average only where they are better by a standard error; where labels of two
-    classes are wrong at the rate ρ, by 1 / (1 − 2ρ) of them.
+    classes are wrong at the rate ρ, by 1 / (1 − 2ρ)² of them. Arms that do no better than chance, and clearly worse
+    than the best, have no weight.
 
     `predict` takes the class with the largest value and so treats classes as equally important, however rare. Where
     classes are of different size this is not always the most probable class: `predict_proba` says how probable each is.
