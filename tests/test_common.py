@@ -15,8 +15,8 @@ TWO_VIEWS = [slice(0, 1), slice(1, None)]
         for estimator in (None, "stump", "tree", "linear")
     ]
     + [
-        ShareBoostClassifier(views=TWO_VIEWS, n_estimators=10, view_policy="exp3p"),
-        ShareBoostClassifier(views=TWO_VIEWS, n_estimators=10, resample=True),
+        ShareBoostClassifier(views=TWO_VIEWS, n_estimators=10, view_policy="exp3p", random_state=0),
+        ShareBoostClassifier(views=TWO_VIEWS, n_estimators=10, resample=True, random_state=0),
     ],
     expected_failed_checks=lambda model: (
         # Drawing n rows by the weights and drawing 2n rows of a table that holds each twice are different draws.
