@@ -115,3 +115,12 @@ def test_a_forgery_that_changes_nothing_loads(genuine, tmp_path):
     assert checksum(*unpack(same)) == unpack(same)[0]["checksum"]
     outcomes, _ = watched([("same", same), ("harmless", harmless)], genuine, tmp_path)
     assert [outcome for outcome, _ in outcomes.values()] == ["loaded the same"] * 2
+
+
+def test_a_name_of_any_length_is_not_repeated_in_the_message(genuine):
+    """The length of a member's name, in its own header, is damaged: zip then quotes all that follows."""
+    content = bytearray(genuine.content)
+    content[content.find(b"PK\x03\x04") + 27] ^= 16
+    with pytest.raises(ValueError, match="damaged") as refused:
+        unpack(bytes(content))
+    assert len(str(refused.value)) < 400

@@ -18,6 +18,7 @@ FEW_PARTS, BYTES_OF_A_PART = 50_000, 6
 """Text may have this many brackets, colons and commas, and on top one in so many bytes. A tree has one in nine or more;
 what is nothing but brackets takes thirty times its size in memory."""
 WORDS = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+MOST_WORDS = 200
 DATE = (1980, 1, 1, 0, 0, 0)
 """Of every member: a file says when it was made in its header only."""
 
@@ -116,7 +117,13 @@ def _opened(content):
         return zipfile.ZipFile(io.BytesIO(content))
     except Exception as error:
         known = "it is cut off or damaged" if content[:2] == b"PK" else "it is not a saved model"
-        raise ValueError(f"{known} ({error})") from error
+        raise ValueError(f"{known} ({_shortened(error)})") from error
+
+
+def _shortened(error):
+    """What an error says, as far as it fits: zip quotes names, which in a damaged file may be of any length."""
+    words = str(error)
+    return words if len(words) <= MOST_WORDS else f"{words[:MOST_WORDS]}…"
 
 
 def _member(archive, name, room):
@@ -132,7 +139,7 @@ def _member(archive, name, room):
         with archive.open(info) as file:
             content = file.read(info.file_size)
     except Exception as error:
-        raise ValueError(f"its member {name} is cut off or damaged ({error})") from error
+        raise ValueError(f"its member {name} is cut off or damaged ({_shortened(error)})") from error
     if len(content) != info.file_size:
         raise ValueError(f"its member {name} is cut off")
     return content
