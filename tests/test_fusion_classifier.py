@@ -28,9 +28,9 @@ from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.fusion import budget
 from fuselearn.fusion.arm_protocol import Arm, ArmFit
 from fuselearn.fusion.budget import Budget, Repeats
-from fuselearn.fusion.calibration import PENALTY, fit_link, settled_shares
-from fuselearn.fusion.combination import PARTS, STRENGTHS, combine, filled, that_know_something, weighted_sum
+from fuselearn.fusion.combination import PARTS, STRENGTHS, combine, filled, merits, weighted_sum
 from fuselearn.fusion.ensemble import ArmRuns
+from fuselearn.fusion.link import PENALTY, SHIFT_PENALTY, fit_link, settled_shares
 from fuselearn.numeric.threads import SERIAL
 from tests.naive import fusion_arms as naive
 
@@ -138,27 +138,41 @@ def test_arms_that_cannot_be_told_apart_share_the_weight_and_noise_gets_none():
     assert weights[3:].max() < 0.2 * weights[:3].min()
 
 
-def test_arms_that_know_nothing_beside_one_that_does_are_left_out():
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 3), st.booleans())
+@settings(max_examples=30)
+def test_merits_are_those_of_the_formulas(seed, n_arms, n_targets, grouped):
+    rng = np.random.default_rng(seed)
+    targets = rng.normal(size=(40, n_targets))
+    values = rng.uniform(-0.5, 1, size=(n_arms, 1, 1)) * targets + rng.normal(size=(n_arms, 40, n_targets))
+    row_weights = rng.uniform(0.5, 1.5, 40)
+    groups = np.sort(rng.integers(12, size=40)) if grouped else None
+    groups = None if groups is None else np.unique(groups, return_inverse=True)[1]
+    expected = naive.merits(values, targets, row_weights, groups)
+    assert_allclose(merits(values, targets, row_weights, groups), expected, rtol=1e-8, atol=1e-10)
+
+
+def test_arms_that_know_nothing_beside_one_that_does_count_next_to_nothing():
     rng = np.random.default_rng(0)
     targets = rng.choice([-1.0, 1.0], size=(300, 1))
     values = rng.normal(size=(6, 300, 1))
     values[0] += 0.5 * targets
-    values[1] += 0.2 * targets
+    values[1] += 0.4 * targets
     values[5] = 0
-    known = that_know_something(values, targets, np.ones(300))
-    assert known[:2].all()
-    assert known[2:].sum() <= 1
+    found = merits(values, targets, np.ones(300))
+    assert found[:2].min() > 20 * found[2:].max()
     # Scale is nothing that an arm knows.
     sizes = np.array([1e-6, 1e3, 1.0, 10.0, 5.0, 1.0])[:, None, None]
-    assert_array_equal(known, that_know_something(sizes * values, targets, np.ones(300)))
+    assert_allclose(found, merits(sizes * values, targets, np.ones(300)))
 
 
-def test_where_no_arm_stands_out_all_of_them_count():
+def test_where_no_arm_stands_out_all_of_them_count_alike():
     rng = np.random.default_rng(1)
     targets = rng.choice([-1.0, 1.0], size=(60, 1))
-    values = 0.1 * targets + rng.normal(size=(5, 60, 1))
-    assert that_know_something(values, targets, np.ones(60)).all()
-    assert_array_equal(that_know_something(np.zeros((3, 60, 1)), targets, np.ones(60)), True)
+    # As far apart as chance would have them, or less.
+    values = targets + 0.1 * rng.normal(size=(5, 60, 1))
+    assert merits(values, targets, np.ones(60)).min() > 0.9
+    assert_array_equal(merits(np.zeros((3, 60, 1)), targets, np.ones(60)), 1)
+    assert_array_equal(merits(-np.broadcast_to(targets, (3, 60, 1)), targets, np.ones(60)), 1)
 
 
 def test_views_of_noise_do_not_spoil_what_the_others_know():
@@ -211,7 +225,7 @@ def test_sums_are_renormalised_over_the_arms_that_speak(arms):
     st.booleans(),
 )
 @settings(max_examples=30)
-def test_the_slope_is_the_most_probable_one(seed, n_classes, share, distance, heavy_tails):
+def test_slope_and_shifts_are_the_most_probable_ones(seed, n_classes, share, distance, heavy_tails):
     rng = np.random.default_rng(seed)
     rare = rng.random(200) < share
     codes = np.where(rare, 1 + rng.integers(n_classes - 1, size=200), 0)
@@ -221,8 +235,9 @@ def test_the_slope_is_the_most_probable_one(seed, n_classes, share, distance, he
     values -= values.mean(axis=1, keepdims=True)
     weights = rng.uniform(0.5, 1.5, 200)
     link = fit_link(values, posterior, weights)
-    slope = naive.best_slope(values, posterior, weights, link.log_shares, PENALTY)
-    assert_allclose(link.slope, slope, rtol=1e-4, atol=1e-6)
+    slope, shifts = naive.best_link(values, posterior, weights, link.log_shares, PENALTY, SHIFT_PENALTY)
+    assert_allclose(link.slope, slope, rtol=1e-3, atol=1e-6)
+    assert_allclose(link.shifts, shifts, rtol=1e-3, atol=1e-4 * np.abs(values).max())
 
 
 def test_a_step_too_far_is_taken_back():
@@ -232,6 +247,17 @@ def test_a_step_too_far_is_taken_back():
     one = np.where(codes == 1, 4, -4) + rng.standard_t(2, 20_000)
     link = fit_link(np.column_stack([-one, one]), np.eye(2)[codes], np.ones(20_000))
     assert link.slope > 0
+
+
+def test_a_shift_moves_the_border_to_where_classes_balance():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=3000)
+    right = rng.normal(size=(3000, 3)) + 2 * np.eye(3)[codes]
+    link = fit_link(right - [1.0, 0.0, -1.0], np.eye(3)[codes], np.ones(3000))
+    assert_allclose(link.shifts - link.shifts.mean(), [1.0, 0.0, -1.0], atol=0.1)
+    # Labels that do not follow the values shift nothing.
+    lost = fit_link(right - [1.0, 0.0, -1.0], np.eye(3)[rng.permutation(codes)], np.ones(3000))
+    assert np.abs(lost.shifts).max() < 0.1
 
 
 def test_values_that_say_nothing_have_slope_zero():
@@ -265,11 +291,11 @@ def test_probabilities_and_decisions_follow_from_the_arms(n_classes):
     combined = naive.weighted_sum(values - model._target_means, model.arm_weights_)
     combined = np.column_stack([-combined, combined]) if n_classes == 2 else combined
     present = np.column_stack([~np.isnan(new[:, columns]).all(axis=1) for columns in VIEWS.values()])
-    slopes = model._links.slopes_of(present)[:, None]
+    slopes, shifts = naive.links_of_rows(model._links, present)
     assert len(np.unique(slopes)) > 1  # what is left of a row is worth less
-    expected = softmax(slopes * combined + model._links.log_shares, axis=1)
+    decision = slopes * (combined + shifts)
+    expected = softmax(decision + model._links.log_shares, axis=1)
     assert_allclose(model.predict_proba(new), expected, rtol=1e-6, atol=1e-9)
-    decision = slopes * combined
     assert_allclose(
         model.decision_function(new),
         decision[:, 1] - decision[:, 0] if n_classes == 2 else decision,

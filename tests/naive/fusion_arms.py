@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from scipy.optimize import minimize_scalar, nnls
+from scipy.optimize import minimize, nnls
 
 # Least squares with a ridge
 
@@ -127,23 +127,63 @@ def weighted_sum(values, weights):
 # Probabilities
 
 
-def log_posterior(slope, values, posterior, weights, log_shares, penalty):
-    """Log likelihood of softmax(slope * value + log share), less the ridge on a slope of values of mean square 1."""
+def log_posterior(slope, shifts, values, posterior, weights, log_shares, penalties):
+    """Log likelihood of softmax(slope * (value + shift) + log share), less the ridges on slope and shifts of values of
+    mean square 1."""
     size = math.sqrt((values**2).mean())
-    total = -penalty / 2 * (slope * size) ** 2
+    total = -penalties[0] / 2 * (slope * size) ** 2 - penalties[1] / 2 * ((shifts / size) ** 2).sum()
     for v, p, w in zip(values, posterior, weights):
-        terms = slope * v + log_shares
+        terms = slope * (v + shifts) + log_shares
         largest = terms.max()
         total += w * (p @ (terms - largest - math.log(np.exp(terms - largest).sum())))
     return total
 
 
-def best_slope(values, posterior, weights, log_shares, penalty):
+def best_link(values, posterior, weights, log_shares, *penalties):
+    """Slope and shifts by a general minimiser."""
     size = math.sqrt((values**2).mean())
-    found = minimize_scalar(
-        lambda slope: -log_posterior(slope, values, posterior, weights, log_shares, penalty),
-        bounds=(0, 100 / size),
-        method="bounded",
-        options={"xatol": 1e-9 / size},
-    )
-    return found.x
+
+    def downhill(unknown):
+        return -log_posterior(unknown[0] / size, unknown[1:] * size, values, posterior, weights, log_shares, penalties)
+
+    n_classes = values.shape[1]
+    bounds = [(0, 100), *[(None, None)] * n_classes]
+    start = np.r_[1.0, np.zeros(n_classes)]
+    found = minimize(downhill, start, bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-8})
+    return found.x[0] / size, found.x[1:] * size
+
+
+def links_of_rows(links, present):
+    """Slope and shifts of each row: of the largest known pattern among its views, of several the lowest slope."""
+    slopes, shifts = np.zeros((len(present), 1)), np.zeros((len(present), len(links.log_shares)))
+    for i, here in enumerate(present):
+        known = [k for k, pattern in enumerate(links.patterns) if all(h or not p for h, p in zip(here, pattern))]
+        if known:
+            best = min(known, key=lambda k: (-links.patterns[k].sum(), links.slopes[k]))
+            slopes[i], shifts[i] = links.slopes[best], links.shifts[best]
+    return slopes, shifts
+
+
+# Merits
+
+
+def merits(values, targets, row_weights, groups):
+    """Squared correlations with the labels, drawn to their mean as far as they may differ by chance."""
+    n_arms, n_rows, _ = values.shape
+    units = range(n_rows) if groups is None else sorted(set(groups))
+    said = np.zeros((n_arms, len(units)))
+    for a in range(n_arms):
+        size = math.sqrt((values[a] ** 2).mean())
+        for place, unit in enumerate(units):
+            for i in range(n_rows):
+                if (i if groups is None else groups[i]) == unit:
+                    said[a, place] += row_weights[i] * (values[a, i] / size) @ targets[i]
+    correlations = [sum(said[a]) / len(units) for a in range(n_arms)]
+    mean = sum(correlations) / n_arms
+    errors = [np.var(said[a] - said.mean(axis=0)) / len(units) for a in range(n_arms)]
+    between = sum((r - mean) ** 2 - e for r, e in zip(correlations, errors)) / max(1, n_arms - 1)
+    shrunk = [
+        mean + (r - mean) * between / (between + e) if between > 0 else mean for r, e in zip(correlations, errors)
+    ]
+    squares = np.array([max(r, 0.0) ** 2 for r in shrunk])
+    return squares / squares.mean() if squares.any() else np.ones(n_arms)

@@ -1,52 +1,22 @@
-"""From combined values to probabilities.
+"""Links for what a row may have of the views, and whether labels are believed to be wrong.
 
-Arms learn with classes of equal weight, so their values say how a row differs from the mean of all classes, however
-large these are. The sizes come in as a prior, and one slope says how much a value is worth:
+A row that lacks views is worth less: there are links for what is left when a view is missing, for each view alone, and
+for what the training rows have. All are fitted on out-of-sample values.
 
-    p(class k | values) ∝ share_k · exp(slope · value_k)
-
-The slope is fitted on out-of-sample values. Where classes are of one size, the most probable class is the one with the
-largest value. A row that lacks views is worth less: there are slopes for what is left when a view is missing, for each
-view alone, and for what the training rows have.
-
-Wrong labels and classes that overlap look alike where there is one label column. The slope believes in wrong labels
-only where they explain the labels clearly better than overlap does; else probabilities are those of the labels given.
+Wrong labels and classes that overlap look alike where there is one label column. A link believes in wrong labels only
+where they explain the labels clearly better than overlap does; else probabilities are those of the labels given.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import log_softmax, logsumexp
-from scipy.stats import chisquare
 
 from fuselearn.fusion.combination import weighted_sum
+from fuselearn.fusion.link import fit_link
+from fuselearn.fusion.taking import n_observations
 
-PENALTY = 1.0
-"""Ridge on the slope of values of mean square 1: a Gaussian prior of variance 1. Without it, values that separate the
-classes would be believed without limit."""
-MOST_STEPS = 100
-LEVEL = 0.05
-CLEARLY_BETTER = 2.0
-"""Gain of log-likelihood by which wrong labels must be the better explanation: about 5 % for one further number."""
 MOST_PATTERNS = 64
-
-
-@dataclass(frozen=True)
-class Link:
-    """p(class k | values) = softmax_k(slope · value_k + ln share_k).
-
-    Attributes
-    ----------
-    slope : float
-    log_shares : ndarray of shape (n_classes,)
-    """
-
-    slope: float
-    log_shares: np.ndarray
-
-    def log_probabilities(self, values):
-        """ln p of each class, from values of shape (n_rows, n_classes)."""
-        return log_softmax(self.slope * values + self.log_shares, axis=1)
 
 
 @dataclass(frozen=True)
@@ -58,16 +28,37 @@ class Links:
     patterns : bool ndarray of shape (n_patterns, n_views)
         The first has all views.
     slopes : ndarray of shape (n_patterns,)
+    shifts : ndarray of shape (n_patterns, n_classes)
     log_shares : ndarray of shape (n_classes,)
     """
 
     patterns: np.ndarray
     slopes: np.ndarray
+    shifts: np.ndarray
     log_shares: np.ndarray
 
-    def slopes_of(self, present):
-        """Slope of each row, by the largest known pattern among the views that it has; of shape (n_rows,)."""
-        slopes = np.full(len(present), self.slopes[0])
+    def evidence(self, values, present):
+        """Shifted values times slopes, by the largest known pattern among the views that a row has.
+
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_classes)
+        present : bool ndarray of shape (n_rows, n_views)
+        """
+        pattern_of = self._pattern_of(present)
+        known = pattern_of >= 0
+        slopes = np.where(known, self.slopes[pattern_of], 0.0)
+        # Values that are worth nothing for probabilities are still the best there are to decide by.
+        slopes = np.maximum(slopes, np.finfo(float).tiny)
+        return slopes[:, None] * (values + np.where(known[:, None], self.shifts[pattern_of], 0.0))
+
+    def log_probabilities(self, values, present):
+        """ln p of each class, from the same."""
+        return log_softmax(self.evidence(values, present) + self.log_shares, axis=1)
+
+    def _pattern_of(self, present):
+        """Number of each row's pattern, -1 where none is known."""
+        pattern_of = np.zeros(len(present), dtype=np.intp)
         missing = np.flatnonzero(~present.all(axis=1))
         if len(missing):
             kinds, kind_of = np.unique(present[missing], axis=0, return_inverse=True)
@@ -76,50 +67,76 @@ class Links:
             for kind in kinds:
                 inside = np.flatnonzero(~(self.patterns & ~kind).any(axis=1))
                 # Several as large: the one that is most cautious.
-                best = min(inside, key=lambda number: (-sizes[number], self.slopes[number]), default=None)
-                of_kinds.append(0.0 if best is None else self.slopes[best])
-            slopes[missing] = np.array(of_kinds)[np.ravel(kind_of)]
-        return slopes
-
-    def log_probabilities(self, values, present):
-        """ln p of each class, from values of shape (n_rows, n_classes)."""
-        return log_softmax(self.slopes_of(present)[:, None] * values + self.log_shares, axis=1)
+                of_kinds.append(min(inside, key=lambda number: (-sizes[number], self.slopes[number]), default=-1))
+            pattern_of[missing] = np.array(of_kinds)[np.ravel(kind_of)]
+        return pattern_of
 
 
-def fit_links(sources, values, rows, posterior, channel):
-    """Links for all patterns of views, on out-of-sample values.
+def fit_whole(values, rows, posterior, channel):
+    """The link for rows with all views, and what it believes of the labels.
 
     Parameters
     ----------
-    sources : list of (view or None, ndarray of shape (n_rows, n_targets), weight)
-        Values of the arms; the view is None for all of them.
     values : ndarray of shape (n_rows, n_classes)
-        The weighted sum of all.
+        Combined ones.
     rows : LabelledRows
     posterior : ndarray of shape (n_rows, n_classes)
     channel : ndarray of shape (n_classes,) or None
         Estimated rates of wrong labels, where there is one label column.
+
+    Returns
+    -------
+    link : Link
+    believed : ndarray of shape (n_rows, n_classes)
+        The posterior, or the labels as given.
     """
-    believed = posterior
-    whole = fit_link(values, believed, rows.weights)
-    if channel is not None:
-        plain = fit_link(values, rows.votes(), rows.weights)
-        gain = _log_likelihood(whole, values, rows, channel) - _log_likelihood(plain, values, rows, 0 * channel)
-        if gain < CLEARLY_BETTER:
-            believed, whole = rows.votes(), plain
-    n_views = rows.blocks.present.shape[1]
-    patterns, slopes = [np.ones(n_views, dtype=bool)], [whole.slope]
+    weights = _weights_of_evidence(rows)
+    link = fit_link(values, posterior, weights)
+    if channel is None:
+        return link, posterior
+    plain = fit_link(values, rows.votes(), weights)
+    gain = _log_likelihood(link, values, rows, channel) - _log_likelihood(plain, values, rows, 0 * channel)
+    # Bayesian information criterion: wrong labels have a rate for each class more.
+    needed = len(channel) / 2 * np.log(len(values))
+    return (link, posterior) if gain >= needed else (plain, rows.votes())
+
+
+def fit_links(whole, believed, arms, arm_values, weights, rows):
+    """Links for all patterns of views.
+
+    Parameters
+    ----------
+    whole : Link
+        That of all views.
+    believed : ndarray of shape (n_rows, n_classes)
+        See :func:`fit_whole`.
+    arms : list of Arm
+    arm_values : ndarray of shape (n_arms, n_rows, n_targets)
+    weights : ndarray of shape (n_arms,)
+    rows : LabelledRows
+
+    Returns
+    -------
+    Links
+    """
+    row_weights = _weights_of_evidence(rows)
+    patterns, links = [np.ones(rows.blocks.present.shape[1], dtype=bool)], [whole]
     for pattern in _patterns(rows.blocks.present):
-        said = [(one, weight) for view, one, weight in sources if view is not None and pattern[view]]
-        total = sum(weight for _, weight in said)
-        if total > 0:
-            left, heard = weighted_sum([one for one, _ in said], np.array([weight for _, weight in said]))
+        left = [number for number, arm in enumerate(arms) if arm.view is not None and pattern[arm.view]]
+        left = [number for number in left if weights[number] > 0]
+        if left:
+            values, heard = weighted_sum(arm_values[left], weights[left])
             # As predictions do it: those that are left speak for the others.
-            left = by_class(left * sum(weight for _, _, weight in sources) / total)
-            link = fit_link(left[heard], believed[heard], rows.weights[heard], whole.log_shares)
+            values = by_class(values * weights.sum() / weights[left].sum())
             patterns.append(pattern)
-            slopes.append(link.slope)
-    return Links(np.array(patterns), np.array(slopes), whole.log_shares)
+            links.append(fit_link(values[heard], believed[heard], row_weights[heard], whole.log_shares))
+    slopes, shifts = np.array([link.slope for link in links]), np.array([link.shifts for link in links])
+    return Links(np.array(patterns), slopes, shifts, whole.log_shares)
+
+
+def _weights_of_evidence(rows):
+    """Weights of rows; those of a group tell as much as one row."""
+    return rows.weights * n_observations(rows.groups, len(rows.weights)) / len(rows.weights)
 
 
 def _patterns(present):
@@ -150,54 +167,3 @@ def _log_likelihood(link, values, rows, rates):
 def by_class(values):
     """Combined values as one column per class."""
     return np.column_stack([-values[:, 0], values[:, 0]]) if values.shape[1] == 1 else values
-
-
-def fit_link(values, posterior, weights, log_shares=None):
-    """The slope with the highest posterior density, by Newton steps between bounds that close in on it.
-
-    Parameters
-    ----------
-    values : ndarray of shape (n_rows, n_classes)
-    posterior : ndarray of shape (n_rows, n_classes)
-        What is believed of the rows' classes.
-    weights : ndarray of shape (n_rows,)
-    log_shares : ndarray of shape (n_classes,), default=None
-        None takes those of the posterior.
-
-    Returns
-    -------
-    Link
-    """
-    if log_shares is None:
-        log_shares = np.log(settled_shares(weights @ posterior))
-    size = np.sqrt((values**2).mean()) or 1.0
-    scaled = values / size
-    slope, low, high = 0.0, 0.0, np.inf
-    wanted = weights @ (posterior * scaled).sum(axis=1)
-    for _ in range(MOST_STEPS):
-        p = np.exp(log_softmax(slope * scaled + log_shares, axis=1))
-        means = (p * scaled).sum(axis=1)
-        gradient = wanted - weights @ means - PENALTY * slope
-        curvature = weights @ ((p * scaled**2).sum(axis=1) - means**2) + PENALTY
-        low, high = (slope, high) if gradient > 0 else (low, slope)
-        step = gradient / curvature
-        if high == 0 or abs(step) < 1e-10 * (1 + slope):
-            break
-        # Where classes are rare a bare step may overshoot, and the next one fall back to where it came from.
-        slope = slope + step if low < slope + step < high else (low + high) / 2
-    return Link(slope / size, log_shares)
-
-
-def settled_shares(counts):
-    """Shares of classes: equal ones, unless the classes can be told to be of different size (χ² test, 5 %).
-
-    Examples
-    --------
-    >>> settled_shares(np.array([52.0, 48.0])), settled_shares(np.array([80.0, 20.0]))
-    (array([0.5, 0.5]), array([0.8, 0.2]))
-    """
-    # A class that nobody is believed to be of is taken to have one row: it can still turn up.
-    counts = np.maximum(counts, 1.0)
-    if chisquare(counts).pvalue >= LEVEL:
-        return np.full(len(counts), 1 / len(counts))
-    return counts / counts.sum()

@@ -9,8 +9,8 @@ wrong, which shrinks all arms' values alike and leaves their order.
 
 How much worse is clearly worse? One standard error, where labels are right. Wrong ones hide what arms that all know
 something differ in, but not what they seem to differ in by chance: there the plain average is hard to beat, and the
-standard errors asked for grow by k = 1 / (1 − 2ρ)², with ρ the share of wrong labels. So that the average is of arms
-that know something, those that do not are left out before: no better than chance, and clearly worse than the best.
+standard errors asked for grow by k = 1 / (1 − 2ρ)², with ρ the share of wrong labels. So that the average is not one of
+arms that know something and others that do not, values are multiplied by their arm's `merits` before.
 """
 
 from dataclasses import dataclass
@@ -21,9 +21,6 @@ from scipy.optimize import nnls
 
 STRENGTHS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 PARTS = 5
-ABOVE_CHANCE = 1.645
-BELOW_THE_BEST = 2.5
-"""Standard errors by which an arm that counts is above chance, or at most below the best."""
 
 
 @dataclass(frozen=True)
@@ -96,8 +93,12 @@ def combine(values, targets, row_weights, *, groups=None, strengths=STRENGTHS, c
     return Combination(weights, strengths[chosen], float(loss))
 
 
-def that_know_something(values, targets, row_weights, groups=None):
-    """Mask of the arms that are above chance or cannot be told from the best.
+def merits(values, targets, row_weights, groups=None):
+    """What the arms count beside each other, before their weights are chosen.
+
+    It is the square of an arm's correlation with the labels: the share of their variance that it explains. As far as
+    correlations may differ by chance, they are drawn to their mean (James and Stein), so that arms which cannot be told
+    apart count alike, and one that is no better than chance beside good ones counts next to nothing.
 
     Parameters
     ----------
@@ -106,22 +107,24 @@ def that_know_something(values, targets, row_weights, groups=None):
 
     Returns
     -------
-    bool ndarray of shape (n_arms,)
-        Never all False.
+    ndarray of shape (n_arms,)
+        Not negative, with a mean of 1.
     """
     unit_of = np.arange(len(targets)) if groups is None else groups
     sizes = np.sqrt((values**2).mean(axis=(1, 2)))[:, None, None]
     scaled = np.divide(values, sizes, out=np.zeros_like(values), where=sizes > 0)
     agreement = np.array([np.bincount(unit_of, row_weights * (said * targets).sum(axis=1)) for said in scaled])
-    evidence = _in_standard_errors(agreement)
-    behind = _in_standard_errors(agreement[evidence.argmax()] - agreement)
-    return (evidence > ABOVE_CHANCE) | (behind <= BELOW_THE_BEST)
-
-
-def _in_standard_errors(samples):
-    """Means over the last axis, in standard errors."""
-    errors = samples.std(axis=1) / np.sqrt(samples.shape[1])
-    return np.divide(samples.mean(axis=1), errors, out=np.zeros(len(samples)), where=errors > 0)
+    correlations = agreement.mean(axis=1)
+    mean = correlations.mean()
+    # Of the differences, not of the correlations themselves: all arms are wrong in the same hard rows.
+    by_chance = (agreement - agreement.mean(axis=0)).var(axis=1) / agreement.shape[1]
+    real = ((correlations - mean) ** 2 - by_chance).sum() / max(1, len(values) - 1)
+    if real > 0:
+        correlations = mean + real / (real + by_chance) * (correlations - mean)
+    else:
+        correlations = np.full(len(values), mean)
+    explained = np.maximum(correlations, 0.0) ** 2
+    return explained / explained.mean() if explained.any() else np.ones(len(values))
 
 
 def filled(values):

@@ -6,8 +6,9 @@ import numpy as np
 
 from fuselearn.consensus import agree, judge
 from fuselearn.fusion.budget import PULLS_AT_ONCE, Repeats
-from fuselearn.fusion.calibration import Links, by_class, fit_links
-from fuselearn.fusion.combination import combine, filled, that_know_something, weighted_sum
+from fuselearn.fusion.calibration import by_class, fit_whole
+from fuselearn.fusion.combination import combine, filled, merits, weighted_sum
+from fuselearn.fusion.link import Link
 
 ROWS_TO_AGREE = 4_000
 """Rows that the rates of wrong labels are estimated from, at most."""
@@ -36,7 +37,10 @@ class Fused:
     posterior : ndarray of shape (n_rows, n_classes)
         p(true class | values, labels).
     noise_rates : ndarray of shape (n_label_columns,)
-    links : Links
+    link : Link
+        Of rows with all views.
+    believed : ndarray of shape (n_rows, n_classes)
+        What it believes of the labels.
     """
 
     weights: np.ndarray
@@ -47,7 +51,8 @@ class Fused:
     models: list
     posterior: np.ndarray
     noise_rates: np.ndarray
-    links: Links
+    link: Link
+    believed: np.ndarray
 
 
 class ArmRuns:
@@ -238,12 +243,11 @@ def fuse(runs, made, targets, rows, row_weights, consensus, seed, noise_rate=Non
     if consensus and noise_rate is None:
         used, posterior, rates, channel = judge_by(rates.mean())
     values, heard = weighted_sum(apart, used)
-    sources = [(runs.arms[number].view, said, weight) for number, said, weight in zip(tried, apart, used)]
-    links = fit_links(sources, by_class(values), rows, posterior, channel)
+    link, believed = fit_whole(by_class(values), rows, posterior, channel)
     models = [[fit.model for fit in fits.values()] for fits in made]
     weights = np.zeros(len(made))
     weights[tried] = used
-    return Fused(weights, values, heard, means, arm_values, models, posterior, rates, links)
+    return Fused(weights, values, heard, means, arm_values, models, posterior, rates, link, believed)
 
 
 def _weigh(values, rows, row_weights, noise_rate):
@@ -251,11 +255,10 @@ def _weigh(values, rows, row_weights, noise_rate):
     given = targets_of(rows.votes())
     given = given - row_weights @ given / row_weights.sum()
     values = filled(values)
-    known = that_know_something(values, given, row_weights, rows.groups)
+    merit = merits(values, given, row_weights, rows.groups)
     clearly = _labels_for_a_right_one(noise_rate, rows)
-    weights = np.zeros(len(values))
-    weights[known] = combine(values[known], given, row_weights, groups=rows.groups, clearly=clearly).weights
-    return weights
+    merited = combine(values * merit[:, None, None], given, row_weights, groups=rows.groups, clearly=clearly)
+    return merit * merited.weights
 
 
 def _judge(values, rows, consensus, seed):

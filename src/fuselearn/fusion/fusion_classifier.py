@@ -14,7 +14,7 @@ from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.frames import data_frame
 from fuselearn.fusion.arm_catalogue import check_learners_take_weights, make_arms, resolve_learners
 from fuselearn.fusion.budget import Budget
-from fuselearn.fusion.calibration import by_class
+from fuselearn.fusion.calibration import by_class, fit_links
 from fuselearn.fusion.combination import weighted_sum
 from fuselearn.fusion.ensemble import ArmRuns, fuse, targets_of
 from fuselearn.fusion.labelled_rows import read_rows
@@ -339,9 +339,7 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         return values
 
     def _decide(self, values, heard, present):
-        # Values that are worth nothing for probabilities are still the best there are to decide by.
-        slopes = np.maximum(self._links.slopes_of(present), np.finfo(float).tiny)
-        decision = slopes[:, None] * by_class(values)
+        decision = self._links.evidence(by_class(values), present)
         with np.errstate(divide="ignore"):
             decision[~heard] = np.maximum(np.log(self.class_prior_), -1e3)
         return decision[:, 1] - decision[:, 0] if decision.shape[1] == 2 else decision
@@ -358,12 +356,14 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         shares = rows.weights @ fused.posterior
         self.class_prior_ = shares / shares.sum()
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]
-        self._target_means, self._links = fused.means, fused.links
+        self._target_means = fused.means
+        self._links = fit_links(fused.link, fused.believed, arms, fused.arm_values, fused.weights, rows)
         decision = self._decide(fused.values, fused.heard, rows.blocks.present)
         self.out_of_sample_decision_ = rows.everywhere(decision)
         given = votes.argmax(axis=1)
         # Agreed labels, which the second pass learns, depend a little on every label: the first pass is the fair judge.
-        self.out_of_sample_score_ = balanced_accuracy(given, by_class(first.values).argmax(axis=1))
+        judged = by_class(first.values) + first.link.shifts
+        self.out_of_sample_score_ = balanced_accuracy(given, judged.argmax(axis=1))
         self._arm_scores = np.array([arm_score(given, values) for values in fused.arm_values])
         self.view_importances_ = importances_of_views(arms, fused, len(rows.names))
         # What `suspects` has to know of the labels.
