@@ -14,7 +14,6 @@ from scipy.special import log_softmax, logsumexp
 
 from fuselearn.fusion.combination import weighted_sum
 from fuselearn.fusion.link import fit_link
-from fuselearn.fusion.taking import n_observations
 
 MOST_PATTERNS = 64
 
@@ -90,11 +89,10 @@ def fit_whole(values, rows, posterior, channel):
     believed : ndarray of shape (n_rows, n_classes)
         The posterior, or the labels as given.
     """
-    weights = _weights_of_evidence(rows)
-    link = fit_link(values, posterior, weights)
+    link = _fit(values, posterior, rows)
     if channel is None:
         return link, posterior
-    plain = fit_link(values, rows.votes(), weights)
+    plain = _fit(values, rows.votes(), rows)
     gain = _log_likelihood(link, values, rows, channel) - _log_likelihood(plain, values, rows, 0 * channel)
     # Bayesian information criterion: wrong labels have a rate for each class more.
     needed = len(channel) / 2 * np.log(len(values))
@@ -119,7 +117,6 @@ def fit_links(whole, believed, arms, arm_values, weights, rows):
     -------
     Links
     """
-    row_weights = _weights_of_evidence(rows)
     patterns, links = [np.ones(rows.blocks.present.shape[1], dtype=bool)], [whole]
     for pattern in _patterns(rows.blocks.present):
         left = [number for number, arm in enumerate(arms) if arm.view is not None and pattern[arm.view]]
@@ -129,14 +126,22 @@ def fit_links(whole, believed, arms, arm_values, weights, rows):
             # As predictions do it: those that are left speak for the others.
             values = by_class(values * weights.sum() / weights[left].sum())
             patterns.append(pattern)
-            links.append(fit_link(values[heard], believed[heard], row_weights[heard], whole.log_shares))
+            links.append(_fit(values, believed, rows, heard))
     slopes, shifts = np.array([link.slope for link in links]), np.array([link.shifts for link in links])
     return Links(np.array(patterns), slopes, shifts, whole.log_shares)
 
 
-def _weights_of_evidence(rows):
-    """Weights of rows; those of a group tell as much as one row."""
-    return rows.weights * n_observations(rows.groups, len(rows.weights)) / len(rows.weights)
+def _fit(values, posterior, rows, heard=slice(None)):
+    """A link on some of the rows, by as much evidence as their groups are worth."""
+    values, posterior, weights = values[heard], posterior[heard], rows.weights[heard]
+    link = fit_link(values, posterior, weights)
+    if rows.groups is None:
+        return link
+    # Kish's design effect: how much more than rows by themselves do sums over groups vary?
+    errors = weights[:, None] * (posterior - np.exp(link.log_probabilities(values)))
+    sums = np.array([np.bincount(rows.groups[heard], column) for column in errors.T])
+    effect = (sums**2).sum() / max((errors**2).sum(), np.finfo(float).tiny)
+    return fit_link(values, posterior, weights / max(effect, 1.0))
 
 
 def _patterns(present):

@@ -45,7 +45,7 @@ class Link:
         return log_softmax(self.slope * (values + self.shifts) + self.log_shares, axis=1)
 
 
-def fit_link(values, posterior, weights, log_shares=None):
+def fit_link(values, posterior, weights):
     """The slope and the shifts with the highest posterior density, by turns.
 
     Parameters
@@ -55,18 +55,16 @@ def fit_link(values, posterior, weights, log_shares=None):
     posterior : ndarray of shape (n_rows, n_classes)
         What is believed of the rows' classes.
     weights : ndarray of shape (n_rows,)
-    log_shares : ndarray of shape (n_classes,), default=None
-        None takes those of the posterior.
 
     Returns
     -------
     Link
     """
-    if log_shares is None:
-        log_shares = np.log(settled_shares(weights @ posterior))
     size = np.sqrt((values**2).mean()) or 1.0
     scaled = values / size
     wanted = weights @ posterior
+    # As large as the classes are here, told apart or not: a shift must not stand for their size.
+    log_shares = np.log(_at_least_one(wanted))
     shifts = np.zeros(values.shape[1])
     slope = _best_slope(scaled, posterior, weights, log_shares, 0.0)
     for _ in range(MOST_STEPS):
@@ -75,7 +73,7 @@ def fit_link(values, posterior, weights, log_shares=None):
         slope = _best_slope(scaled + shifts, posterior, weights, log_shares, slope)
         if abs(slope - before) < PRECISION * (1 + slope) and np.abs(step).max() < PRECISION:
             break
-    return Link(slope / size, shifts * size, log_shares)
+    return Link(slope / size, shifts * size, np.log(settled_shares(wanted)))
 
 
 def _best_slope(values, posterior, weights, log_shares, start):
@@ -134,8 +132,12 @@ def settled_shares(counts):
     >>> settled_shares(np.array([52.0, 48.0])), settled_shares(np.array([80.0, 20.0]))
     (array([0.5, 0.5]), array([0.8, 0.2]))
     """
-    # A class that nobody is believed to be of is taken to have one row: it can still turn up.
-    counts = np.maximum(counts, 1.0)
+    counts = _at_least_one(counts)
     if chisquare(counts).pvalue >= LEVEL:
         return np.full(len(counts), 1 / len(counts))
     return counts / counts.sum()
+
+
+def _at_least_one(counts):
+    """A class that nobody is believed to be of is taken to have one row: it can still turn up."""
+    return np.maximum(counts, 1.0)
