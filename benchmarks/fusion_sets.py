@@ -200,10 +200,10 @@ def faces():
     return Objects(_tables(data), data.y)
 
 
-def digits():
-    """scikit-learn's digits of at least 5 against the others."""
+def digits(positive):
+    """scikit-learn's digits; `positive` takes them and tells the positive ones."""
     data = load_digit_views()
-    return Objects(_tables(data), (data.y >= 5).astype(int))
+    return Objects(_tables(data), np.asarray(positive(data.y)).astype(int))
 
 
 def wdbc():
@@ -245,7 +245,7 @@ SETTLED = _alone(
         "heart_statlog": partial(thirds, "heart_statlog", _second_class),
         "pima_diabetes": partial(thirds, "pima_diabetes", _second_class),
         "wdbc": wdbc,
-        "digits ≥ 5": digits,
+        "digits ≥ 5": partial(digits, lambda y: y >= 5),
         "bdgp, class 0": partial(public, "bdgp", lambda y: y == y.min()),
         "scene, label 0": partial(label_of, "scene", 0),
         "scene, label 4": partial(label_of, "scene", 4),
@@ -254,7 +254,7 @@ SETTLED = _alone(
 )
 """Not in the grid, but FusionClassifier's defaults were settled on them."""
 
-NEVER_SEEN = _alone(
+LOOKED_AT = _alone(
     {
         # The three labels whose share of the songs is nearest to a half.
         "cal500, not very danceable": partial(label_of, "cal500", 117),
@@ -271,4 +271,26 @@ NEVER_SEEN = _alone(
         "dtd10 1-8": partial(pair_of_textures, 1, 8),
     }
 )
-"""Nobody looked at these before the method was fixed (another task on some of the same objects, for a few)."""
+"""Not in the grid. They were looked at when shifts of classes came in, with clean labels, and not before."""
+
+NEVER_SEEN = _alone(
+    {
+        # Of the labels that are left, the two whose share is nearest to a half.
+        "cal500, label 72": partial(label_of, "cal500", 72),
+        "cal500, label 111": partial(label_of, "cal500", 111),
+        "yeast, label 2": partial(label_of, "yeast", 2),
+        "yeast, label 0": partial(label_of, "yeast", 0),
+        "scene, label 3": partial(label_of, "scene", 3),
+        "scene, label 1": partial(label_of, "scene", 1),
+        "bdgp, class 1": partial(public, "bdgp", lambda y: y == 1),
+        "bdgp, class 2": partial(public, "bdgp", lambda y: y == 2),
+        "mfeat < 3": partial(public, "mfeat", lambda y: y < 3),
+        "msrc_v1, class 3": partial(public, "msrc_v1", lambda y: y - y.min() == 3),
+        "dtd10 2-7": partial(pair_of_textures, 2, 7),
+        "dtd10 3-6": partial(pair_of_textures, 3, 6),
+        "breast_tcga, Basal": partial(public, "breast_tcga", lambda y: y == "Basal"),
+        "wine, class 0": partial(thirds, "wine", lambda y: y == np.unique(y)[0]),
+        "digits, odd": partial(digits, lambda y: y % 2),
+    }
+)
+"""Nobody looked at these before the method was fixed; at other classes or labels of the same objects, yes."""

@@ -294,6 +294,9 @@ OPTIONS = {
     "labels of nobody": (["--label-columns", "rna=kind,sound=kind"], ["the view 'sound'", "rna, image"]),
     "too few labels": (["--label-columns", "kind"], ["names 1 columns, but there are 2 views"]),
     "label column absent": (["--label-columns", "kind,mine"], ["--label-columns names the column 'mine'"]),
+    "group absent": (["--group", "persons"], ["--group names the column 'persons'"]),
+    "group is target": (["--group", "kind"], ["--group and --target both name 'kind'"]),
+    "group elsewhere": (["--group", "patient"], ["--group: shareboost does not judge", "--method fusion"]),
     "delimiter": (["--delimiter", "ab"], ["--delimiter must be one character"]),
 }
 
@@ -313,6 +316,17 @@ def test_method_that_cannot_have_view_labels(data, fit):
 def test_gaps_in_label_columns(tmp_path, fit):
     path = write(tmp_path, other=[None, *["well"] * (N_ROWS - 1)])
     fit(path, *FIT, "--label-columns", "kind,other", words=["label column 'other'", "fill or drop"])
+
+
+def test_gaps_in_groups(tmp_path, fit):
+    path = write(tmp_path, person=["a", "b", None, *["c"] * (N_ROWS - 3)])
+    arguments = [*FIT[:4], "--method", "fusion", "--group", "person"]
+    fit(path, *arguments, words=["group column 'person'", "row 3"])
+
+
+def test_one_group_only(tmp_path, fit):
+    path = write(tmp_path, person=["a"] * N_ROWS)
+    fit(path, *FIT[:4], "--method", "fusion", "--group", "person", words=["one group only in the column 'person'"])
 
 
 def test_usage_is_exit_code_2(data):

@@ -17,7 +17,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from typer.testing import CliRunner
 
 import fuselearn
-from fuselearn import ShareBoostClassifier
+from fuselearn import FusionClassifier, ShareBoostClassifier
 from fuselearn.cli import progress
 from fuselearn.cli.app import app
 from fuselearn.cli.methods import typed_settings
@@ -363,6 +363,32 @@ def test_labels_that_views_have_of_their_own(table, tmp_path, fit):
     assert "by" in guessed  # which a guess would take for a view, did it not know better
     _, told = fit("--label-columns", "by_rna,by_image,by_rna", data=tmp_path / "labels.csv")
     assert list(told["views"]) == ["rna", "image", "other"]
+
+
+@pytest.mark.parametrize("kind", ["text", "numbers", "categories"])
+def test_rows_that_belong_together(table, tmp_path, fit, kind):
+    person = np.arange(N_ROWS) // 5
+    names = np.array([f"person {number}" for number in person])
+    column = {"text": names, "numbers": person, "categories": pa.array(names).dictionary_encode()}[kind]
+    grouped = table.append_column("person", pa.array(column) if kind != "categories" else column)
+    parquet.write_table(grouped, tmp_path / "grouped.parquet")
+    arguments = [*NUMBERS, "--method", "fusion", "--group", "person"]
+    model, told = fit(*arguments, data=tmp_path / "grouped.parquet")
+    assert told["group"] == "person"
+    assert told["views"].keys() == VIEWS.keys()
+    X, y = numbers(table), np.array(table.column("outcome").to_pylist())
+    expected = FusionClassifier(views=VIEWS, random_state=0)
+    untold = expected.fit(X, y).out_of_sample_score_
+    expected.fit(X, y, groups=person)
+    np.testing.assert_array_equal(model.predict_proba(table), expected.predict_proba(X))
+    assert told["out_of_sample_score"] == expected.out_of_sample_score_ != untold
+
+
+def test_a_group_may_be_the_id(table, tmp_path, fit):
+    repeated = table.set_column(0, "patient", pa.array([f"p{number // 4}" for number in range(N_ROWS)]))
+    csv.write_csv(repeated, tmp_path / "repeated.csv")
+    _, told = fit(*NUMBERS, "--method", "fusion", "--group", "patient", data=tmp_path / "repeated.csv")
+    assert (told["id"], told["group"]) == ("patient", "patient")
 
 
 @pytest.mark.parametrize(

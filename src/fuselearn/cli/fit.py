@@ -46,6 +46,9 @@ def fit(
     label_columns: Annotated[
         str | None, typer.Option(help="Labels that views have of their own: VIEW=COLUMN, with commas.")
     ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Column of what rows belong to, such as a person; such rows are judged together.")
+    ] = None,
     categorical: Annotated[
         str, typer.Option(help="What becomes of text: onehot, target (mean of a category), none (refuse).")
     ] = "onehot",
@@ -83,6 +86,7 @@ def fit(
         "--method": [method],
         "--set": settings or [],
         "--label-columns": [label_columns],
+        "--group": [group],
         "--categorical": [categorical if categorical != "onehot" else None],
         "--class-weight": [class_weight if class_weight != "auto" else None],
         "--seed": [str(seed) if seed else None],
@@ -95,6 +99,7 @@ def fit(
         "command": _command(data, options),
         "target": target,
         "id": identifier,
+        "group": group,
         "method": method,
         "settings": settings or [],
         "seed": seed,
@@ -103,18 +108,20 @@ def fit(
     with interruptible("nothing was written"):
         with open_data(Source(data, file_format, delimiter, encoding)) as opened:
             path = opened.source.name
-            choices, label_names, found = _choose(opened.names, path, target, identifier, label_columns, view, views)
+            choices, label_names, found = _choose(
+                opened.names, path, target, identifier, group, label_columns, view, views
+            )
             chosen = find_method(method, list(choices))
             if chosen.only_view is not None:
                 choices = {chosen.only_view: choices[chosen.only_view]}
             listed = ", ".join(f"{name} ({len(one.columns)})" for name, one in choices.items())
             notes.tell(f"Views, {found}: {listed}")
             used = [column for one in choices.values() for column in one.columns]
-            table = _read(opened, used, [target, *label_names])
+            table = _read(opened, [*used, *([group] if group else [])], [target, *label_names])
         from fuselearn.cli.training import HowToFit, fit_rows, training_rows
 
         how = HowToFit(chosen, choices, categorical, settings or [], class_weight, seed, jobs)
-        rows = training_rows(table, how, target, label_names, path, notes)
+        rows = training_rows(table, how, target, label_names, group, path, notes)
         started = time.perf_counter()
         model, told = fit_rows(rows, how, notes)
         told["seconds"] = round(time.perf_counter() - started, 3)
@@ -127,7 +134,7 @@ def fit(
         save_model(model, output, note)
     summary = {
         "model": output,
-        **{key: note[key] for key in ("method", "settings", "target", "id", "seed")},
+        **{key: note[key] for key in ("method", "settings", "target", "id", "group", "seed")},
         "views": {name: one.columns for name, one in choices.items()},
         "views_found": found,
         **told,
@@ -147,7 +154,7 @@ def _check_model_path(output, force, data):
     check_output(output, force, data)
 
 
-def _choose(names, path, target, identifier, label_columns, view, views):
+def _choose(names, path, target, identifier, group, label_columns, view, views):
     """Views, columns of labels, and how the views were found."""
     check_column(target, names, path, "--target")
     reserved = {target: "the target"}
@@ -157,6 +164,12 @@ def _choose(names, path, target, identifier, label_columns, view, views):
             refuse(f"--id and --target both name {target!r}.")
         check_id_name(identifier)
         reserved[identifier] = "the id"
+    if group is not None:
+        check_column(group, names, path, "--group")
+        if group == target:
+            refuse(f"--group and --target both name {target!r}.")
+        # It may be the id as well: a person of whom there are several rows.
+        reserved.setdefault(group, "the group")
     if label_columns:
         for column in (part.rpartition("=")[2].strip() for part in label_columns.split(",")):
             reserved.setdefault(column, "a column of labels")

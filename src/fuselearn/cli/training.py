@@ -28,6 +28,8 @@ class TrainingRows:
     table : Arrow table
     y : ndarray of shape (n_rows,)
     view_labels : ndarray of shape (n_rows, n_views) or None
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number belong together.
     left_out : int
         Rows that have no class.
     """
@@ -35,7 +37,12 @@ class TrainingRows:
     table: object
     y: np.ndarray
     view_labels: np.ndarray | None
+    groups: np.ndarray | None
     left_out: int
+
+    def of(self, seen):
+        """Classes, labels of the views and groups of some rows."""
+        return tuple(None if part is None else part[seen] for part in (self.y, self.view_labels, self.groups))
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class HowToFit:
     jobs: int | None
 
 
-def training_rows(table, how, target, label_names, path, notes):
+def training_rows(table, how, target, label_names, group, path, notes):
     """Rows to learn from, checked; those without a class are left out, and that is said.
 
     Parameters
@@ -73,6 +80,8 @@ def training_rows(table, how, target, label_names, path, notes):
     target : str
     label_names : list of str
         A column of labels for each view, or none.
+    group : str or None
+        Column of what rows belong to.
     path : str
         For messages.
     notes : Notes
@@ -94,7 +103,22 @@ def training_rows(table, how, target, label_names, path, notes):
         if gaps is not None:
             refuse(f"{path} has rows without a value in the label column {gaps!r}; fill or drop them.")
         view_labels = np.column_stack([classes_of(column, name, path) for name, column in zip(label_names, columns)])
-    return TrainingRows(table, y, view_labels, total - table.num_rows)
+    groups = None if group is None else _groups(table.column(group), group, path)
+    return TrainingRows(table, y, view_labels, groups, total - table.num_rows)
+
+
+def _groups(column, name, path):
+    """What the rows belong to, as numbers."""
+    values = column.to_pylist()
+    if None in values:
+        refuse(
+            f"{path} has rows without a value in the group column {name!r}, such as row {values.index(None) + 1} of "
+            "those with a class; give a row that belongs to no other a group of its own."
+        )
+    groups = np.unique([str(value) for value in values], return_inverse=True)[1]
+    if groups.max() == 0:
+        refuse(f"{path} has one group only in the column {name!r}; rows are judged by those of other groups.")
+    return groups
 
 
 def fit_rows(rows, how, notes):
@@ -113,17 +137,17 @@ def fit_rows(rows, how, notes):
         fill_gaps=how.method.whole_views,
         random_state=how.seed,
     )
-    y, view_labels = rows.y, rows.view_labels
     with warnings.catch_warnings(), refusing(ValueError, TypeError):
         warnings.filterwarnings("ignore", message=FEW_IN_FOLDS)
-        X = columns.fit_transform(rows.table, y)
+        X = columns.fit_transform(rows.table, rows.y)
     seen = ~np.isnan(X).all(axis=1)
     if not seen.all():
         notes.tell(f"{np.sum(~seen)} of {len(seen)} rows have no value in any view and are left out.")
-        X, y, view_labels = X[seen], y[seen], None if view_labels is None else view_labels[seen]
+        X = X[seen]
+    y, view_labels, groups = rows.of(seen)
     learners = {name: one.learner for name, one in how.choices.items() if one.learner}
     estimator = make_estimator(how.method, columns.views_, learners, how.settings, seed=how.seed, jobs=how.jobs)
-    arguments, weighted = _fit_arguments(estimator, how, y, view_labels, notes)
+    arguments, weighted = _fit_arguments(estimator, how, y, view_labels, groups, notes)
     with warnings.catch_warnings(record=True) as caught, refusing(ValueError, TypeError, MemoryError):
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message=FEW_IN_FOLDS)
@@ -146,13 +170,17 @@ def fit_rows(rows, how, notes):
     return TableClassifier.of(columns, estimator), told
 
 
-def _fit_arguments(estimator, how, y, view_labels, notes):
+def _fit_arguments(estimator, how, y, view_labels, groups, notes):
     """Arguments of `fit` beside X and y, and how classes are weighted."""
     name, arguments = how.method.name, {}
     if view_labels is not None:
         if not takes(estimator, "view_labels"):
             refuse(f"--label-columns: {name} takes one column of labels; shareboost takes each view's own.")
         arguments["view_labels"] = view_labels
+    if groups is not None:
+        if not takes(estimator, "groups"):
+            refuse(f"--group: {name} does not judge by rows left out; leave the option out, or add --method {FUSION}.")
+        arguments["groups"] = groups
     can = takes(estimator, "sample_weight")
     if how.class_weight == "balanced" and not can:
         refuse(f"--class-weight balanced: {name} takes no weights; use none, or another method.")
