@@ -38,12 +38,15 @@ from fuselearn import (
     ShareBoostClassifier,
     TomographicClassifier,
     ViewVotingClassifier,
+    compare,
 )
 from fuselearn.backends import device, device_bins, device_columns, device_fused, device_table
 from fuselearn.backends.choice import kind_of
 from fuselearn.backends.device_arrays import StandardArrays, TorchArrays, arrays_of, is_device_array, on_host
 from fuselearn.backends.device_fused import FusedKernels, _packed, _pieces, fused
+from fuselearn.evaluation import add_feature_noise
 from fuselearn.exceptions import NoEdgeWarning
+from fuselearn.inspection import view_importance
 from fuselearn.kernels import (
     augmented_kernel,
     composite_kernel,
@@ -619,11 +622,30 @@ def test_who_reads_on_the_host_says_so(library, model):
         model.fit(problem.X, library.array(problem.y))
 
 
-def test_rows_to_predict_are_refused_in_the_same_words(library):
+@pytest.mark.parametrize(
+    "model",
+    [MKLClassifier(), FusionClassifier(max_fits=1), ViewVotingClassifier(SVC())],
+    ids=lambda model: type(model).__name__,
+)
+def test_rows_to_predict_are_refused_in_the_same_words(library, model):
     problem = Problem(19)
-    model = MKLClassifier(views=problem.views).fit(problem.X, problem.y)
-    with pytest.raises(TypeError, match="MKLClassifier reads X on the host"):
+    model = clone(model).set_params(views=problem.views).fit(problem.X, problem.y)
+    with pytest.raises(TypeError, match=f"{type(model).__name__} reads X on the host"):
         model.predict(library.array(problem.X))
+
+
+def test_who_compares_and_inspects_reads_on_the_host(library):
+    problem = Problem(19)
+    there, views = library.array(problem.X), problem.views
+    model = ShareBoostClassifier(views=views, n_estimators=2).fit(problem.X, problem.y)
+    with pytest.raises(TypeError, match="compare reads X on the host"):
+        compare(there, problem.y, views=views)
+    with pytest.raises(TypeError, match="add_feature_noise reads X on the host"):
+        add_feature_noise(there, views, 1.0)
+    with pytest.raises(TypeError, match=r"fuselearn\.inspection reads X on the host"):
+        view_importance(model, there, problem.y, method="permutation")
+    with pytest.raises(TypeError, match=r"fuselearn\.inspection reads y on the host"):
+        view_importance(model, problem.X, library.array(problem.y), method="permutation")
 
 
 def test_rounds_of_other_learners_cannot_go_on_there(library):

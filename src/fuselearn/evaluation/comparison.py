@@ -25,7 +25,7 @@ from fuselearn.evaluation.tables import Table
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.frames import data_frame
 from fuselearn.settings import check_choice, check_count, check_flag, check_jobs
-from fuselearn.views import ViewBlocks, encode_view_labels, resolve_views
+from fuselearn.views import ViewBlocks, check_on_host, encode_view_labels, resolve_views
 
 DECIMALS = {"fit seconds": 2, "predict seconds": 3, "mean rank": 1}
 
@@ -249,6 +249,8 @@ class Comparison:
 
 
 def _read(X, y, views):
+    check_on_host(X, "X", "compare")
+    check_on_host(y, "y", "compare")
     table = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator="compare")
     names, columns = resolve_views(views, X, table.shape[1])
     y = column_or_1d(y)

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils import check_array, check_random_state, column_or_1d
 
 from fuselearn.settings import check_flag
-from fuselearn.views import resolve_views
+from fuselearn.views import check_on_host, resolve_views
 
 
 def add_label_noise(y, n_views, rate, *, views="all", shared=False, random_state=None):
@@ -117,6 +117,7 @@ def add_feature_noise(X, views, scale, *, which="all", random_state=None):
     """
     if isinstance(scale, bool) or not (isinstance(scale, Real) and 0 <= scale < np.inf):
         raise ValueError(f"scale must be a number of at least 0; got {scale!r}.")
+    check_on_host(X, "X", "add_feature_noise")
     table = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", copy=True, input_name="X")
     names, columns = resolve_views(views, X, table.shape[1])
     chosen = names if isinstance(which, str) and which == "all" else which

@@ -13,7 +13,7 @@ from fuselearn.learners.adapter import takes_nan
 from fuselearn.numeric.decisions import prior_votes
 from fuselearn.prediction import PredictsByDecision
 from fuselearn.settings import check_jobs
-from fuselearn.views import ViewBlocks, note_features
+from fuselearn.views import ViewBlocks, check_on_host, note_features
 
 
 class BaseViewFusion(PredictsByDecision, MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -101,6 +101,7 @@ class BaseViewFusion(PredictsByDecision, MetaEstimatorMixin, ClassifierMixin, Ba
 
     def _blocks(self, X):
         check_is_fitted(self)
+        check_on_host(X, "X", type(self).__name__)
         table = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         return ViewBlocks.of(table, self.view_names_, self.view_columns_)
 

@@ -22,7 +22,7 @@ from fuselearn.fusion.worth import arm_score, balanced_accuracy, importances_of_
 from fuselearn.numeric.decisions import codes_of
 from fuselearn.numeric.threads import Threads
 from fuselearn.settings import check_count, check_flag, check_jobs, check_positive
-from fuselearn.views import ViewBlocks, note_features
+from fuselearn.views import ViewBlocks, check_on_host, note_features
 
 BELIEF = 0.5
 """Share of the agreed labels in what the second pass learns; the rest is the labels as given. Agreed labels echo what
@@ -119,12 +119,13 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     rows drawn with replacement, above 4,096 on a quarter of them, judged by the rows that each has not drawn. A view
     that fewer than ten rows have is left out.
 
-    Weights of arms differ from the plain average only where they are better by a standard error; where labels of two
-    classes are wrong at the rate ρ, by 1 / (1 − 2ρ)² of them. Arms that do no better than chance, and clearly worse
-    than the best, have no weight.
+    Values of an arm count by the share of the labels' variance that they explain, shrunk to that of all arms as far as
+    it may differ by chance. Weights differ from their plain average only where they are better by a standard error;
+    where labels of two classes are wrong at the rate ρ, by 1 / (1 − 2ρ)² of them.
 
-    `predict` takes the class with the largest value and so treats classes as equally important, however rare. Where
-    classes are of different size this is not always the most probable class: `predict_proba` says how probable each is.
+    `predict` takes the class with the largest value, shifted to where classes balance in rows left out, and so treats
+    classes as equally important, however rare. Where classes are of different size this is not always the most probable
+    class: `predict_proba` says how probable each is.
 
     Values of rows whose views are partly missing are those of the arms that see something, as if the others had said
     the same.
@@ -322,6 +323,7 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     def _values(self, X):
         """Combined values of rows, a mask of those that have a view of some arm, and which views they have."""
         check_is_fitted(self)
+        check_on_host(X, "X", type(self).__name__)
         table = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         blocks = ViewBlocks.of(table, self.view_names_, self.view_columns_)
         used = np.flatnonzero(self.arm_weights_ > 0)

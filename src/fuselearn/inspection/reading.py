@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from fuselearn.views import ViewBlocks, encode_known, resolve_views
+from fuselearn.views import ViewBlocks, check_on_host, encode_known, resolve_views
 
 
 def check_has(model, attribute, instead):
@@ -31,6 +31,7 @@ def views_of(model):
 
 def read_rows(model, X):
     """Rows as a table of numbers, of the columns that the model was fitted on."""
+    check_on_host(X, "X", "fuselearn.inspection")
     return validate_data(copy(model), X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
 
 
@@ -47,6 +48,7 @@ def read_views(model_or_views, X):
     ViewBlocks
     """
     if model_or_views is None or isinstance(model_or_views, Mapping | list | tuple):
+        check_on_host(X, "X", "fuselearn.inspection")
         table = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         return ViewBlocks.of(table, *resolve_views(model_or_views, X, table.shape[1]))
     names, columns = views_of(model_or_views)
@@ -66,6 +68,7 @@ def read_labels(model, y, n_rows):
     -------
     ndarray of shape (n_rows,) or (n_rows, n_labels)
     """
+    check_on_host(y, "y", "fuselearn.inspection")
     y = y.toarray() if issparse(y) else np.asarray(y)
     names = getattr(model, "label_names_", None)
     one_column = names is None or (len(names) == 1 and isinstance(model.classes_, np.ndarray))
