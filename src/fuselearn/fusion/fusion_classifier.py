@@ -78,7 +78,8 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     leaderboard_ : data frame
         A row per arm, the best first: its view, learner, out-of-sample balanced accuracy, weight and number of fits.
     view_importances_ : ndarray of shape (n_views,)
-        Share of each view in the spread of the out-of-sample values. An arm of all views counts for each of them alike.
+        Share of each view in the spread of the out-of-sample values. An arm of all views is shared out by how much of
+        what its learner says of each view alone makes up what it says.
     noise_rates_ : ndarray of shape (n_label_columns,)
         Estimated share of wrong labels in each label column. With one column, classes that overlap and labels that are
         wrong can hardly be told apart: read it as the share of labels that the views contradict.

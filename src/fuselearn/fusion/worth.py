@@ -1,6 +1,7 @@
 """What arms and views were worth, in numbers."""
 
 import numpy as np
+from scipy.optimize import nnls
 
 from fuselearn.fusion.calibration import by_class
 
@@ -19,14 +20,40 @@ def balanced_accuracy(codes, predicted):
 
 
 def importances_of_views(arms, fused, n_views):
-    """Share of each view in Σ weight · root mean square of the values."""
+    """Share of each view in Σ weight · root mean square of the values; an arm of all views is shared out among them.
+
+    Parameters
+    ----------
+    arms : list of Arm
+    fused : Fused
+    n_views : int
+
+    Returns
+    -------
+    ndarray of shape (n_views,)
+        With sum 1.
+    """
     importances = np.zeros(n_views)
     for arm, weight, values in zip(arms, fused.weights, fused.arm_values):
         if weight > 0:
             spread = weight * np.sqrt(np.nanmean(values**2))
             if arm.view is None:
-                importances += spread / n_views
+                importances += spread * _shares_in(values, arm.learner, arms, fused.arm_values, n_views)
             else:
                 importances[arm.view] += spread
     total = importances.sum()
     return importances / total if total > 0 else np.full(n_views, 1 / n_views)
+
+
+def _shares_in(values, learner, arms, arm_values, n_views):
+    """Shares of the views in what an arm of all views says: how much of what the same learner says of each view alone
+    makes it up best, without a minus."""
+    alone = [number for number, arm in enumerate(arms) if arm.view is not None and arm.learner == learner]
+    alone = [number for number in alone if not np.isnan(arm_values[number]).all()]
+    here = ~np.isnan(values[:, 0]) & ~np.isnan(arm_values[alone, :, 0]).any(axis=0)
+    parts = arm_values[alone][:, here].reshape(len(alone), -1)
+    shares = np.zeros(n_views)
+    if parts.size:
+        sizes = np.sqrt((parts**2).mean(axis=1))
+        shares[[arms[number].view for number in alone]] = sizes * nnls(parts.T, values[here].ravel())[0]
+    return shares / shares.sum() if shares.any() else np.full(n_views, 1 / n_views)
