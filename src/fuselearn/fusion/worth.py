@@ -51,9 +51,9 @@ def _shares_in(values, learner, arms, arm_values, n_views):
     alone = [number for number, arm in enumerate(arms) if arm.view is not None and arm.learner == learner]
     alone = [number for number in alone if not np.isnan(arm_values[number]).all()]
     here = ~np.isnan(values[:, 0]) & ~np.isnan(arm_values[alone, :, 0]).any(axis=0)
-    parts = arm_values[alone][:, here].reshape(len(alone), -1)
     shares = np.zeros(n_views)
-    if parts.size:
-        sizes = np.sqrt((parts**2).mean(axis=1))
+    if alone and here.any():
+        parts = arm_values[alone][:, here].reshape(len(alone), -1)
+        sizes = np.sqrt((parts**2).sum(axis=1))
         shares[[arms[number].view for number in alone]] = sizes * nnls(parts.T, values[here].ravel())[0]
     return shares / shares.sum() if shares.any() else np.full(n_views, 1 / n_views)
