@@ -15,6 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from fuselearn import FusionClassifier
 from fuselearn.consensus.cross_fitting import stratified_folds
 from fuselearn.fusion.arm_catalogue import make_arms, resolve_learners
+from fuselearn.fusion.calibration import _design_effect
 from fuselearn.fusion.combination import combine
 from fuselearn.fusion.ensemble import _labels_for_a_right_one
 from fuselearn.fusion.labelled_rows import read_rows
@@ -69,7 +70,7 @@ def test_rows_that_a_machine_is_not_fitted_on_are_apart_too(learner, monkeypatch
 
 def test_scores_are_of_new_groups():
     scores, losses = [], []
-    for seed in range(4):
+    for seed in range(6):
         X, y, person = persons(seed=seed)
         X_new, y_new, _ = persons(seed=seed + 100)
         models = clone(MODEL).fit(X, y, groups=person), clone(MODEL).fit(X, y)
@@ -248,3 +249,26 @@ def test_wrong_labels_ask_for_more_evidence():
     assert _labels_for_a_right_one(0.3, two_columns) == pytest.approx(1 + 5.25 / 2)
     three_classes = read_rows(clone(MODEL), X, np.arange(180) % 3, None, None, None)
     assert _labels_for_a_right_one(1 / 3, three_classes) == pytest.approx(4)
+
+
+def test_shares_of_classes_are_those_of_rows():
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(20), 30)
+    y = (person < 6).astype(int)
+    X = rng.normal(size=(600, 4)) + 0.3 * y[:, None] + rng.normal(size=(20, 1))[person]
+    model = FusionClassifier(views={"a": [0, 1], "b": [2, 3]}, random_state=0).fit(X, y, groups=person)
+    assert abs(model.predict_proba(X)[:, 1].mean() - 0.3) < 0.08
+
+
+@pytest.mark.parametrize("n_groups", [1, 2, 30])
+def test_rows_alike_tell_as_much_as_one(n_groups):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(n_groups), 20)
+    one = rng.normal(size=n_groups)
+    values = np.column_stack([-one, one])[groups]
+    posterior = np.eye(2)[(one + rng.normal(size=n_groups) > 0).astype(int)][groups]
+    effect = _design_effect(values, posterior, np.ones(len(groups)), groups)
+    assert 15 < effect <= 20 * n_groups / max(1, n_groups - 1) + 1e-9
+    assert _design_effect(values, posterior, np.ones(len(groups)), None) == 1
+    apart = rng.permutation(len(groups)) if n_groups > 1 else groups
+    assert _design_effect(values, posterior, np.ones(len(groups)), apart) < 5 or n_groups == 1

@@ -148,8 +148,13 @@ def best_link(values, posterior, weights, log_shares, *penalties):
 
     n_classes = values.shape[1]
     bounds = [(0, 100), *[(None, None)] * n_classes]
-    start = np.r_[1.0, np.zeros(n_classes)]
-    found = minimize(downhill, start, bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-8})
+    codes = posterior.argmax(axis=1)
+    offsets = np.mean([values[codes == code].mean(axis=0) / size for code in set(codes)], axis=0)
+    tops = [
+        minimize(downhill, np.r_[1.0, start], bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-8})
+        for start in (np.zeros(n_classes), offsets.mean() - offsets)
+    ]
+    found = min(tops, key=lambda top: top.fun)
     return found.x[0] / size, found.x[1:] * size
 
 
@@ -171,19 +176,22 @@ def merits(values, targets, row_weights, groups):
     """Squared correlations with the labels, drawn to their mean as far as they may differ by chance."""
     n_arms, n_rows, _ = values.shape
     units = range(n_rows) if groups is None else sorted(set(groups))
-    said = np.zeros((n_arms, len(units)))
+    changes = np.zeros((n_arms, len(units)))
+    correlations = []
     for a in range(n_arms):
-        size = math.sqrt((values[a] ** 2).mean())
+        centred = values[a] - np.average(values[a], axis=0, weights=row_weights)
+        scaled = centred / math.sqrt(np.average((centred**2).sum(axis=1), weights=row_weights))
+        r = np.average((scaled * targets).sum(axis=1), weights=row_weights)
+        correlations.append(r)
         for place, unit in enumerate(units):
             for i in range(n_rows):
                 if (i if groups is None else groups[i]) == unit:
-                    said[a, place] += row_weights[i] * (values[a, i] / size) @ targets[i]
-    correlations = [sum(said[a]) / len(units) for a in range(n_arms)]
+                    change = scaled[i] @ targets[i] - r / 2 * scaled[i] @ scaled[i]
+                    changes[a, place] += row_weights[i] / sum(row_weights) * change
     mean = sum(correlations) / n_arms
-    errors = [np.var(said[a] - said.mean(axis=0)) / len(units) for a in range(n_arms)]
-    between = sum((r - mean) ** 2 - e for r, e in zip(correlations, errors)) / max(1, n_arms - 1)
-    shrunk = [
-        mean + (r - mean) * between / (between + e) if between > 0 else mean for r, e in zip(correlations, errors)
-    ]
+    errors = [len(units) * np.var(changes[a] - changes.mean(axis=0)) for a in range(n_arms)]
+    between = sum((r - mean) ** 2 - e for r, e in zip(correlations, errors)) / n_arms
+    kept = [between / (between + e) if between > 0 else 0.0 for e in errors]
+    shrunk = [mean + share * (r - mean) for r, share in zip(correlations, kept)]
     squares = np.array([max(r, 0.0) ** 2 for r in shrunk])
     return squares / squares.mean() if squares.any() else np.ones(n_arms)

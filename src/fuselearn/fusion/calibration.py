@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from fuselearn.fusion.combination import weighted_sum
-from fuselearn.fusion.link import fit_link
+from fuselearn.fusion.combination import parts_of, weighted_sum
+from fuselearn.fusion.link import fit_link, fit_slope
 
 MOST_PATTERNS = 64
+MOST_ROWS = 20_000
+"""Rows that a link is fitted on; of more it would learn nothing."""
 
 
 @dataclass(frozen=True)
@@ -94,54 +96,97 @@ def fit_whole(values, rows, posterior, channel):
         return link, posterior
     plain = _fit(values, rows.votes(), rows)
     gain = _log_likelihood(link, values, rows, channel) - _log_likelihood(plain, values, rows, 0 * channel)
-    # Bayesian information criterion: wrong labels have a rate for each class more.
-    needed = len(channel) / 2 * np.log(len(values))
-    return (link, posterior) if gain >= needed else (plain, rows.votes())
+    # Bayesian information criterion for two numbers more: a rate, and how it differs between the classes, which its
+    # prior keeps small.
+    effect = _design_effect(values, rows.votes(), rows.weights, rows.groups)
+    n_rows = rows.weights.sum() ** 2 / (rows.weights**2).sum() / effect
+    return (link, posterior) if gain / effect >= np.log(n_rows) else (plain, rows.votes())
 
 
-def fit_links(whole, believed, arms, arm_values, weights, rows):
+def fit_links(fused, arms, rows):
     """Links for all patterns of views.
 
     Parameters
     ----------
-    whole : Link
-        That of all views.
-    believed : ndarray of shape (n_rows, n_classes)
-        See :func:`fit_whole`.
+    fused : Fused
     arms : list of Arm
-    arm_values : ndarray of shape (n_arms, n_rows, n_targets)
-    weights : ndarray of shape (n_arms,)
     rows : LabelledRows
 
     Returns
     -------
     Links
     """
-    patterns, links = [np.ones(rows.blocks.present.shape[1], dtype=bool)], [whole]
-    for pattern in _patterns(rows.blocks.present):
+    everyone = np.ones(len(rows), dtype=bool)
+    return _links(fused.link, fused, arms, rows, everyone, _patterns(rows.blocks.present))
+
+
+def evidence_left_out(fused, arms, rows):
+    """What speaks for each class of the training rows, by links that were fitted on others.
+
+    Parameters
+    ----------
+    fused : Fused
+    arms : list of Arm
+    rows : LabelledRows
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_classes)
+    """
+    values, present = by_class(fused.values), rows.blocks.present
+    patterns = _patterns_seen(present)
+    evidence = np.empty(values.shape)
+    _, part_of = parts_of(len(rows), rows.groups)
+    for part in np.unique(part_of):
+        held_out = part_of == part
+        whole = _fit(values, fused.believed, rows, ~held_out)
+        links = _links(whole, fused, arms, rows, ~held_out, patterns)
+        evidence[held_out] = links.evidence(values[held_out], present[held_out])
+    return evidence
+
+
+def _links(whole, fused, arms, rows, among, patterns):
+    """Links of some patterns, fitted among some rows; that of all views is known."""
+    known, links = [np.ones(rows.blocks.present.shape[1], dtype=bool)], [whole]
+    for pattern in patterns:
         left = [number for number, arm in enumerate(arms) if arm.view is not None and pattern[arm.view]]
-        left = [number for number in left if weights[number] > 0]
+        left = [number for number in left if fused.weights[number] > 0]
         if left:
-            values, heard = weighted_sum(arm_values[left], weights[left])
+            values, heard = weighted_sum(fused.arm_values[left], fused.weights[left])
             # As predictions do it: those that are left speak for the others.
-            values = by_class(values * weights.sum() / weights[left].sum())
-            patterns.append(pattern)
-            links.append(_fit(values, believed, rows, heard))
+            values = by_class(values * fused.weights.sum() / fused.weights[left].sum())
+            if (heard & among).any():
+                known.append(pattern)
+                links.append(_fit(values, fused.believed, rows, heard & among))
     slopes, shifts = np.array([link.slope for link in links]), np.array([link.shifts for link in links])
-    return Links(np.array(patterns), slopes, shifts, whole.log_shares)
+    return Links(np.array(known), slopes, shifts, whole.log_shares)
 
 
-def _fit(values, posterior, rows, heard=slice(None)):
+def _fit(values, posterior, rows, among=None):
     """A link on some of the rows, by as much evidence as their groups are worth."""
-    values, posterior, weights = values[heard], posterior[heard], rows.weights[heard]
-    link = fit_link(values, posterior, weights)
-    if rows.groups is None:
-        return link
-    # Kish's design effect: how much more than rows by themselves do sums over groups vary?
-    errors = weights[:, None] * (posterior - np.exp(link.log_probabilities(values)))
-    sums = np.array([np.bincount(rows.groups[heard], column) for column in errors.T])
-    effect = (sums**2).sum() / max((errors**2).sum(), np.finfo(float).tiny)
-    return fit_link(values, posterior, weights / max(effect, 1.0))
+    among = np.arange(len(values)) if among is None else np.flatnonzero(among)
+    if len(among) > MOST_ROWS:
+        among = np.sort(np.random.default_rng(len(among)).permutation(among)[:MOST_ROWS])
+    values, posterior, weights = values[among], posterior[among], rows.weights[among]
+    groups = None if rows.groups is None else rows.groups[among]
+    return fit_link(values, posterior, weights, _design_effect(values, posterior, weights, groups))
+
+
+def _design_effect(values, posterior, weights, groups):
+    """How many rows of groups tell as much as one that depends on no other (Kish): how much more than rows by
+    themselves do sums over groups vary?"""
+    if groups is None:
+        return 1.0
+    sizes = np.bincount(groups)
+    n_groups = np.count_nonzero(sizes)
+    if n_groups == 1:
+        return float(len(groups))
+    # Without shifts, which would make groups add up to nothing, and about the mean, which is what shifts are for.
+    errors = weights[:, None] * (posterior - np.exp(fit_slope(values, posterior, weights).log_probabilities(values)))
+    errors -= errors.mean(axis=0)
+    sums = np.array([np.bincount(groups, column) for column in errors.T])
+    total = (errors**2).sum()
+    return max(1.0, (sums**2).sum() / total * n_groups / (n_groups - 1)) if total > 0 else 1.0
 
 
 def _patterns(present):
@@ -150,10 +195,15 @@ def _patterns(present):
     if n_views == 1:
         return []
     one = np.eye(n_views, dtype=bool)
+    both = np.unique(np.vstack([~one, one, *_patterns_seen(present)]), axis=0)
+    return [pattern for pattern in both if pattern.any() and not pattern.all()]
+
+
+def _patterns_seen(present):
+    """Views that rows have, other than all of them, the most frequent first."""
     seen, counts = np.unique(present, axis=0, return_counts=True)
     seen = seen[np.argsort(-counts, kind="stable")][:MOST_PATTERNS]
-    both = np.unique(np.vstack([~one, one, seen]), axis=0)
-    return [pattern for pattern in both if pattern.any() and not pattern.all()]
+    return [pattern for pattern in seen if pattern.any() and not pattern.all()]
 
 
 def _log_likelihood(link, values, rows, rates):

@@ -63,10 +63,8 @@ def combine(values, targets, row_weights, *, groups=None, strengths=STRENGTHS, c
     Combination
     """
     n_arms, n_rows, _ = values.shape
-    # The same rows in the same parts for whatever values: losses can be compared.
-    unit_of = np.arange(n_rows) if groups is None else groups
+    unit_of, part_of = parts_of(n_rows, groups)
     n_units = unit_of.max() + 1
-    part_of = (np.random.default_rng(n_units).permutation(n_units) % PARTS)[unit_of]
     products, moments = _sums(values, targets, row_weights, part_of)
     whole, moment = products.sum(axis=0), moments.sum(axis=0)
     errors = np.empty((len(strengths), n_rows))
@@ -97,8 +95,8 @@ def merits(values, targets, row_weights, groups=None):
     """What the arms count beside each other, before their weights are chosen.
 
     It is the square of an arm's correlation with the labels: the share of their variance that it explains. As far as
-    correlations may differ by chance, they are drawn to their mean (James and Stein), so that arms which cannot be told
-    apart count alike, and one that is no better than chance beside good ones counts next to nothing.
+    correlations may differ by chance they are drawn to their mean (empirical Bayes), so that arms which differ by no
+    more count alike, and one that is no better than chance beside good ones counts next to nothing.
 
     Parameters
     ----------
@@ -111,20 +109,45 @@ def merits(values, targets, row_weights, groups=None):
         Not negative, with a mean of 1.
     """
     unit_of = np.arange(len(targets)) if groups is None else groups
-    sizes = np.sqrt((values**2).mean(axis=(1, 2)))[:, None, None]
-    scaled = np.divide(values, sizes, out=np.zeros_like(values), where=sizes > 0)
-    agreement = np.array([np.bincount(unit_of, row_weights * (said * targets).sum(axis=1)) for said in scaled])
-    correlations = agreement.mean(axis=1)
+    shares = row_weights / row_weights.sum()
+    centred = values - np.einsum("i,aik->ak", shares, values)[:, None]
+    sizes = np.sqrt(np.einsum("i,aik,aik->a", shares, centred, centred))[:, None, None]
+    scaled = np.divide(centred, sizes, out=np.zeros_like(values), where=sizes > 0)
+    products = shares * np.einsum("aik,ik->ai", scaled, targets)
+    correlations = products.sum(axis=1)
     mean = correlations.mean()
-    # Of the differences, not of the correlations themselves: all arms are wrong in the same hard rows.
-    by_chance = (agreement - agreement.mean(axis=0)).var(axis=1) / agreement.shape[1]
-    real = ((correlations - mean) ** 2 - by_chance).sum() / max(1, len(values) - 1)
+    # What a row or group changes in a correlation, by way of the arm's size too. Of the differences between arms, not
+    # of the correlations themselves: all arms are wrong in the same hard rows.
+    changes = products - correlations[:, None] / 2 * shares * (scaled**2).sum(axis=2)
+    changes = np.array([np.bincount(unit_of, of_arm) for of_arm in changes])
+    changes -= changes.mean(axis=0)
+    by_chance = changes.var(axis=1) * changes.shape[1]
+    real = ((correlations - mean) ** 2 - by_chance).mean()
     if real > 0:
         correlations = mean + real / (real + by_chance) * (correlations - mean)
     else:
         correlations = np.full(len(values), mean)
     explained = np.maximum(correlations, 0.0) ** 2
     return explained / explained.mean() if explained.any() else np.ones(len(values))
+
+
+def parts_of(n_rows, groups=None):
+    """Rows dealt to `PARTS` parts, groups as a whole.
+
+    Parameters
+    ----------
+    n_rows : int
+    groups : intp ndarray of shape (n_rows,) or None
+
+    Returns
+    -------
+    unit_of, part_of : intp ndarray of shape (n_rows,)
+        The row's group, or the row itself where there are none; and its part.
+    """
+    unit_of = np.arange(n_rows) if groups is None else groups
+    n_units = unit_of.max() + 1
+    # The same rows in the same parts for whatever values: losses can be compared.
+    return unit_of, (np.random.default_rng(n_units).permutation(n_units) % PARTS)[unit_of]
 
 
 def filled(values):

@@ -14,11 +14,11 @@ from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.frames import data_frame
 from fuselearn.fusion.arm_catalogue import check_learners_take_weights, make_arms, resolve_learners
 from fuselearn.fusion.budget import Budget
-from fuselearn.fusion.calibration import by_class, fit_links
+from fuselearn.fusion.calibration import by_class
 from fuselearn.fusion.combination import weighted_sum
 from fuselearn.fusion.ensemble import ArmRuns, fuse, targets_of
 from fuselearn.fusion.labelled_rows import read_rows
-from fuselearn.fusion.worth import arm_score, balanced_accuracy, importances_of_views
+from fuselearn.fusion.worth import worth_of
 from fuselearn.numeric.decisions import codes_of
 from fuselearn.numeric.threads import Threads
 from fuselearn.settings import check_count, check_flag, check_jobs, check_positive
@@ -202,8 +202,9 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         with threadpool_limits(1, user_api="blas"), Threads(effective_n_jobs(self.n_jobs)) as threads:
             runs = ArmRuns(arms, row_weights, rows.groups, threads, seed, budget, self.consensus)
             first, fused = self._run(runs, rows, votes, row_weights, seed)
+            worth = worth_of(arms, first, fused, rows)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
-        self._publish(rows, arms, first, fused, votes)
+        self._publish(rows, arms, fused, worth)
         self.n_fits_ = runs.n_fits
         return self
 
@@ -347,7 +348,7 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
             decision[~heard] = np.maximum(np.log(self.class_prior_), -1e3)
         return decision[:, 1] - decision[:, 0] if decision.shape[1] == 2 else decision
 
-    def _publish(self, rows, arms, first, fused, votes):
+    def _publish(self, rows, arms, fused, worth):
         note_features(self, rows.features)
         self.classes_, self.view_names_, self.view_columns_ = rows.classes, rows.names, rows.columns
         self.label_columns_ = rows.label_columns
@@ -359,16 +360,11 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         shares = rows.weights @ fused.posterior
         self.class_prior_ = shares / shares.sum()
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]
-        self._target_means = fused.means
-        self._links = fit_links(fused.link, fused.believed, arms, fused.arm_values, fused.weights, rows)
+        self._target_means, self._links = fused.means, worth.links
         decision = self._decide(fused.values, fused.heard, rows.blocks.present)
         self.out_of_sample_decision_ = rows.everywhere(decision)
-        given = votes.argmax(axis=1)
-        # Agreed labels, which the second pass learns, depend a little on every label: the first pass is the fair judge.
-        judged = by_class(first.values) + first.link.shifts
-        self.out_of_sample_score_ = balanced_accuracy(given, judged.argmax(axis=1))
-        self._arm_scores = np.array([arm_score(given, values) for values in fused.arm_values])
-        self.view_importances_ = importances_of_views(arms, fused, len(rows.names))
+        self.out_of_sample_score_, self._arm_scores = worth.score, worth.arm_scores
+        self.view_importances_ = worth.view_importances
         # What `suspects` has to know of the labels.
         self._given_codes = np.full((rows.n_given, rows.codes.shape[1]), -1, dtype=np.int32)
         self._given_codes[rows.kept] = rows.codes

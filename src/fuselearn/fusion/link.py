@@ -12,6 +12,7 @@ Where classes are of one size, the most probable class is the one with the large
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import log_softmax
 from scipy.stats import chisquare
 
@@ -33,7 +34,10 @@ class Link:
     Attributes
     ----------
     slope : float
-    shifts, log_shares : ndarray of shape (n_classes,)
+    shifts : ndarray of shape (n_classes,)
+    log_shares : ndarray of shape (n_classes,)
+        Equal ones, unless the classes can be told to be of different size. Slope and shifts are fitted with the sizes
+        that the classes have.
     """
 
     slope: float
@@ -45,8 +49,8 @@ class Link:
         return log_softmax(self.slope * (values + self.shifts) + self.log_shares, axis=1)
 
 
-def fit_link(values, posterior, weights):
-    """The slope and the shifts with the highest posterior density, by turns.
+def fit_link(values, posterior, weights, caution=1.0):
+    """The slope and the shifts with the highest posterior density.
 
     Parameters
     ----------
@@ -55,64 +59,121 @@ def fit_link(values, posterior, weights):
     posterior : ndarray of shape (n_rows, n_classes)
         What is believed of the rows' classes.
     weights : ndarray of shape (n_rows,)
+    caution : float, default=1.0
+        How many rows tell as much as one that depends on no other.
 
     Returns
     -------
     Link
     """
-    size = np.sqrt((values**2).mean()) or 1.0
-    scaled = values / size
-    wanted = weights @ posterior
-    # As large as the classes are here, told apart or not: a shift must not stand for their size.
-    log_shares = np.log(_at_least_one(wanted))
-    shifts = np.zeros(values.shape[1])
-    slope = _best_slope(scaled, posterior, weights, log_shares, 0.0)
-    for _ in range(MOST_STEPS):
-        before, step = slope, _step_of_shifts(scaled, shifts, wanted, weights, log_shares, slope)
-        shifts = shifts + step
-        slope = _best_slope(scaled + shifts, posterior, weights, log_shares, slope)
-        if abs(slope - before) < PRECISION * (1 + slope) and np.abs(step).max() < PRECISION:
-            break
-    return Link(slope / size, shifts * size, np.log(settled_shares(wanted)))
+    counts = weights @ posterior
+    log_shares = np.log(settled_shares(counts))
+    size = _size(values)
+    if not size > 0:
+        return Link(0.0, np.zeros(len(counts)), log_shares)
+    density = _Density(values / size, posterior, weights, caution)
+    # There may be two tops: where values have an offset, no slope is worth much until a shift has taken it away.
+    tops = [density.climb(start) for start in (np.zeros(len(counts)), -density.offsets())]
+    _, slope, shifts = max(tops, key=lambda top: top[0])
+    return Link(slope / size, shifts * size, log_shares)
 
 
-def _best_slope(values, posterior, weights, log_shares, start):
-    """By Newton steps between bounds that close in on it."""
-    slope, low, high = start, 0.0, np.inf
-    wanted = weights @ (posterior * values).sum(axis=1)
-    for _ in range(MOST_STEPS):
-        p, _ = _softmax(slope * values + log_shares)
-        means = (p * values).sum(axis=1)
-        gradient = wanted - weights @ means - PENALTY * slope
-        curvature = weights @ ((p * values**2).sum(axis=1) - means**2) + PENALTY
-        low, high = (slope, high) if gradient > 0 else (low, slope)
-        step = gradient / curvature
-        if high == 0 or abs(step) < PRECISION / 10 * (1 + slope):
-            break
-        # Where classes are rare a bare step may overshoot, and the next one fall back to where it came from.
-        slope = slope + step if low < slope + step < high else (low + high) / 2
-    return slope
+def fit_slope(values, posterior, weights):
+    """The same without shifts."""
+    size, nothing = _size(values), np.zeros(values.shape[1])
+    slope = _Density(values / size, posterior, weights, 1.0).best_slope(nothing) / size if size > 0 else 0.0
+    return Link(slope, nothing, np.log(settled_shares(weights @ posterior)))
 
 
-def _step_of_shifts(values, shifts, wanted, weights, log_shares, slope):
-    """A Newton step, halved until it leads up."""
-    height, p = _height(values, shifts, wanted, weights, log_shares, slope)
-    weighted = weights[:, None] * p
-    given = weighted.sum(axis=0)
-    gradient = slope * (wanted - given) - SHIFT_PENALTY * shifts
-    curvature = slope**2 * (np.diag(given) - weighted.T @ p) + SHIFT_PENALTY * np.eye(len(shifts))
-    step = np.linalg.solve(curvature, gradient)
-    while np.abs(step).max() >= PRECISION:
-        if _height(values, shifts + step, wanted, weights, log_shares, slope)[0] >= height:
-            return step
-        step = step / 2
-    return np.zeros_like(step)
+def _size(values):
+    """Root mean square, of values of any size."""
+    largest = np.abs(values).max()
+    return largest * np.sqrt(((values / largest) ** 2).mean()) if largest > 0 else 0.0
 
 
-def _height(values, shifts, wanted, weights, log_shares, slope):
-    """Log posterior density of shifts, up to a constant, and the probabilities that they give."""
-    p, log_totals = _softmax(slope * (values + shifts) + log_shares)
-    return slope * (wanted @ shifts) - weights @ log_totals - SHIFT_PENALTY / 2 * (shifts @ shifts), p
+class _Density:
+    """Log posterior density of slope and shifts, for values of mean square 1."""
+
+    def __init__(self, values, posterior, weights, caution):
+        self._values, self._posterior, self._weights = values, posterior, weights
+        self._penalty, self._shift_penalty = caution * PENALTY, caution * SHIFT_PENALTY
+        self._wanted = weights @ posterior
+        # As large as the classes are here, told apart or not: a shift must not stand for their size.
+        self._log_shares = np.log(_at_least_one(self._wanted))
+
+    def offsets(self):
+        """Where values are when each class counts alike, about their mean."""
+        of_classes = (self._weights[:, None] * self._posterior).T @ self._values / _at_least_one(self._wanted)[:, None]
+        means = of_classes.mean(axis=0)
+        return means - means.mean()
+
+    def best_slope(self, shifts):
+        """By Newton steps between bounds that close in on it."""
+        shifted = self._values + shifts
+        slope, low, high = 0.0, 0.0, np.inf
+        wanted = self._weights @ (self._posterior * shifted).sum(axis=1)
+        for _ in range(MOST_STEPS):
+            p, _ = _softmax(slope * shifted + self._log_shares)
+            means = (p * shifted).sum(axis=1)
+            gradient = wanted - self._weights @ means - self._penalty * slope
+            curvature = self._weights @ ((p * shifted**2).sum(axis=1) - means**2) + self._penalty
+            low, high = (slope, high) if gradient > 0 else (low, slope)
+            step = gradient / curvature
+            if high == 0 or abs(step) < PRECISION * (1 + slope):
+                break
+            # Where classes are rare a bare step may overshoot, and the next one fall back to where it came from.
+            slope = slope + step if low < slope + step < high else (low + high) / 2
+        return slope
+
+    def climb(self, shifts):
+        """Height, slope and shifts of the top above a start, by Newton steps on all of them."""
+        slope = self.best_slope(shifts)
+        if slope == 0:
+            shifts = np.zeros_like(shifts)
+        height, p = self._look(slope, shifts)
+        for _ in range(MOST_STEPS if slope > 0 else 0):
+            step = self._newton_step(slope, shifts, p)
+            if step[0] < -0.9 * slope:  # a slope is positive
+                step *= -0.9 * slope / step[0]
+            while np.abs(step).max() >= PRECISION * (1 + slope):
+                next_height, next_p = self._look(slope + step[0], shifts + step[1:])
+                if next_height > height:
+                    break
+                step /= 2
+            else:
+                break
+            slope, shifts, height, p = slope + step[0], shifts + step[1:], next_height, next_p
+        return height, slope, shifts
+
+    def _look(self, slope, shifts):
+        """The height at a place, and the probabilities there."""
+        shifted = self._values + shifts
+        p, log_totals = _softmax(slope * shifted + self._log_shares)
+        said = (self._posterior * (slope * shifted + self._log_shares)).sum(axis=1) - log_totals
+        ridges = self._penalty * slope**2 + self._shift_penalty * (shifts @ shifts)
+        return self._weights @ said - ridges / 2, p
+
+    def _newton_step(self, slope, shifts, p):
+        shifted = self._values + shifts
+        means = (p * shifted).sum(axis=1)
+        weighted = self._weights[:, None] * p
+        given = weighted.sum(axis=0)
+        missing = self._wanted - given
+        gradient = np.empty(len(shifts) + 1)
+        gradient[0] = self._weights @ ((self._posterior * shifted).sum(axis=1) - means) - self._penalty * slope
+        gradient[1:] = slope * missing - self._shift_penalty * shifts
+        curvature = np.empty((len(gradient), len(gradient)))
+        curvature[0, 0] = self._weights @ ((p * shifted**2).sum(axis=1) - means**2) + self._penalty
+        curvature[0, 1:] = slope * (weighted * (shifted - means[:, None])).sum(axis=0) - missing
+        curvature[1:, 0] = curvature[0, 1:]
+        curvature[1:, 1:] = slope**2 * (np.diag(given) - weighted.T @ p) + self._shift_penalty * np.eye(len(shifts))
+        # Between two tops the ground is curved up: a ridge makes every step lead uphill.
+        ridge = 0.0
+        while True:
+            try:
+                return cho_solve(cho_factor(curvature + ridge * np.eye(len(gradient))), gradient)
+            except LinAlgError:
+                ridge = 10 * ridge or 1e-3 * np.trace(curvature)
 
 
 def _softmax(terms):

@@ -1,9 +1,57 @@
 """What arms and views were worth, in numbers."""
 
+from dataclasses import dataclass
+
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from fuselearn.fusion.calibration import by_class
+from fuselearn.fusion.calibration import Links, by_class, evidence_left_out, fit_links
+
+RIDGE = 1e-3
+
+
+@dataclass(frozen=True)
+class Worth:
+    """What a fusion came to.
+
+    Attributes
+    ----------
+    links : Links
+    score : float
+        Balanced accuracy on the training rows, by models and links that were not fitted on them.
+    arm_scores : ndarray of shape (n_arms,)
+    view_importances : ndarray of shape (n_views,)
+    """
+
+    links: Links
+    score: float
+    arm_scores: np.ndarray
+    view_importances: np.ndarray
+
+
+def worth_of(arms, first, fused, rows):
+    """Judge a fusion by the labels as given.
+
+    Parameters
+    ----------
+    arms : list of Arm
+    first, fused : Fused
+        After the first pass and after the last one. Agreed labels, which the second pass learns, depend a little on
+        every label: the first pass is the fair judge.
+    rows : LabelledRows
+
+    Returns
+    -------
+    Worth
+    """
+    given = rows.votes().argmax(axis=1)
+    return Worth(
+        fit_links(fused, arms, rows),
+        balanced_accuracy(given, evidence_left_out(first, arms, rows).argmax(axis=1)),
+        np.array([arm_score(given, values) for values in fused.arm_values]),
+        importances_of_views(arms, fused, len(rows.names)),
+    )
 
 
 def arm_score(codes, values):
@@ -54,6 +102,9 @@ def _shares_in(values, learner, arms, arm_values, n_views):
     shares = np.zeros(n_views)
     if alone and here.any():
         parts = arm_values[alone][:, here].reshape(len(alone), -1)
-        sizes = np.sqrt((parts**2).sum(axis=1))
-        shares[[arms[number].view for number in alone]] = sizes * nnls(parts.T, values[here].ravel())[0]
+        products = parts @ parts.T
+        # A small ridge: views that say the same have equal shares.
+        root = cholesky(products + (RIDGE * np.trace(products) or 1.0) * np.eye(len(alone)))
+        found, _ = nnls(root, solve_triangular(root, parts @ values[here].ravel(), trans=1))
+        shares[[arms[number].view for number in alone]] = np.sqrt(np.diag(products)) * found
     return shares / shares.sum() if shares.any() else np.full(n_views, 1 / n_views)
