@@ -72,8 +72,8 @@ def fit_link(values, posterior, weights, caution=1.0):
         return Link(0.0, np.zeros(len(counts)), log_shares)
     density = _Density(values / size, posterior, weights, caution)
     # There may be two tops: where values have an offset, no slope is worth much until a shift has taken it away.
-    tops = [density.climb(start) for start in (np.zeros(len(counts)), -density.offsets())]
-    _, slope, shifts = max(tops, key=lambda top: top[0])
+    starts = [density.start(shifts) for shifts in (np.zeros(len(counts)), -density.offsets())]
+    slope, shifts = density.climb(*max(starts, key=lambda start: start[0]))
     return Link(slope / size, shifts * size, log_shares)
 
 
@@ -91,31 +91,37 @@ def _size(values):
 
 
 class _Density:
-    """Log posterior density of slope and shifts, for values of mean square 1."""
+    """Log posterior density of slope and shifts, for values of mean square 1.
+
+    Arrays have a row per class: sums over few classes are then sums of long arrays.
+    """
 
     def __init__(self, values, posterior, weights, caution):
-        self._values, self._posterior, self._weights = values, posterior, weights
+        self._values, self._posterior = np.ascontiguousarray(values.T), np.ascontiguousarray(posterior.T)
+        self._weights = weights
         self._penalty, self._shift_penalty = caution * PENALTY, caution * SHIFT_PENALTY
-        self._wanted = weights @ posterior
+        self._wanted = self._posterior @ weights
         # As large as the classes are here, told apart or not: a shift must not stand for their size.
-        self._log_shares = np.log(_at_least_one(self._wanted))
+        self._log_shares = np.log(_at_least_one(self._wanted))[:, None]
 
     def offsets(self):
         """Where values are when each class counts alike, about their mean."""
-        of_classes = (self._weights[:, None] * self._posterior).T @ self._values / _at_least_one(self._wanted)[:, None]
-        means = of_classes.mean(axis=0)
+        of_classes = self._values @ (self._weights * self._posterior).T / _at_least_one(self._wanted)
+        means = of_classes.mean(axis=1)
         return means - means.mean()
 
     def best_slope(self, shifts):
         """By Newton steps between bounds that close in on it."""
-        shifted = self._values + shifts
+        shifted = self._values + shifts[:, None]
         slope, low, high = 0.0, 0.0, np.inf
-        wanted = self._weights @ (self._posterior * shifted).sum(axis=1)
+        wanted = (self._posterior * shifted).sum(axis=0) @ self._weights
         for _ in range(MOST_STEPS):
             p, _ = _softmax(slope * shifted + self._log_shares)
-            means = (p * shifted).sum(axis=1)
-            gradient = wanted - self._weights @ means - self._penalty * slope
-            curvature = self._weights @ ((p * shifted**2).sum(axis=1) - means**2) + self._penalty
+            spoken = p * shifted
+            means = spoken.sum(axis=0)
+            gradient = wanted - means @ self._weights - self._penalty * slope
+            spoken *= shifted
+            curvature = (spoken.sum(axis=0) - means**2) @ self._weights + self._penalty
             low, high = (slope, high) if gradient > 0 else (low, slope)
             step = gradient / curvature
             if high == 0 or abs(step) < PRECISION * (1 + slope):
@@ -124,12 +130,15 @@ class _Density:
             slope = slope + step if low < slope + step < high else (low + high) / 2
         return slope
 
-    def climb(self, shifts):
-        """Height, slope and shifts of the top above a start, by Newton steps on all of them."""
+    def start(self, shifts):
+        """A place to climb from: its height, slope, shifts and probabilities."""
         slope = self.best_slope(shifts)
-        if slope == 0:
-            shifts = np.zeros_like(shifts)
+        shifts = shifts if slope > 0 else np.zeros_like(shifts)
         height, p = self._look(slope, shifts)
+        return height, slope, shifts, p
+
+    def climb(self, height, slope, shifts, p):
+        """Slope and shifts of the top above a start, by Newton steps on all of them."""
         for _ in range(MOST_STEPS if slope > 0 else 0):
             step = self._newton_step(slope, shifts, p)
             if step[0] < -0.9 * slope:  # a slope is positive
@@ -142,30 +151,30 @@ class _Density:
             else:
                 break
             slope, shifts, height, p = slope + step[0], shifts + step[1:], next_height, next_p
-        return height, slope, shifts
+        return slope, shifts
 
     def _look(self, slope, shifts):
         """The height at a place, and the probabilities there."""
-        shifted = self._values + shifts
-        p, log_totals = _softmax(slope * shifted + self._log_shares)
-        said = (self._posterior * (slope * shifted + self._log_shares)).sum(axis=1) - log_totals
+        terms = slope * (self._values + shifts[:, None]) + self._log_shares
+        p, log_totals = _softmax(terms)
+        said = (self._posterior * terms).sum(axis=0) - log_totals
         ridges = self._penalty * slope**2 + self._shift_penalty * (shifts @ shifts)
-        return self._weights @ said - ridges / 2, p
+        return said @ self._weights - ridges / 2, p
 
     def _newton_step(self, slope, shifts, p):
-        shifted = self._values + shifts
-        means = (p * shifted).sum(axis=1)
-        weighted = self._weights[:, None] * p
-        given = weighted.sum(axis=0)
+        shifted = self._values + shifts[:, None]
+        means = (p * shifted).sum(axis=0)
+        weighted = self._weights * p
+        given = weighted.sum(axis=1)
         missing = self._wanted - given
         gradient = np.empty(len(shifts) + 1)
-        gradient[0] = self._weights @ ((self._posterior * shifted).sum(axis=1) - means) - self._penalty * slope
+        gradient[0] = ((self._posterior * shifted).sum(axis=0) - means) @ self._weights - self._penalty * slope
         gradient[1:] = slope * missing - self._shift_penalty * shifts
         curvature = np.empty((len(gradient), len(gradient)))
-        curvature[0, 0] = self._weights @ ((p * shifted**2).sum(axis=1) - means**2) + self._penalty
-        curvature[0, 1:] = slope * (weighted * (shifted - means[:, None])).sum(axis=0) - missing
+        curvature[0, 0] = ((p * shifted**2).sum(axis=0) - means**2) @ self._weights + self._penalty
+        curvature[0, 1:] = slope * (weighted * (shifted - means)).sum(axis=1) - missing
         curvature[1:, 0] = curvature[0, 1:]
-        curvature[1:, 1:] = slope**2 * (np.diag(given) - weighted.T @ p) + self._shift_penalty * np.eye(len(shifts))
+        curvature[1:, 1:] = slope**2 * (np.diag(given) - weighted @ p.T) + self._shift_penalty * np.eye(len(shifts))
         # Between two tops the ground is curved up: a ridge makes every step lead uphill.
         ridge = 0.0
         while True:
@@ -176,12 +185,12 @@ class _Density:
 
 
 def _softmax(terms):
-    """Softmax of each row, and the logarithm of what it is divided by."""
-    tops = terms.max(axis=1, keepdims=True)
+    """Softmax over the first axis, and the logarithm of what it is divided by."""
+    tops = terms.max(axis=0)
     p = np.exp(terms - tops)
-    totals = p.sum(axis=1, keepdims=True)
+    totals = p.sum(axis=0)
     p /= totals
-    return p, (tops + np.log(totals))[:, 0]
+    return p, tops + np.log(totals)
 
 
 def settled_shares(counts):

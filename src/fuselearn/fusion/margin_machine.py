@@ -14,7 +14,7 @@ from fuselearn.fusion.arm_protocol import ArmFit
 from fuselearn.fusion.kernel_machine import NEGLIGIBLE_SHARE, ROWS_AT_A_TIME, WIDTHS, rbf, width_factor
 from fuselearn.fusion.taking import among, folds_of_others, n_observations, taken_rows
 from fuselearn.numeric.spectral_ridge import likelihoods
-from fuselearn.numeric.support_vectors import solve_svm
+from fuselearn.numeric.support_vectors import solve_checked
 
 PENALTIES = (0.1, 1.0, 10.0)
 """The C of a machine: low for wrong labels, high for clean ones. The machines of all are averaged, each weighted by its
@@ -206,12 +206,13 @@ def _cross_fit(space, signs, believed, fold_of, solutions, others, fold_of_other
 
 def _solve(gram, signs, upper, tolerance=1e-3, start=None):
     """Coefficients and intercept of one machine; rows whose bound is 0 take no part."""
+    rows = slice(None) if upper.min() > 0 else np.flatnonzero(upper > 0)
+    own = signs[rows]
+    if not -len(own) < own.sum() < len(own):  # one class only
+        return np.zeros(len(signs)), own[0] if len(own) else 0.0
+    if upper.min() <= 0:
+        gram, start = np.ascontiguousarray(gram[np.ix_(rows, rows)]), None if start is None else start[rows]
+    solution = solve_checked(gram, own, upper[rows], tolerance, start)
     coefficients = np.zeros(len(signs))
-    rows = np.flatnonzero(upper > 0)
-    if len(np.unique(signs[rows])) == 2:
-        if len(rows) < len(signs):
-            gram, start = gram[np.ix_(rows, rows)], None if start is None else start[rows]
-        solution = solve_svm(np.ascontiguousarray(gram), signs[rows], upper[rows], tolerance=tolerance, alpha=start)
-        coefficients[rows] = solution.alpha * signs[rows]
-        return coefficients, solution.intercept
-    return coefficients, signs[rows[0]] if len(rows) else 0.0  # one class only
+    coefficients[rows] = solution.alpha * own
+    return coefficients, solution.intercept

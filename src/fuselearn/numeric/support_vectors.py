@@ -92,16 +92,22 @@ def solve_svm(gram, signs, upper, *, tolerance=1e-3, alpha=None, max_iter=None):
     upper = np.array(np.broadcast_to(np.asarray(upper, dtype=np.float64), n_rows))
     if not (upper > 0).all():
         raise ValueError(f"upper must be above 0 for every row; the least is {upper.min()}.")
-    low, high = np.where(signs > 0, 0.0, -upper), np.where(signs > 0, upper, 0.0)
+    start = None if alpha is None else np.asarray(alpha, dtype=np.float64)
+    return solve_checked(gram, signs, upper, tolerance, start, max_iter)
+
+
+def solve_checked(gram, signs, upper, tolerance, alpha=None, max_iter=None):
+    """The same for float64 arrays that are known to be right: of a hundred rows, checks take longer than the steps."""
+    positive, n_rows = signs > 0, len(signs)
+    low, high = np.where(positive, 0.0, -upper), np.where(positive, upper, 0.0)
     if alpha is None:
         beta, gradient = np.zeros(n_rows), -signs
     else:
-        beta = _feasible(np.asarray(alpha, dtype=np.float64), signs, upper)
+        beta = _feasible(alpha, positive, low, high)
         gradient = gram @ beta - signs
     most = max(10_000_000, 100 * n_rows) if max_iter is None else int(max_iter)
-    n_iter, converged = _minimise(
-        gram, np.ascontiguousarray(gram.diagonal()), low, high, tolerance, most, beta, gradient
-    )
+    diagonal = gram.diagonal().copy()
+    n_iter, converged = _minimise(gram, diagonal, low, high, tolerance, most, beta, gradient)
     return Solution(
         alpha=np.abs(beta),
         intercept=_intercept(beta, gradient, low, high),
@@ -111,16 +117,19 @@ def solve_svm(gram, signs, upper, *, tolerance=1e-3, alpha=None, max_iter=None):
     )
 
 
-def _feasible(alpha, signs, upper):
+def _feasible(alpha, positive, low, high):
     """The signed coefficients nearest at hand that meet the constraints: clipped, the heavier class scaled down."""
-    alpha = np.clip(alpha, 0.0, upper)
-    positive = signs > 0
-    sums = alpha[positive].sum(), alpha[~positive].sum()
-    least = min(sums)
-    alpha[positive] *= least / sums[0] if sums[0] > 0 else 0.0
-    alpha[~positive] *= least / sums[1] if sums[1] > 0 else 0.0
+    upper = high - low
+    alpha = np.minimum(np.maximum(alpha, 0.0), upper)
+    total, of_positive = alpha.sum(), alpha @ positive
+    of_negative = total - of_positive
+    least = min(of_positive, of_negative)
+    if not least > 0:
+        return np.zeros_like(alpha)
+    alpha *= np.where(positive, least / of_positive, least / of_negative)
     # The scaling leaves what was at its bound next to it.
-    return np.where(upper - alpha <= EDGE * upper, upper, alpha) * signs
+    alpha = np.where(upper - alpha <= EDGE * upper, upper, alpha)
+    return np.where(positive, alpha, -alpha)
 
 
 def _intercept(beta, gradient, low, high):
