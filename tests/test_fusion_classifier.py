@@ -291,6 +291,19 @@ def test_wrong_labels_are_believed_where_they_explain_more():
     assert abs(sure - model.score(X[300:], y[300:])) < 0.05
 
 
+@pytest.mark.parametrize("orders", [3, 8, 50, 300])
+def test_weights_of_any_size(orders):
+    rows, labels = table(80)
+    weights = 10.0 ** np.random.default_rng(0).uniform(-orders, orders, 80)
+    for code in (0, 1):  # one heavy row of each class at least
+        weights[np.flatnonzero(labels == code)[0]] = weights.max()
+    weighted = clone(MODEL).fit(rows, labels, sample_weight=weights)
+    heavy = weights > 1e-9 * weights.max()
+    expected = clone(MODEL).fit(rows, labels, sample_weight=np.where(heavy, weights / weights.max(), 0))
+    assert_array_equal(weighted.predict_proba(rows), expected.predict_proba(rows))
+    assert np.isfinite(weighted.predict_proba(rows)).all()
+
+
 def test_a_row_left_out_has_no_say_in_its_links():
     rows, labels = table(90)
     seen = {}

@@ -175,7 +175,7 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), default=None
             What a row counts in fitting and calibrating; whether its label is wrong does not depend on it. Rows of
-            weight 0 take no part, but for their classes, which are among `classes_`.
+            weight 0, or less than 1e-9 of the largest, take no part, but for their classes, which are in `classes_`.
         view_labels : array of shape (n_samples, n_views), default=None
             Each view's own label of each row; NaN or None where it gave none. With it, `y` supplies `classes_` only.
             For several annotators of one table, give each a view of all columns.

@@ -7,6 +7,9 @@ import numpy as np
 from fuselearn.consensus.reading import read_labelled_rows
 from fuselearn.views import ViewBlocks, check_sample_weight
 
+LIGHTEST = 1e-9
+"""A row that counts no more than this part of the heaviest one counts nothing: rounding would be as large."""
+
 
 @dataclass(frozen=True)
 class LabelledRows:
@@ -72,7 +75,10 @@ def read_rows(model, X, y, sample_weight, view_labels, groups):
 
     def weights_of(n_rows):
         checked = check_sample_weight(sample_weight, np.empty((n_rows, 0)))
-        return np.ones(n_rows) if checked is None else checked
+        if checked is None:
+            return np.ones(n_rows)
+        shares = checked / checked.max()
+        return np.where(shares > LIGHTEST, shares, 0.0)
 
     data = read_labelled_rows(model, X, y, view_labels, lambda n_rows: weights_of(n_rows) > 0)
     n_given = len(data.codes)
