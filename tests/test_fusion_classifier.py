@@ -931,6 +931,31 @@ def test_an_arm_of_all_views_counts_for_those_it_listens_to():
     assert_allclose(found, 0.5)
 
 
+def test_views_that_say_the_same_have_equal_shares():
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 2
+    one = rng.normal(size=(120, 3)) + y[:, None]
+    X = np.hstack([one, one, np.ones((120, 1))])
+    model = FusionClassifier(views={"a": slice(0, 3), "b": slice(3, 6), "c": [6]}, learners=["rbf"], random_state=0)
+    first, second, constant = model.fit(X, y).view_importances_
+    assert_allclose(first, second, rtol=1e-6)
+    assert constant == 0
+
+
+def test_an_interrupt_at_the_very_end_leaves_the_last_model(monkeypatch):
+    rows, labels = table(60)
+    model = clone(MODEL).fit(rows, labels)
+    before = model.predict_proba(rows)
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(worth, "importances_of_views", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(rows[:40], 1 - labels[:40])
+    assert_array_equal(model.predict_proba(rows), before)
+
+
 def test_importances(model):
     assert_allclose(model.view_importances_.sum(), 1)
     assert np.all(model.view_importances_ >= 0)

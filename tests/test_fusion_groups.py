@@ -1,5 +1,7 @@
 """Rows that belong together: how they are left out, and what FusionClassifier makes of them."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +17,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from fuselearn import FusionClassifier
 from fuselearn.consensus.cross_fitting import stratified_folds
 from fuselearn.fusion.arm_catalogue import make_arms, resolve_learners
-from fuselearn.fusion.calibration import _design_effect
+from fuselearn.fusion.calibration import _design_effect, fit_whole
 from fuselearn.fusion.combination import combine
 from fuselearn.fusion.ensemble import _labels_for_a_right_one
 from fuselearn.fusion.labelled_rows import read_rows
@@ -272,3 +274,21 @@ def test_rows_alike_tell_as_much_as_one(n_groups):
     assert _design_effect(values, posterior, np.ones(len(groups)), None) == 1
     apart = rng.permutation(len(groups)) if n_groups > 1 else groups
     assert _design_effect(values, posterior, np.ones(len(groups)), apart) < 5 or n_groups == 1
+
+
+@pytest.mark.parametrize(("times", "grouped", "believed"), [(1, False, False), (10, True, False), (10, False, True)])
+def test_rows_repeated_in_a_group_do_not_make_wrong_labels_more_probable(times, grouped, believed):
+    rng = np.random.default_rng(0)
+    truth = np.arange(300) % 2
+    one = 2 * (2 * truth - 1) + rng.normal(size=300)
+    given = np.where(np.arange(300) % 5 == 0, 1 - truth, truth)
+    values, codes, right = (np.repeat(of, times, axis=0) for of in (np.column_stack([-one, one]), given, truth))
+    rows = SimpleNamespace(
+        weights=np.ones(len(codes)),
+        groups=np.repeat(np.arange(300), times) if grouped else None,
+        codes=codes[:, None],
+        votes=lambda: np.eye(2)[codes],
+    )
+    posterior = 0.98 * np.eye(2)[right] + 0.01
+    _, what = fit_whole(values, rows, posterior, np.full(2, 0.2))
+    assert (what is posterior) == believed
