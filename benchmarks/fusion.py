@@ -293,7 +293,7 @@ def further_report(options, keep=None):
     parts = []
     for remark, wanted in (
         ("**Sets on which defaults of FusionClassifier were settled**, so that they flatter it:", SETTLED),
-        ("**Tasks that were looked at once**, with clean labels, when one part was settled:", LOOKED_AT),
+        ("**Tasks that were looked at** when probabilities were settled, and not before:", LOOKED_AT),
         ("**Tasks that were not looked at before**; their objects were, with other classes or labels:", NEVER_SEEN),
     ):
         sets, missing = available(wanted)

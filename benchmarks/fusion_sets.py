@@ -271,7 +271,7 @@ LOOKED_AT = _alone(
         "dtd10 1-8": partial(pair_of_textures, 1, 8),
     }
 )
-"""Not in the grid. They were looked at when shifts of classes came in, with clean labels, and not before."""
+"""Not in the grid. They were looked at when shifts of classes and the belief in wrong labels came in, not before."""
 
 NEVER_SEEN = _alone(
     {
