@@ -94,13 +94,15 @@ def fit_whole(values, rows, posterior, channel):
     link = _fit(values, posterior, rows)
     if channel is None:
         return link, posterior
-    plain = _fit(values, rows.votes(), rows)
+    votes = rows.votes()
+    plain = _fit(values, votes, rows)
     gain = _log_likelihood(link, values, rows, channel) - _log_likelihood(plain, values, rows, 0 * channel)
     # Bayesian information criterion for two numbers more: a rate, and how it differs between the classes, which its
     # prior keeps small.
-    effect = _design_effect(values, rows.votes(), rows.weights, rows.groups)
-    n_rows = rows.weights.sum() ** 2 / (rows.weights**2).sum() / effect
-    return (link, posterior) if gain / effect >= np.log(n_rows) else (plain, rows.votes())
+    effect = _design_effect(values, votes, rows.weights, rows.groups)
+    # Two groups, or one row that outweighs all others, would be worth one row, and anything be believed.
+    n_rows = max(2.0, rows.weights.sum() ** 2 / (rows.weights**2).sum() / effect)
+    return (link, posterior) if gain / effect >= np.log(n_rows) else (plain, votes)
 
 
 def fit_links(fused, arms, rows):

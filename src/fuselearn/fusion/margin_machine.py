@@ -192,25 +192,27 @@ def _cross_fit(space, signs, believed, fold_of, solutions, others, fold_of_other
         train, held_out = np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)
         among_train = np.ascontiguousarray(gram[np.ix_(train, train)])
         across = gram[np.ix_(held_out, train)]
+        if fold_of_others is not None:
+            there = np.flatnonzero(fold_of_others == fold)
+            across_others = rbf(space.scale(others[there]), space.rows[train], space.factor)
         for place, penalty in enumerate(PENALTIES):
             # Without a fold the solution is near that with it.
             start = np.abs(solutions.coefficients[train, place])
             own, intercept = _solve(among_train, signs[train], penalty * believed[train], TOLERANCE, start)
             values[held_out, place] = np.tanh(across @ own + intercept)
             if fold_of_others is not None:
-                there = np.flatnonzero(fold_of_others == fold)
-                kernel = rbf(space.scale(others[there]), space.rows[train], space.factor)
-                of_others[there, place] = np.tanh(kernel @ own + intercept)
+                of_others[there, place] = np.tanh(across_others @ own + intercept)
     return values, of_others
 
 
 def _solve(gram, signs, upper, tolerance=1e-3, start=None):
     """Coefficients and intercept of one machine; rows whose bound is 0 take no part."""
-    rows = slice(None) if upper.min() > 0 else np.flatnonzero(upper > 0)
+    all_count = upper.min() > 0
+    rows = slice(None) if all_count else np.flatnonzero(upper > 0)
     own = signs[rows]
     if not -len(own) < own.sum() < len(own):  # one class only
         return np.zeros(len(signs)), own[0] if len(own) else 0.0
-    if upper.min() <= 0:
+    if not all_count:
         gram, start = np.ascontiguousarray(gram[np.ix_(rows, rows)]), None if start is None else start[rows]
     solution = solve_checked(gram, own, upper[rows], tolerance, start)
     coefficients = np.zeros(len(signs))
