@@ -16,7 +16,7 @@ from benchmarks.tables import at_most, markdown_table, number, quick_note, secti
 from benchmarks.timing import best_times
 from fuselearn import ShareBoostClassifier
 from fuselearn.datasets import load_digit_views
-from fuselearn.numeric.decisions import codes_of
+from fuselearn.numeric.votes import codes_of
 
 LEARNERS = {"naive Bayes": "gaussian_nb", "stump": "stump", "tree": "tree"}
 TIMED = ("naive Bayes", "stump")

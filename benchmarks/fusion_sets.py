@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from benchmarks.command_line import progress
 from fuselearn import add_label_noise
 from fuselearn.datasets import fetch_glasses_views, fetch_views, load_digit_views, load_face_views
-from fuselearn.evaluation.labelling import majority_labels
+from fuselearn.evaluation.cells import majority_labels
 
 MOST_OBJECTS, TRAIN_SHARE = 500, 0.6
 TEST_BY_TRAIN = (1 - TRAIN_SHARE) / TRAIN_SHARE

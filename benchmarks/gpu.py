@@ -20,8 +20,8 @@ from fuselearn.bandits.best import Best
 from fuselearn.bandits.protocol import PolicyState
 from fuselearn.kernels import composite_kernel
 from fuselearn.learners import Tree
+from fuselearn.numeric.execution import SERIAL
 from fuselearn.numeric.pairs import squared_distances
-from fuselearn.numeric.threads import SERIAL
 
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- gpu figures: begin -->", "<!-- gpu figures: end -->"
@@ -162,11 +162,10 @@ def boosting(cupy, options):
 
 def candidates(cupy, options):
     """MSSBoost's evaluation of all candidates for all labels."""
-    from fuselearn.backends.device_arrays import arrays_of
+    from fuselearn.backends.gpu.arrays import arrays_of
+    from fuselearn.backends.gpu.multilabel import DeviceJointLoss, DevicePool
     from fuselearn.multilabel.base_models import Candidate
-    from fuselearn.multilabel.device_pool import DeviceJointLoss, DevicePool
-    from fuselearn.multilabel.joint_loss import JointLoss
-    from fuselearn.multilabel.pool import Pool
+    from fuselearn.multilabel.pool import JointLoss, Pool
 
     progress("gpu: candidates")
     n_candidates, n_labels, n_rows = (12, 9, 20_000) if options.quick else (200, 200, 100_000)
@@ -228,7 +227,7 @@ def candidates(cupy, options):
 
 def kernels(cupy, options):
     """Squared kernel distances and a composite kernel, on the GPU and on the processor."""
-    from fuselearn.kernels.device_composition import squared_distances as device_distances
+    from fuselearn.backends.gpu.kernels import squared_distances as device_distances
 
     progress("gpu: kernels")
     n_objects = 500 if options.quick else 8_000

@@ -19,7 +19,7 @@ from benchmarks.command_line import progress, run_script
 from benchmarks.tables import markdown_table, quick_note, section
 from fuselearn import LabelConsensus, ViewVotingClassifier, add_label_noise
 from fuselearn.datasets import fetch_views, load_digit_views
-from fuselearn.evaluation.labelling import majority_labels
+from fuselearn.evaluation.cells import majority_labels
 
 RATE = 0.3
 MOST_TESTED = 700

@@ -17,7 +17,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from fuselearn import ConcatenatedClassifier, FusionClassifier, ShareBoostClassifier, ViewVotingClassifier
+from fuselearn import (
+    ConcatenatedClassifier,
+    FusionClassifier,
+    ShareBoostClassifier,
+    ViewVotingClassifier,
+)
 from fuselearn.datasets import make_views
 from fuselearn.inspection import LeaderboardDisplay, missingness
 

@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fuselearn import MSSBoostClassifier, NSBoostClassifier
 from fuselearn.datasets import make_overlapping_labels
-from fuselearn.evaluation.papers.model_shared_boosting import synthetic_curves, synthetic_table
+from fuselearn.papers.model_shared_boosting import synthetic_curves, synthetic_table
 
 # Okabe and Ito's colours, with a line style each: told apart by everyone, and in print.
 LABEL_COLOURS = ("#0072B2", "#D55E00", "#009E73")

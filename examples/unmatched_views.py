@@ -30,8 +30,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from fuselearn import AugmentedKernelClassifier, TomographicClassifier, stack_unpaired
-from fuselearn.evaluation.papers.axial_bias import axial_bias
-from fuselearn.evaluation.papers.gaussian_illustration import gaussian_illustration
+from fuselearn.papers.axial_bias import axial_bias
+from fuselearn.papers.gaussian_illustration import gaussian_illustration
 
 # Wines that a laboratory measured.
 SIZES = (6, 9, 15, 24, 36, 54)

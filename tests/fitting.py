@@ -3,8 +3,8 @@
 import numpy as np
 
 from fuselearn.backends.local import drive
-from fuselearn.numeric.threads import SERIAL
-from fuselearn.views import View
+from fuselearn.data import View
+from fuselearn.numeric.execution import SERIAL
 
 
 def fit_learner(learner, X, codes, weights, n_classes, threads=SERIAL, seed=0):

@@ -4,10 +4,9 @@ A policy is a set of settings, frozen once made; `start` turns it into the state
 """
 
 from fuselearn.bandits.best import Best
-from fuselearn.bandits.choice import as_policy
 from fuselearn.bandits.exp3p import Exp3P
 from fuselearn.bandits.protocol import Policy, PolicyState
 from fuselearn.bandits.round_robin import RoundRobin
 from fuselearn.bandits.uniform import UniformRandom
 
-__all__ = ["Best", "Exp3P", "Policy", "PolicyState", "RoundRobin", "UniformRandom", "as_policy"]
+__all__ = ["Best", "Exp3P", "Policy", "PolicyState", "RoundRobin", "UniformRandom"]

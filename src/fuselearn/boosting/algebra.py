@@ -11,7 +11,7 @@ and 3f, S1 equation 7); for K = 2 and W₀ > 0 they are Schapire and Singer's fo
 
 from math import exp, log, nan
 
-from fuselearn.numeric.ties import TIE
+from fuselearn.numeric.weights import TIE
 
 CLIP = 2.2e-16
 """ε is kept within [CLIP, 1 - CLIP], so that α stays finite."""

@@ -1,4 +1,7 @@
-"""What the boosting classifiers share: reading the data, running the rounds, telling what happened."""
+"""What the boosting classifiers share: reading the data, running the rounds, telling what happened.
+
+Check what the user gave, before any work is done. Errors name the argument and what would be right.
+"""
 
 import warnings
 from abc import abstractmethod
@@ -10,20 +13,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.backends.choice import kind_of
-from fuselearn.backends.device_arrays import on_host
-from fuselearn.boosting.arms import all_learners, learners_of_views
-from fuselearn.boosting.encoding import check_can_be_written
-from fuselearn.boosting.identity import identity_of
-from fuselearn.boosting.loop import boost, replay
+from fuselearn.backends.gpu.arrays import on_host
+from fuselearn.backends.protocol import kind_of
+from fuselearn.boosting.checkpoint import CannotBeKeptError, RunLog, check_checkpoint, identity_of
 from fuselearn.boosting.prediction import VotePrediction
-from fuselearn.boosting.reading import read_training_rows
-from fuselearn.boosting.run_log import CannotBeKeptError, RunLog, check_checkpoint
+from fuselearn.boosting.rounds import boost, replay
 from fuselearn.boosting.trace import RunSettings, Trace
-from fuselearn.boosting.validation import check_settings
+from fuselearn.boosting.trace_format import check_can_be_written
+from fuselearn.boosting.training_data import read_training_rows
+from fuselearn.data import note_features, per_view
+from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs, check_positive
 from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
-from fuselearn.numeric.threads import Threads
-from fuselearn.views import note_features, per_view
+from fuselearn.learners.per_view import all_learners, learners_of_views
+from fuselearn.numeric.execution import Threads
 
 
 class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
@@ -294,3 +296,19 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
 def _described(names, columns):
     """Views and their columns, short enough for a message."""
     return ", ".join(f"{name!r} of {len(some)} columns from {some[0]}" for name, some in zip(names[:5], columns))
+
+
+ERRORS = ("training", "out_of_bag")
+
+
+def check_settings(model):
+    """Refuse settings of a boosting classifier that mean nothing."""
+    check_count("n_estimators", model.n_estimators)
+    check_positive("learning_rate", model.learning_rate)
+    check_flag("resample", model.resample)
+    check_flag("warm_start", model.warm_start)
+    check_jobs(model.n_jobs)
+    check_count("verbose", model.verbose, least=0)
+    check_choice("error", model.error, ERRORS)
+    if model.error == "out_of_bag" and not model.resample:
+        raise ValueError("error='out_of_bag' needs resample=True: without it no row is left out of a fit.")

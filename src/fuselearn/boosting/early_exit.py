@@ -9,9 +9,8 @@ for by a slack, and rows that are as near to a tie as that are summed in full, w
 import numpy as np
 
 from fuselearn.boosting.voting import CHUNK_ROWS, share_rows
-from fuselearn.numeric.decisions import codes_of
-from fuselearn.numeric.settling import rounding_slack, settle
-from fuselearn.numeric.threads import SERIAL
+from fuselearn.numeric.execution import SERIAL
+from fuselearn.numeric.votes import codes_of, rounding_slack, settle
 
 ROWS_AT_A_TIME = 4 * CHUNK_ROWS
 """Rows whose votes are kept at a time. More than a chunk, so that the few rows that need the last views are read

@@ -1,7 +1,7 @@
 """iBoost and BISD: each view keeps weights of its own."""
 
 from fuselearn.boosting.base import BaseBoost
-from fuselearn.boosting.loop import IndependentRound
+from fuselearn.boosting.rounds import IndependentRound
 
 
 class IndependentBoostClassifier(BaseBoost):

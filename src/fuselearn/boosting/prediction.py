@@ -4,15 +4,15 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fuselearn.backends.choice import kind_of
-from fuselearn.backends.device_arrays import on_host
+from fuselearn.backends.gpu.arrays import on_host
+from fuselearn.backends.partitioned.dask_collections import predict_lazily
+from fuselearn.backends.protocol import kind_of
 from fuselearn.boosting.early_exit import predict_early
-from fuselearn.boosting.lazy_prediction import predict_lazily
 from fuselearn.boosting.voting import Ensemble
-from fuselearn.numeric.decisions import codes_of, probabilities
-from fuselearn.numeric.threads import Threads
-from fuselearn.prediction import PredictsByDecision
-from fuselearn.views import encode_known
+from fuselearn.data import encode_known
+from fuselearn.estimators import PredictsByDecision
+from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.votes import codes_of, probabilities
 
 
 class VotePrediction(PredictsByDecision):

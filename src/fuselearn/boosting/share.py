@@ -1,16 +1,23 @@
-"""ShareBoost, rShareBoost and BSSD."""
+"""ShareBoost, rShareBoost and BSSD.
 
+The `view_policy` argument, spelled out.
+"""
+
+from difflib import get_close_matches
 from numbers import Real
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.backends.device_arrays import on_host
-from fuselearn.bandits import Exp3P, as_policy
-from fuselearn.bandits.exp3p import regret_bound
+from fuselearn.backends.gpu.arrays import on_host
+from fuselearn.bandits.best import Best
+from fuselearn.bandits.exp3p import Exp3P, regret_bound
+from fuselearn.bandits.protocol import Policy
+from fuselearn.bandits.round_robin import RoundRobin
+from fuselearn.bandits.uniform import UniformRandom
 from fuselearn.boosting import bounds as theory
 from fuselearn.boosting.base import BaseBoost
-from fuselearn.boosting.loop import SharedRound
+from fuselearn.boosting.rounds import SharedRound
 
 POLICY_STREAM = 2**31
 """Marks the seed of the policy's draws, apart from those of the rounds and arms."""
@@ -270,3 +277,26 @@ class ShareBoostClassifier(BaseBoost):
             raise ValueError(f"rho must be in (0, 1]; got {rho!r}.")
         if not (isinstance(delta, Real) and 0 < delta < 1):
             raise ValueError(f"delta must be between 0 and 1; got {delta!r}.")
+
+
+POLICIES_BY_NAME = {"best": Best, "exp3p": Exp3P, "uniform": UniformRandom, "round_robin": RoundRobin}
+
+
+def as_policy(view_policy):
+    """The policy that a `view_policy` argument means.
+
+    Examples
+    --------
+    >>> as_policy("exp3p")
+    Exp3P(gamma=0.3, alpha=0.15, delta=0.05, horizon=None)
+    """
+    if isinstance(view_policy, Policy):
+        return view_policy
+    if isinstance(view_policy, str) and view_policy in POLICIES_BY_NAME:
+        return POLICIES_BY_NAME[view_policy]()
+    near = get_close_matches(str(view_policy), POLICIES_BY_NAME, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise ValueError(
+        f"view_policy must be one of {list(POLICIES_BY_NAME)} or a policy of fuselearn.bandits; "
+        f"got {view_policy!r}.{hint}"
+    )

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 from sklearn import config_context, get_config
 
-from fuselearn.numeric.decisions import prior_votes
-from fuselearn.numeric.threads import SERIAL
+from fuselearn.data import View, ViewBlocks, transformed
+from fuselearn.numeric.execution import SERIAL
+from fuselearn.numeric.votes import prior_votes
 from fuselearn.numeric.weights import add_all_votes, add_votes
-from fuselearn.views import View, ViewBlocks, transformed
 
 CHUNK_ROWS = 4096
 """Rows that are prepared and voted on together: their views stay in the cache for all hypotheses."""

@@ -5,7 +5,7 @@ import re
 import pyarrow
 from pyarrow import compute, types
 
-from fuselearn.cli.refusal import refuse
+from fuselearn.cli.errors import refuse
 
 MOST_CATEGORIES = 100
 """Of a column of text that is one-hot encoded."""

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from fuselearn.cli.files import Source, read_file, take_column
-from fuselearn.cli.options import (
+from fuselearn.cli.errors import check_jobs, check_seed, refuse, refusing
+from fuselearn.cli.files import (
     AsJson,
     Data,
     Delimiter,
@@ -16,13 +16,15 @@ from fuselearn.cli.options import (
     Force,
     Format,
     Identifier,
+    Source,
     Target,
     ViewGlobs,
     ViewsFile,
+    read_file,
+    take_column,
 )
 from fuselearn.cli.outputs import check_output, writing
-from fuselearn.cli.refusal import check_jobs, check_seed, refuse, refusing
-from fuselearn.cli.view_options import choose_views
+from fuselearn.cli.views import choose_views
 
 
 def compare(

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from fuselearn.cli.refusal import check_jobs, check_seed, refuse
+from fuselearn.cli.errors import check_jobs, check_seed, refuse
 
 TRAIN_SIZE = 0.6  # as in the noise studies of S0 and S1
 
@@ -73,7 +73,12 @@ def compare_methods(rounds, noise, seed, jobs=None, on_step=lambda number, total
     from sklearn.base import clone
     from sklearn.model_selection import train_test_split
 
-    from fuselearn import FusionClassifier, IndependentBoostClassifier, ShareBoostClassifier, add_label_noise
+    from fuselearn import (
+        FusionClassifier,
+        IndependentBoostClassifier,
+        ShareBoostClassifier,
+        add_label_noise,
+    )
     from fuselearn.datasets import load_digit_views
 
     X, views, y = load_digit_views(return_tuple=True)

@@ -1,4 +1,7 @@
-"""Tables from files: CSV, TSV, Parquet and Feather by suffix, or from standard input."""
+"""Tables from files: CSV, TSV, Parquet and Feather by suffix, or from standard input.
+
+Options that several commands have, said once.
+"""
 
 import errno
 import gzip
@@ -10,8 +13,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Annotated
 
-from fuselearn.cli.refusal import refuse
+import typer
+
+from fuselearn.cli.errors import refuse
 
 FORMATS = {
     ".csv": "csv",
@@ -72,11 +78,11 @@ def open_data(source):
     _check_options(source)
     kind = "csv" if source.path == "-" and source.format is None else _kind(source)
     if kind in ("csv", "tsv"):
-        from fuselearn.cli.csv_file import CsvFile as File
+        from fuselearn.cli.file_formats import CsvFile as File
     elif kind == "parquet":
-        from fuselearn.cli.parquet_file import ParquetFile as File
+        from fuselearn.cli.file_formats import ParquetFile as File
     else:
-        from fuselearn.cli.feather_file import FeatherFile as File
+        from fuselearn.cli.file_formats import FeatherFile as File
     with ExitStack() as stack:
         with reading(source.name, kind):
             if source.path != "-" and (kind in ("csv", "tsv") or Path(source.path).is_file()):
@@ -245,3 +251,20 @@ def _first_bytes(path):
         if error.errno in (errno.EACCES, errno.EPERM):
             refuse(f"{path} cannot be read: no permission; ask its owner, or copy it to where you may read it.")
         refuse(f"{path} cannot be read: {os.strerror(error.errno or 0)}.")
+
+
+Data = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or Feather file; - is standard input.")]
+Model = Annotated[str, typer.Argument(help="File that fuselearn fit made.")]
+Target = Annotated[str, typer.Option(help="Column that holds the classes.")]
+Identifier = Annotated[str | None, typer.Option("--id", help="Column that names the objects; no view has it.")]
+ViewGlobs = Annotated[list[str] | None, typer.Option(help="NAME=GLOB, once for each view.")]
+ViewsFile = Annotated[str | None, typer.Option(help="TOML file with the views.")]
+Seed = Annotated[int, typer.Option(help="Seed of all draws.")]
+Jobs = Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.", show_default="1")]
+Format = Annotated[
+    str | None, typer.Option("--format", help="csv, tsv, parquet or feather.", show_default="by the suffix; - is csv")
+]
+Delimiter = Annotated[str | None, typer.Option(help="Of CSV.", show_default="a comma; a tab for TSV")]
+Encoding = Annotated[str, typer.Option(help="Of CSV and TSV.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]

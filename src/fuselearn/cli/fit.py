@@ -7,12 +7,9 @@ from typing import Annotated
 
 import typer
 
-from fuselearn.cli.files import FORMATS, Source, check_column, open_data, read_opened
-from fuselearn.cli.interrupts import interruptible
-from fuselearn.cli.methods import BALANCES_ITSELF, DEFAULT_METHOD, find_method
-from fuselearn.cli.models import save_model
-from fuselearn.cli.notes import Notes
-from fuselearn.cli.options import (
+from fuselearn.cli.errors import Notes, check_choice, check_jobs, check_seed, interruptible, refuse
+from fuselearn.cli.files import (
+    FORMATS,
     AsJson,
     Data,
     Delimiter,
@@ -22,14 +19,18 @@ from fuselearn.cli.options import (
     Identifier,
     Jobs,
     Seed,
+    Source,
     Target,
     ViewGlobs,
     ViewsFile,
+    check_column,
+    open_data,
+    read_opened,
 )
-from fuselearn.cli.outputs import check_output, size_of
-from fuselearn.cli.prediction_files import check_id_name
-from fuselearn.cli.refusal import check_choice, check_jobs, check_seed, refuse
-from fuselearn.cli.view_options import CATEGORICAL, choose_views
+from fuselearn.cli.methods import BALANCES_ITSELF, DEFAULT_METHOD, find_method
+from fuselearn.cli.outputs import check_output, save_model, size_of
+from fuselearn.cli.predict import check_id_name
+from fuselearn.cli.views import CATEGORICAL, choose_views
 
 CLASS_WEIGHTS = ("auto", "balanced", "none")
 

@@ -4,10 +4,9 @@ import json
 
 import typer
 
-from fuselearn.cli.models import describe_model, load_model
-from fuselearn.cli.notes import Notes
-from fuselearn.cli.options import AsJson, Model
-from fuselearn.cli.outputs import size_of
+from fuselearn.cli.errors import Notes
+from fuselearn.cli.files import AsJson, Model
+from fuselearn.cli.outputs import describe_model, load_model, size_of
 
 SHOWN = 6
 """Columns of a view that are listed."""

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 
-from fuselearn.cli.refusal import refuse
+from fuselearn.cli.errors import refuse
 from fuselearn.tables.view_columns import BOOLEAN, NUMBER, TEXT, absent_views, lost_columns
 
 ARROW_TYPES = {NUMBER: pyarrow.float64(), BOOLEAN: pyarrow.bool_(), TEXT: pyarrow.string()}

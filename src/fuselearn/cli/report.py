@@ -6,12 +6,20 @@ from typing import Annotated
 
 import typer
 
-from fuselearn.cli.files import Source, check_column, open_data, read_opened
-from fuselearn.cli.models import load_model
-from fuselearn.cli.notes import Notes
-from fuselearn.cli.options import AsJson, Delimiter, Encoding, Force, Format, Model
-from fuselearn.cli.outputs import check_output, size_of, writing
-from fuselearn.cli.refusal import refuse, refusing
+from fuselearn.cli.errors import Notes, refuse, refusing
+from fuselearn.cli.files import (
+    AsJson,
+    Delimiter,
+    Encoding,
+    Force,
+    Format,
+    Model,
+    Source,
+    check_column,
+    open_data,
+    read_opened,
+)
+from fuselearn.cli.outputs import check_output, load_model, size_of, writing
 
 
 def report(

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from fuselearn.cli.refusal import check_jobs, check_seed, refuse
+from fuselearn.cli.errors import check_jobs, check_seed, refuse
 
 
 def reproduce(
@@ -28,7 +28,7 @@ def reproduce(
         refuse(f"--runs must be at least 2; got {runs}.")
     check_jobs(jobs, "processes")
     check_seed(seed, 2**31 - 1)
-    from fuselearn.evaluation.papers.catalogue import EXPERIMENTS, experiments_named
+    from fuselearn.papers.catalogue import EXPERIMENTS, experiments_named
 
     if name == "list":
         _list(EXPERIMENTS.values(), as_json)
@@ -74,8 +74,8 @@ def _check_packages():
 
 
 def _rerun(name, settings, output, force):
-    from fuselearn.evaluation.papers.outcome import Effort
-    from fuselearn.evaluation.papers.rerun import rerun
+    from fuselearn.papers.record import rerun
+    from fuselearn.papers.verdicts import Effort
 
     try:
         return rerun(name, Effort(**settings), output, force=force, tell=lambda line: typer.echo(line, err=True))

@@ -1,4 +1,7 @@
-"""The column of classes, and labels that views have of their own."""
+"""The column of classes, and labels that views have of their own.
+
+How values are spelled in names of columns, in tables and in JSON.
+"""
 
 import math
 
@@ -6,8 +9,7 @@ import numpy as np
 import pyarrow
 from pyarrow import compute, types
 
-from fuselearn.cli.refusal import refuse
-from fuselearn.cli.spelling import text_of
+from fuselearn.cli.errors import refuse
 
 MANY_CLASSES = 20
 TRUTH = {spelled for word in ("true", "false") for spelled in (word, word.title(), word.upper())}
@@ -194,3 +196,9 @@ def _refuse_label(label, classes, name, path):
         f"{path} has the class {label!r} in the target {name!r}; the model's classes are {classes.tolist()[:10]}. "
         "Spell it as one of these, or leave these rows out."
     )
+
+
+def text_of(label):
+    """A class as it stands in names of columns and in JSON."""
+    label = label.item() if hasattr(label, "item") else label
+    return str(label).lower() if isinstance(label, bool) else str(label)

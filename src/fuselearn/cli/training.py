@@ -7,9 +7,9 @@ import numpy as np
 from sklearn.utils.class_weight import compute_sample_weight
 
 from fuselearn.cli.columns import check_view_columns, id_like
+from fuselearn.cli.errors import refuse, refusing
 from fuselearn.cli.methods import BALANCES_ITSELF, FUSION, make_estimator, takes
 from fuselearn.cli.progress import rounds_shown
-from fuselearn.cli.refusal import refuse, refusing
 from fuselearn.cli.targets import check_target, class_counts, classes_of, rows_with_target
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.tables.table_classifier import TableClassifier
@@ -51,7 +51,7 @@ class HowToFit:
 
     Attributes
     ----------
-    method : fuselearn.evaluation.methods.Method
+    method : fuselearn.registry.Method
     choices : dict of view name to ViewChoice
     categorical : str
     settings : list of str

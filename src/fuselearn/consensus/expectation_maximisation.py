@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.consensus.value_link import ValueLink
+from fuselearn.consensus.value_calibration import ValueLink
 
 PSEUDO_WRONG = 2.0
 PSEUDO_RIGHT = 4.0

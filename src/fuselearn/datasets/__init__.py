@@ -3,12 +3,10 @@
 from fuselearn.datasets.colour_patches import load_colour_patches
 from fuselearn.datasets.correlated_gaussians import make_correlated_gaussians
 from fuselearn.datasets.digit_views import load_digit_views
-from fuselearn.datasets.face_descriptors import face_views
-from fuselearn.datasets.glasses import fetch_glasses_views
-from fuselearn.datasets.labelled_faces import load_face_views
-from fuselearn.datasets.overlapping_labels import make_overlapping_labels
+from fuselearn.datasets.faces import fetch_glasses_views, load_face_views
+from fuselearn.datasets.image_descriptors import face_views
+from fuselearn.datasets.label_generators import make_overlapping_labels, make_shared_labels
 from fuselearn.datasets.public import fetch_views
-from fuselearn.datasets.shared_labels import make_shared_labels
 from fuselearn.datasets.synthetic_views import make_views
 
 __all__ = [

@@ -3,10 +3,9 @@
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
-from fuselearn.datasets.image_packages import image_package
-from fuselearn.datasets.layout import side_by_side
-from fuselearn.datasets.principal_components import check_components, principal_components
-from fuselearn.settings import check_count
+from fuselearn.datasets.generation import side_by_side
+from fuselearn.datasets.image_descriptors import check_components, image_package, principal_components
+from fuselearn.estimators import check_count
 
 DESCRIPTION = """\
 Patches of photographs in three views

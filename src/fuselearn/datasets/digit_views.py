@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch
 
-from fuselearn.datasets.layout import side_by_side
+from fuselearn.datasets.generation import side_by_side
 
 N_DIRECTIONS = 8
 

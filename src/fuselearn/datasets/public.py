@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.datasets import fetch_olivetti_faces, fetch_openml, load_iris, load_wine
 from sklearn.utils import Bunch
 
-from fuselearn.datasets.layout import side_by_side
+from fuselearn.datasets.generation import side_by_side
 
 DATA_FOLDER_VARIABLE = "FUSELEARN_DATA"
 MFEAT_VIEWS = {"fou": (14, 76), "fac": (12, 216), "kar": (16, 64), "pix": (40979, 240), "zer": (22, 47), "mor": (18, 6)}

@@ -6,10 +6,8 @@ import numpy as np
 from scipy.stats import ortho_group
 from sklearn.utils import Bunch, check_random_state
 
-from fuselearn.datasets.class_centres import balanced_classes, class_centres
-from fuselearn.datasets.layout import side_by_side
-from fuselearn.datasets.ranges import check_in_range, number_per_view
-from fuselearn.settings import check_count
+from fuselearn.datasets.generation import balanced_classes, check_in_range, class_centres, number_per_view, side_by_side
+from fuselearn.estimators import check_count
 
 
 def make_views(

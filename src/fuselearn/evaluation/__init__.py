@@ -1,6 +1,6 @@
 """Noise and what it does to a method, and tables of results."""
 
 from fuselearn.evaluation.noise import add_feature_noise, add_label_noise
-from fuselearn.evaluation.tables import Table
+from fuselearn.evaluation.result_table import Table
 
 __all__ = ["Table", "add_feature_noise", "add_label_noise"]

@@ -1,4 +1,9 @@
-"""One cell of a comparison: one method on one run's splits, trained on one kind of labels."""
+"""One cell of a comparison: one method on one run's splits, trained on one kind of labels.
+
+Which labels a method is trained on, when each view has labels of its own (S0 §3.1).
+
+How the papers split their data, by name.
+"""
 
 import time
 from dataclasses import dataclass
@@ -6,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.dummy import DummyClassifier
 from sklearn.metrics import get_scorer
+from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
 
 from fuselearn.consensus import LabelConsensus
-from fuselearn.evaluation.labelling import majority_labels
+from fuselearn.data import ViewBlocks
 from fuselearn.evaluation.noise import add_label_noise
-from fuselearn.views import ViewBlocks
 
 GIVEN, OWN, MAJORITY, ONE_VIEW, CONSENSUS = "given", "own", "majority", "one view", "consensus"
 """Kinds of labels to train on: the column that is there; each view's own; the views' majority; the first view's; what
@@ -144,3 +149,72 @@ def _labels(task, method, kind, train, present, seed):
 def _agreed(task, train, y, view_labels, seed):
     consensus = LabelConsensus(views=task.views, random_state=seed)
     return consensus.fit(task.table[train], y, view_labels=view_labels).labels_
+
+
+def majority_labels(view_labels, rng, present=None):
+    """What most views say of each row; ties are drawn.
+
+    Parameters
+    ----------
+    view_labels : ndarray of shape (n_rows, n_views)
+    rng : numpy.random.Generator
+    present : bool ndarray of shape (n_rows, n_views), default=None
+        Views that a row has: the labels of others are not looked at. Every row must have one.
+
+    Examples
+    --------
+    >>> majority_labels(np.array([[1, 1, 0], [0, 2, 2]]), np.random.default_rng(0)).tolist()
+    [1, 2]
+    """
+    present = np.ones(view_labels.shape, dtype=bool) if present is None else present
+    classes = np.unique(view_labels[present])
+    votes = np.zeros((len(view_labels), len(classes)))
+    for column, here in zip(view_labels.T, present.T):
+        votes[here, np.searchsorted(classes, column[here])] += 1
+    # Less than a vote, so that it decides between equals only.
+    return classes[(votes + rng.uniform(0, 0.5, size=votes.shape)).argmax(axis=1)]
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """Repeated splits into training and test rows.
+
+    Attributes
+    ----------
+    runs : int
+    train_size : float or None
+        Share of the rows to train on.
+    folds : int or None
+        Instead of one split, a run is a cross-validation of so many folds, and its score their mean.
+    n_estimators : int or None
+        Rounds of boosting methods.
+    """
+
+    runs: int
+    train_size: float | None = None
+    folds: int | None = None
+    n_estimators: int | None = None
+
+    @property
+    def test_share(self):
+        """Number of test rows by number of training rows."""
+        return 1 / (self.folds - 1) if self.folds else (1 - self.train_size) / self.train_size
+
+    def splits(self, y, run, seed):
+        """List of (training rows, test rows) of a run, drawn within classes."""
+        state = (seed + 7919 * run) % 2**32
+        if self.folds:
+            splitter = StratifiedKFold(self.folds, shuffle=True, random_state=state)
+        else:
+            splitter = StratifiedShuffleSplit(1, train_size=self.train_size, random_state=state)
+        return list(splitter.split(y, y))
+
+
+PROTOCOLS = {
+    "bssd": Protocol(runs=20, train_size=0.6),
+    "shareboost": Protocol(runs=30, train_size=0.6, n_estimators=150),
+    "mssboost": Protocol(runs=10, train_size=0.75),
+    "shared_distribution": Protocol(runs=10, train_size=0.5, n_estimators=30),
+    "tomographic": Protocol(runs=1400, folds=3),
+}
+"""S0, S1, S2, S3 and S4."""

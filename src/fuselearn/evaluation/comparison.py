@@ -15,17 +15,15 @@ from sklearn.metrics import get_scorer_names
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
-from fuselearn.evaluation.cells import CONSENSUS, ONE_VIEW, Task, run_cell
-from fuselearn.evaluation.fingerprints import fingerprint
-from fuselearn.evaluation.methods import resolve_methods
-from fuselearn.evaluation.protocols import PROTOCOLS, Protocol
+from fuselearn.data import ViewBlocks, check_on_host, encode_view_labels, resolve_views
+from fuselearn.data.table import data_frame
+from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs
+from fuselearn.evaluation.cells import CONSENSUS, ONE_VIEW, PROTOCOLS, Protocol, Task, run_cell
+from fuselearn.evaluation.result_store import CellStore, fingerprint
+from fuselearn.evaluation.result_table import Table
 from fuselearn.evaluation.statistics import interval, mean_ranks, paired_tests
-from fuselearn.evaluation.store import CellStore
-from fuselearn.evaluation.tables import Table
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.frames import data_frame
-from fuselearn.settings import check_choice, check_count, check_flag, check_jobs
-from fuselearn.views import ViewBlocks, check_on_host, encode_view_labels, resolve_views
+from fuselearn.registry import resolve_methods
 
 DECIMALS = {"fit seconds": 2, "predict seconds": 3, "mean rank": 1}
 
@@ -60,7 +58,7 @@ def compare(
     views : dict, list or None, default=None
         Views of the columns of `X`.
     methods : "default", "all", list of names, or dict of name to estimator, default="default"
-        See :data:`fuselearn.evaluation.methods.MAKERS`; "view:NAME" is the view of that name alone.
+        See :data:`fuselearn.registry.MAKERS`; "view:NAME" is the view of that name alone.
     noise : float, default=0.0
         Share of the training labels that are flipped, for each view independently, as in S0 and S1. Methods that take
         one label column get the majority of the views' labels, and in a second column those of the first view.

@@ -5,8 +5,8 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils import check_array, check_random_state, column_or_1d
 
-from fuselearn.settings import check_flag
-from fuselearn.views import check_on_host, resolve_views
+from fuselearn.data import check_on_host, resolve_views
+from fuselearn.estimators import check_flag
 
 
 def add_label_noise(y, n_views, rate, *, views="all", shared=False, random_state=None):

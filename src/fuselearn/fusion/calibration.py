@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from fuselearn.fusion.combination import parts_of, weighted_sum
-from fuselearn.fusion.link import fit_link, fit_slope
+from fuselearn.fusion.softmax_calibration import fit_link, fit_slope
+from fuselearn.fusion.weights import parts_of, weighted_sum
 
 MOST_PATTERNS = 64
 MOST_ROWS = 20_000

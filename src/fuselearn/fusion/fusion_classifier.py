@@ -9,20 +9,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from fuselearn.consensus.suspicion import suspect_labels
+from fuselearn.consensus.label_consensus import suspect_labels
+from fuselearn.data import ViewBlocks, check_on_host, note_features
+from fuselearn.data.table import data_frame
+from fuselearn.estimators import check_count, check_flag, check_jobs, check_positive
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.frames import data_frame
-from fuselearn.fusion.arm_catalogue import check_learners_take_weights, make_arms, resolve_learners
-from fuselearn.fusion.budget import Budget
+from fuselearn.fusion.base_models.catalogue import check_learners_take_weights, make_arms, resolve_learners
 from fuselearn.fusion.calibration import by_class
-from fuselearn.fusion.combination import weighted_sum
-from fuselearn.fusion.ensemble import ArmRuns, fuse, targets_of
-from fuselearn.fusion.labelled_rows import read_rows
-from fuselearn.fusion.worth import worth_of
-from fuselearn.numeric.decisions import codes_of
-from fuselearn.numeric.threads import Threads
-from fuselearn.settings import check_count, check_flag, check_jobs, check_positive
-from fuselearn.views import ViewBlocks, check_on_host, note_features
+from fuselearn.fusion.importance import worth_of
+from fuselearn.fusion.passes import ArmRuns, Budget, fuse, targets_of
+from fuselearn.fusion.training_data import read_rows
+from fuselearn.fusion.weights import weighted_sum
+from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.votes import codes_of
 
 BELIEF = 0.5
 """Share of the agreed labels in what the second pass learns; the rest is the labels as given. Agreed labels echo what

@@ -3,20 +3,20 @@
 Pictures need matplotlib, which is imported when the first is drawn; numbers do without.
 """
 
-from fuselearn.inspection._plot.correspondence import CorrespondenceDisplay
-from fuselearn.inspection._plot.importance import ViewImportanceDisplay
-from fuselearn.inspection._plot.label_sharing import LabelSharingDisplay
-from fuselearn.inspection._plot.leaderboard import LeaderboardDisplay
-from fuselearn.inspection._plot.margin import MarginDisplay
-from fuselearn.inspection._plot.sample_weight import SampleWeightDisplay
-from fuselearn.inspection._plot.selection import ViewSelectionDisplay
-from fuselearn.inspection._plot.staged_score import StagedScoreDisplay
-from fuselearn.inspection.alignment import Redundancy, redundancy
-from fuselearn.inspection.doubtful_labels import suspects
-from fuselearn.inspection.importance import ViewImportance, view_importance
+from fuselearn.inspection.displays.correspondence_display import CorrespondenceDisplay
+from fuselearn.inspection.displays.importance_display import ViewImportanceDisplay
+from fuselearn.inspection.displays.label_sharing_display import LabelSharingDisplay
+from fuselearn.inspection.displays.leaderboard_display import LeaderboardDisplay
+from fuselearn.inspection.displays.margin_display import MarginDisplay
+from fuselearn.inspection.displays.sample_weight_display import SampleWeightDisplay
+from fuselearn.inspection.displays.selection_display import ViewSelectionDisplay
+from fuselearn.inspection.displays.staged_score_display import StagedScoreDisplay
+from fuselearn.inspection.label_suspects import suspects
 from fuselearn.inspection.margins import margin_distribution
-from fuselearn.inspection.presence import Missingness, missingness
-from fuselearn.inspection.unmatched import Correspondence, correspondence
+from fuselearn.inspection.meta_object_positions import Correspondence, correspondence
+from fuselearn.inspection.missingness import Missingness, missingness
+from fuselearn.inspection.redundancy import Redundancy, redundancy
+from fuselearn.inspection.view_importance import ViewImportance, view_importance
 
 __all__ = [
     "Correspondence",

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from fuselearn.inspection.reading import check_has, forgetful, read_labels, read_rows, views_of
-from fuselearn.numeric.decisions import probabilities
-from fuselearn.prediction import PredictsByDecision
-from fuselearn.views import ViewBlocks, encode_known
+from fuselearn.data import ViewBlocks, encode_known
+from fuselearn.estimators import PredictsByDecision
+from fuselearn.inspection.fitted_model import check_has, forgetful, read_labels, read_rows, views_of
+from fuselearn.numeric.votes import probabilities
 
 
 def margin_distribution(model, X, y):

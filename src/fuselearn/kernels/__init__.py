@@ -3,9 +3,9 @@
 from fuselearn.kernels.augmented import AugmentedKernelClassifier
 from fuselearn.kernels.composition import augmented_kernel, composite_kernel, composite_test_kernel
 from fuselearn.kernels.correspondence import cartesian_correspondence, tomographic_correspondence
-from fuselearn.kernels.multiple import MKLClassifier
+from fuselearn.kernels.mkl import MKLClassifier
 from fuselearn.kernels.tomographic import TomographicClassifier
-from fuselearn.kernels.views import GramLookup
+from fuselearn.kernels.view_kernels import GramLookup
 
 __all__ = [
     "AugmentedKernelClassifier",

@@ -8,14 +8,7 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fuselearn.kernels.machine import fit_machines, problems_of
-from fuselearn.kernels.placing import PlacedKernels
-from fuselearn.kernels.views import ViewKernel
-from fuselearn.kernels.weighting import LEARNT, check_weights
-from fuselearn.numeric.decisions import one_against_one, prior_votes
-from fuselearn.prediction import PredictsByDecision
-from fuselearn.settings import check_jobs, check_positive
-from fuselearn.views import (
+from fuselearn.data import (
     ViewBlocks,
     check_on_host,
     check_presence,
@@ -25,6 +18,11 @@ from fuselearn.views import (
     read_table,
     resolve_views,
 )
+from fuselearn.estimators import PredictsByDecision, check_jobs, check_positive
+from fuselearn.kernels.machines import PlacedKernels, fit_machines, problems_of
+from fuselearn.kernels.mkl_weights import LEARNT, check_weights
+from fuselearn.kernels.view_kernels import ViewKernel
+from fuselearn.numeric.votes import one_against_one, prior_votes
 
 CHUNK_ROWS = 2048
 

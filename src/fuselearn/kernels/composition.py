@@ -3,15 +3,15 @@
 import numpy as np
 from scipy.linalg import block_diag
 
-from fuselearn.backends.device_arrays import is_device_array, on_host
-from fuselearn.kernels.device_composition import (
+from fuselearn.backends.gpu.arrays import is_device_array, on_host
+from fuselearn.backends.gpu.kernels import (
     any_on_device,
     check_device_kernels,
     check_device_matrices,
     direct_sum,
     sum_over_device_views,
 )
-from fuselearn.kernels.validation import check_kernels
+from fuselearn.kernels.view_kernels import check_kernels
 
 VALUES_AT_A_TIME = 2**16
 

@@ -15,19 +15,19 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fuselearn.backends.device_arrays import all_on_host, on_host
-from fuselearn.kernels.device_composition import (
+from fuselearn.backends.gpu.arrays import all_on_host, on_host
+from fuselearn.backends.gpu.kernels import (
     any_on_device,
     check_device_kernels,
     mean_squared_distance,
     some_objects,
     squared_distances,
 )
+from fuselearn.estimators import check_choice, check_count, check_flag
 from fuselearn.kernels.matching import read_matching
 from fuselearn.kernels.meta_objects import MetaObjects
-from fuselearn.kernels.validation import check_kernels
+from fuselearn.kernels.view_kernels import check_kernels
 from fuselearn.numeric.pairs import SortedPairs
-from fuselearn.settings import check_choice, check_count, check_flag
 
 CROSSINGS = ("sample", "full", "corners")
 LOOKED_AT = 16

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fuselearn.estimators import check_count
 from fuselearn.kernels.meta_objects import least_meta_objects
-from fuselearn.settings import check_count
 
 GENEROUS = 4
 """Meta-objects of a class by default, as a multiple of those needed: its objects in the view with most of them. What

@@ -3,13 +3,13 @@
 import numpy as np
 from sklearn.utils import check_random_state
 
+from fuselearn.estimators import check_choice, check_count, check_flag
 from fuselearn.kernels.base import BaseKernelFusion, uses_learning
 from fuselearn.kernels.correspondence import CROSSINGS, Walk, paired_classes, walked_classes
-from fuselearn.kernels.marginals import marginal_weights
 from fuselearn.kernels.matching import read_matching
-from fuselearn.kernels.weighting import learn_weights
+from fuselearn.kernels.meta_objects import marginal_weights
+from fuselearn.kernels.mkl_weights import learn_weights
 from fuselearn.numeric.pairs import mean_squared_distance
-from fuselearn.settings import check_choice, check_count, check_flag
 
 CORRESPONDENCES = ("tomographic", "cartesian")
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.driving import drive
-from fuselearn.learners.looking import DistinctValues, SampledRows
 from fuselearn.learners.protocol import Plan
-from fuselearn.numeric.binning import column_edges, fill_bins, has_more_values, searchable
-from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
+from fuselearn.learners.view_questions import DistinctValues, SampledRows
+from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, n_blocks
+from fuselearn.numeric.tree_histograms import column_edges, fill_bins, has_more_values, searchable
+from fuselearn.reductions import drive
 
 SKETCH_ROWS = 4096
 """Rows whose values place the edges of a column; a seeded sample of as many where there are more."""

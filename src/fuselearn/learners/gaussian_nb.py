@@ -6,11 +6,9 @@ from numbers import Real
 import numpy as np
 
 from fuselearn.learners.protocol import Learner
-from fuselearn.learners.scoring import ScoreHypothesis
-from fuselearn.learners.standardisation import Standardisation
-from fuselearn.numeric.class_forms import class_forms
-from fuselearn.numeric.moments import weighted_moments
-from fuselearn.numeric.threads import SERIAL
+from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
+from fuselearn.numeric.execution import SERIAL
+from fuselearn.numeric.moments import class_forms, weighted_moments
 
 LEAST_VARIANCE = 1e-30
 """Variance of a column that never varies, when the user asks for no smoothing."""

@@ -6,11 +6,9 @@ from numbers import Real
 import numpy as np
 
 from fuselearn.learners.protocol import Learner
-from fuselearn.learners.scoring import ScoreHypothesis
-from fuselearn.learners.standardisation import Standardisation
-from fuselearn.numeric.least_norm import solve_least_norm
-from fuselearn.numeric.products import cross_products
-from fuselearn.numeric.threads import SERIAL
+from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
+from fuselearn.numeric.execution import SERIAL
+from fuselearn.numeric.least_squares import cross_products, solve_least_norm
 
 LEAST_PIVOT = 1e-12
 """Directions in which the standardised rows vary less than this, as part of the largest, are rounding noise."""

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from fuselearn.driving import drive
-from fuselearn.numeric.threads import SERIAL
-from fuselearn.views import View
+from fuselearn.data import View
+from fuselearn.numeric.execution import SERIAL
+from fuselearn.reductions import drive
 
 
 class Learner(ABC, BaseEstimator):

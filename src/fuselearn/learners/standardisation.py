@@ -3,17 +3,19 @@
 Raw weighted moments cancel: columns around 1e8 with unit spread gave a variance of -22. Around zero little is lost,
 however the weights move later; what is left of a spread that is lost all the same counts as none
 (`numeric.class_forms`).
+
+Hypotheses that score each class by a polynomial of the standardised columns.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.driving import drive
-from fuselearn.learners.looking import ColumnSums, own
-from fuselearn.learners.protocol import Plan
-from fuselearn.numeric.columns import standardise_columns
-from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
+from fuselearn.learners.protocol import Hypothesis, Plan
+from fuselearn.learners.view_questions import ColumnSums, own
+from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, n_blocks
+from fuselearn.numeric.moments import largest_quadratic, standardise_columns
+from fuselearn.reductions import drive
 
 ROUNDING = 1e-15
 """Part of its mean by which a constant column may seem to vary."""
@@ -109,3 +111,36 @@ class Standardisation(Plan):
 
         threads.share(blocks, work)
         return Standardised(values, len(view), view.n_columns, bool(gaps.any()))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreHypothesis(Hypothesis):
+    """The class with the largest score Σ_j x_j·(slope_j + x_j·square_j) + constants of the standardised columns.
+
+    A column that is NaN in a row is left out of that row's scores.
+
+    Attributes
+    ----------
+    plan : Standardisation
+    squares, slopes, column_constants : ndarray of shape (n_classes, n_columns)
+        For two classes one row, whose score is positive for class 1.
+    constants : ndarray of shape (n_classes,), or (1,) likewise
+    """
+
+    plan: Standardisation
+    squares: np.ndarray
+    slopes: np.ndarray
+    column_constants: np.ndarray
+    constants: np.ndarray
+
+    def predict_prepared(self, prepared, threads=SERIAL):
+        return largest_quadratic(
+            prepared.values,
+            len(prepared),
+            self.squares,
+            self.slopes,
+            self.column_constants,
+            self.constants,
+            gaps=prepared.gaps,
+            threads=threads,
+        )

@@ -1,8 +1,8 @@
 """One cut on one column."""
 
 from fuselearn.learners.binning import Binning
-from fuselearn.learners.growing import Growth, check_growth
 from fuselearn.learners.protocol import Learner
+from fuselearn.learners.tree_growth import Growth, check_growth
 
 
 class Stump(Learner):

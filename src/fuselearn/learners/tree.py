@@ -3,8 +3,8 @@
 from numbers import Integral, Real
 
 from fuselearn.learners.binning import Binning
-from fuselearn.learners.growing import Growth, check_growth
 from fuselearn.learners.protocol import Learner
+from fuselearn.learners.tree_growth import Growth, check_growth
 
 
 class Tree(Learner):

@@ -10,21 +10,18 @@ from sklearn import config_context, get_config
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 
-from fuselearn.backends.device_arrays import arrays_of, is_device_array, on_host
-from fuselearn.backends.device_table import both_on_host
+from fuselearn.backends.gpu.arrays import arrays_of, is_device_array, on_host
+from fuselearn.backends.gpu.multilabel import DeviceJointLoss
+from fuselearn.backends.gpu.table import both_on_host
+from fuselearn.classifiers.blas_threads import single_threaded_products
+from fuselearn.data import note_features
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.multilabel.base_models import Trainer, base_estimator
-from fuselearn.multilabel.device_pool import DeviceJointLoss
-from fuselearn.multilabel.joint_loss import JointLoss
+from fuselearn.multilabel.base_models import SubspaceTable, Trainer, base_estimator
+from fuselearn.multilabel.pool import JointLoss
 from fuselearn.multilabel.prediction import WeightedOutputs
-from fuselearn.multilabel.product_threads import single_threaded_products
-from fuselearn.multilabel.ratios import choose_ratios
-from fuselearn.multilabel.reading import finite_rule, read_training_data
-from fuselearn.multilabel.subspaces import SubspaceTable
-from fuselearn.multilabel.validation import check_settings
-from fuselearn.numeric.scratch import Scratch
-from fuselearn.numeric.threads import Threads
-from fuselearn.views import note_features
+from fuselearn.multilabel.ratios import check_settings, choose_ratios
+from fuselearn.multilabel.training_data import finite_rule, read_training_data
+from fuselearn.numeric.execution import Scratch, Threads
 
 
 class BaseSubspaceEnsemble(WeightedOutputs, ClassifierMixin, BaseEstimator):

@@ -1,4 +1,9 @@
-"""Base models: how they are fitted, what they say of a row, how large they are."""
+"""Base models: how they are fitted, what they say of a row, how large they are.
+
+What a base model is learned on: a balanced bootstrap sample and a random subspace (S2 Alg. 1 steps 1b to 1d).
+
+The columns of a base model, as dense rows, whatever the table is.
+"""
 
 from dataclasses import dataclass
 
@@ -9,11 +14,9 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
-from fuselearn.learners.adapter import check_classifier
+from fuselearn.learners.sklearn_learner import check_classifier
 from fuselearn.multilabel.rbf_svc import RbfSVC, kernel_gamma, machine_values
-from fuselearn.multilabel.sampling import Sample, draw_sample
-from fuselearn.numeric.scratch import Scratch
-from fuselearn.numeric.threads import SERIAL
+from fuselearn.numeric.execution import SERIAL, Scratch
 
 NOTHING = 1e-10
 """An output below it is rounding: outputs are up to 1. (Machines that are evaluated here know their own rounding.)"""
@@ -192,3 +195,123 @@ def seeded(model, generator):
     """Give every `random_state` in a model a number of its own."""
     names = sorted(name for name in model.get_params() if name == "random_state" or name.endswith("__random_state"))
     return model.set_params(**{name: int(generator.integers(2**31)) for name in names})
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows and columns of a base model.
+
+    Attributes
+    ----------
+    positives, negatives : intp ndarray
+        Row numbers, drawn with replacement; as many of either.
+    columns : intp ndarray
+        Column numbers, drawn without replacement, in ascending order.
+    """
+
+    positives: np.ndarray
+    negatives: np.ndarray
+    columns: np.ndarray
+
+
+def draw_sample(generator, has_label, data_ratio, columns, feature_ratio):
+    """Draw N·r_d/2 rows with the label, as many without it, and M·r_f columns.
+
+    Parameters
+    ----------
+    generator : numpy.random.Generator
+    has_label : bool ndarray of shape (n_rows,)
+    data_ratio, feature_ratio : float
+        r_d and r_f. Numbers of rows and columns are rounded, and at least 1.
+    columns : intp ndarray
+        Columns to choose from.
+
+    Returns
+    -------
+    Sample
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> has_label = np.arange(20) < 4
+    >>> sample = draw_sample(np.random.default_rng(0), has_label, 0.5, np.arange(10), 0.2)
+    >>> sample.positives, sample.negatives
+    (array([3, 2, 2, 1, 1]), array([ 4,  5,  4,  6, 17]))
+    >>> len(sample.columns)
+    2
+    """
+    n_drawn = max(1, round(len(has_label) * data_ratio / 2))
+    n_columns = max(1, round(len(columns) * feature_ratio))
+    positives, negatives = np.flatnonzero(has_label), np.flatnonzero(~has_label)
+    return Sample(
+        positives[generator.integers(len(positives), size=n_drawn)],
+        negatives[generator.integers(len(negatives), size=n_drawn)],
+        np.sort(generator.choice(columns, n_columns, replace=False)),
+    )
+
+
+CHUNK_ROWS = 4096
+"""Rows of a subspace that are made dense together."""
+
+
+class SubspaceTable:
+    """A table of which base models read some columns each.
+
+    Parameters
+    ----------
+    X : ndarray or sparse array of shape (n_rows, n_features)
+        A sparse table is never made dense as a whole.
+    """
+
+    def __init__(self, X):
+        self.is_sparse = issparse(X)
+        self._X = X.tocsc() if self.is_sparse else X
+
+    def __len__(self):
+        return self._X.shape[0]
+
+    @property
+    def n_chunks(self):
+        return -(-len(self) // CHUNK_ROWS)
+
+    def sample(self, rows, columns):
+        """Some rows of some columns, as an array of shape (n_rows, n_columns)."""
+        if self.is_sparse:
+            return self._X[:, columns].tocsr()[rows].toarray()
+        return self._X[np.ix_(rows, columns)]
+
+    def columns(self, columns, *, sparse=False):
+        """All rows of some columns, as an array; a sparse table leaves them so if `sparse`."""
+        if not self.is_sparse:
+            return np.take(self._X, columns, axis=1)
+        return self._X[:, columns].tocsr() if sparse else self._X[:, columns].toarray()
+
+    def chunks(self, columns, *, sparse=False):
+        """A function of a chunk's number that gives (slice of rows, those rows of the columns); `sparse` as above."""
+        table = self._X[:, columns].tocsr() if self.is_sparse else self._X
+
+        def chunk(number):
+            rows = _rows_of(number, len(self))
+            if not self.is_sparse:
+                return rows, np.take(table[rows], columns, axis=1)
+            return rows, table[rows] if sparse else table[rows].toarray()
+
+        return chunk
+
+    def chunk_tables(self):
+        """A function of a chunk's number that gives (slice of rows, table of those rows)."""
+        table = self._X.tocsr() if self.is_sparse else self._X
+
+        def chunk(number):
+            rows = _rows_of(number, len(self))
+            return rows, SubspaceTable(table[rows])
+
+        return chunk
+
+    def rows(self, rows):
+        """The table of some rows."""
+        return SubspaceTable(self._X[rows])
+
+
+def _rows_of(number, n_rows):
+    return slice(number * CHUNK_ROWS, min((number + 1) * CHUNK_ROWS, n_rows))

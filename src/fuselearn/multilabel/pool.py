@@ -1,33 +1,20 @@
-"""The pool of candidates, and which of them lowers the joint loss most (S2 Alg. 2 steps 2a and 2c)."""
+"""The pool of candidates, and which of them lowers the joint loss most (S2 Alg. 2 steps 2a and 2c).
+
+The decision functions of all labels on the training rows, and their joint loss (S2 equation 1).
+"""
 
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import chi2
 
-from fuselearn.numeric.logistic import least_losses, safe_steps
-from fuselearn.numeric.threads import SERIAL
-from fuselearn.numeric.ties import TIE
+from fuselearn.numeric.execution import SERIAL
+from fuselearn.numeric.logistic import Winner, add_to_margins, least_losses, passes_test, safe_steps
+from fuselearn.numeric.weights import TIE
 
 LABELS_AT_A_TIME = 64
 """Labels of one matrix product. A constant: the bits of a product may depend on its shape."""
 SLACK = 1e-9
 """Part of the loss by which a bound may be off through rounding."""
-
-
-class Winner(NamedTuple):
-    """The candidate of a round.
-
-    Attributes
-    ----------
-    slot : int
-    weights : ndarray of shape (n_labels,)
-        α of each label.
-    """
-
-    slot: int
-    weights: np.ndarray
 
 
 class Pool:
@@ -182,11 +169,62 @@ def related(positive, signs, n_positives, significance):
     return passes_test(float(np.count_nonzero(positive)), both, n_positives, n_rows, significance)
 
 
-def passes_test(n_out, both, n_positives, n_rows, significance):
-    """The χ² test of `related`, from the number of rows with h > 0 and how many of them have each label."""
-    # For a 2 × 2 table Σ (observed - expected)² / expected is n·(ad - bc)² over the product of the four margins.
-    margins = n_out * (n_rows - n_out) * n_positives * (n_rows - n_positives)
-    excess = n_rows * both - n_out * n_positives
-    statistic = np.zeros(len(n_positives))
-    np.divide(n_rows * excess**2, margins, out=statistic, where=margins > 0)
-    return (chi2.sf(statistic, 1) < significance) & (margins > 0)
+class JointLoss:
+    """F_l of every label and row, with what the next Newton step needs of it.
+
+    All arrays are labels × rows, so that what belongs to a label is contiguous.
+
+    Parameters
+    ----------
+    signs : int8 ndarray of shape (n_labels, n_rows)
+        Whether a row has a label: +1 or -1.
+
+    Attributes
+    ----------
+    signs : int8 ndarray of shape (n_labels, n_rows)
+    margins : ndarray of shape (n_labels, n_rows)
+        y·F.
+    residuals, curvatures : ndarray of shape (n_labels, n_rows)
+        z and w of S2 equation 2, w with its floor.
+    losses : ndarray of shape (n_labels,)
+        Of each label, summed over the rows, in natural logarithms.
+    n_floored : int64 ndarray of shape (n_labels,)
+        Number of rows whose w is the floor.
+    """
+
+    def __init__(self, signs):
+        self.signs = signs
+        self.margins = np.zeros(signs.shape)
+        self.residuals = np.empty(signs.shape)
+        self.curvatures = np.empty(signs.shape)
+        self.losses = np.empty(len(signs))
+        self.n_floored = np.empty(len(signs), dtype=np.int64)
+        nothing = np.zeros(signs.shape[1])
+        self._add(np.arange(len(signs)), np.zeros(len(signs)), nothing, SERIAL)
+
+    @property
+    def total(self):
+        """The joint loss."""
+        return float(self.losses.sum())
+
+    def add(self, weights, outputs, threads=SERIAL):
+        """F_l ← F_l + α_l·h for every label l (S2 Alg. 2 step 2b); returns the labels whose F changed."""
+        changed = np.flatnonzero(weights)
+        self._add(changed, weights, outputs, threads)
+        return changed
+
+    def _add(self, labels, weights, outputs, threads):
+        def work(start, stop):
+            add_to_margins(
+                labels[start:stop],
+                weights,
+                outputs,
+                self.signs,
+                self.margins,
+                self.residuals,
+                self.curvatures,
+                self.losses,
+                self.n_floored,
+            )
+
+        threads.share(len(labels), work)

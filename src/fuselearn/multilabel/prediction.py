@@ -8,14 +8,13 @@ from scipy.special import expit
 from sklearn import config_context, get_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fuselearn.backends.device_arrays import on_host
+from fuselearn.backends.gpu.arrays import on_host
+from fuselearn.classifiers.blas_threads import single_threaded_products
+from fuselearn.estimators import check_count
 from fuselearn.multilabel import base_models
-from fuselearn.multilabel.product_threads import single_threaded_products
-from fuselearn.multilabel.reading import finite_rule
-from fuselearn.multilabel.subspaces import SubspaceTable
-from fuselearn.numeric.scratch import Scratch
-from fuselearn.numeric.threads import Threads
-from fuselearn.settings import check_count
+from fuselearn.multilabel.base_models import SubspaceTable
+from fuselearn.multilabel.training_data import finite_rule
+from fuselearn.numeric.execution import Scratch, Threads
 
 
 class WeightedOutputs:

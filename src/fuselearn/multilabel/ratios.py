@@ -1,6 +1,10 @@
-"""``"auto"`` ratios: the smallest that keep most of the full model's mean average precision (S2 section 6.2)."""
+"""``"auto"`` ratios: the smallest that keep most of the full model's mean average precision (S2 section 6.2).
+
+Check the settings of an ensemble, before any work is done.
+"""
 
 from itertools import product
+from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -10,11 +14,10 @@ from sklearn.metrics import average_precision_score
 from sklearn.svm import SVC
 from sklearn.utils import get_tags
 
-from fuselearn.multilabel.base_models import fit_rows, fit_sample, scores, seeded
+from fuselearn.estimators import check_count, check_jobs
+from fuselearn.multilabel.base_models import draw_sample, fit_rows, fit_sample, scores, seeded
 from fuselearn.multilabel.rbf_svc import RbfSVC
-from fuselearn.multilabel.sampling import draw_sample
-from fuselearn.multilabel.validation import AUTO
-from fuselearn.numeric.scratch import Scratch
+from fuselearn.numeric.execution import Scratch
 
 RATIOS = (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 """Ratios that are tried."""
@@ -139,3 +142,28 @@ def _takes_sparse(estimator):
         return get_tags(estimator).input_tags.sparse
     except (AttributeError, TypeError):  # not a scikit-learn estimator: arrays are safe
         return False
+
+
+AUTO = "auto"
+
+
+def check_settings(model):
+    """Refuse settings that mean nothing."""
+    check_count("n_estimators", model.n_estimators)
+    for name in ("data_ratio", "feature_ratio"):
+        check_ratio(name, getattr(model, name))
+    if model.pool_size is not None:
+        check_count("pool_size", model.pool_size)
+    value = model.significance
+    if isinstance(value, bool) or not (isinstance(value, Real) and 0 < value <= 1):
+        raise ValueError(f"significance must be in (0, 1], where 1 is no test; got {value!r}.")
+    check_jobs(model.n_jobs)
+    check_count("verbose", model.verbose, least=0)
+
+
+def check_ratio(name, value):
+    """Refuse what is neither a part of the whole nor "auto"."""
+    if isinstance(value, str) and value == AUTO:
+        return
+    if isinstance(value, bool) or not (isinstance(value, Real) and 0 < value <= 1):
+        raise ValueError(f"{name} must be in (0, 1], or 'auto'; got {value!r}.")

@@ -10,9 +10,9 @@ from sklearn.svm import SVC
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fuselearn.estimators import check_positive
 from fuselearn.numeric.rbf import rbf_decision_values, rbf_gram
-from fuselearn.numeric.support_vectors import solve_svm
-from fuselearn.settings import check_positive
+from fuselearn.numeric.svm import solve_svm
 
 GRAM_ROWS = 5_000
 """Rows of which the whole Gram matrix is kept (200 MB). More of them go to libsvm, which caches parts of it."""

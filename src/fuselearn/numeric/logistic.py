@@ -9,11 +9,13 @@ is taken, so that a value costs one exponential, which the loops write out (see 
 """
 
 from math import log
+from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import chi2
 
-from fuselearn.numeric.compiled import compiled
-from fuselearn.numeric.exponential import (
+from fuselearn.numeric.execution import compiled
+from fuselearn.numeric.rbf import (
     BIAS,
     C2,
     C3,
@@ -196,3 +198,27 @@ def least_losses(newton, slopes, curvatures, n_floored, losses):
         np.minimum(least, -step * slopes + curvatures * (np.expm1(-size) + size), out=least)
         step *= 0.5
     return losses + least
+
+
+class Winner(NamedTuple):
+    """The candidate of a round.
+
+    Attributes
+    ----------
+    slot : int
+    weights : ndarray of shape (n_labels,)
+        α of each label.
+    """
+
+    slot: int
+    weights: np.ndarray
+
+
+def passes_test(n_out, both, n_positives, n_rows, significance):
+    """The χ² test of `related`, from the number of rows with h > 0 and how many of them have each label."""
+    # For a 2 × 2 table Σ (observed - expected)² / expected is n·(ad - bc)² over the product of the four margins.
+    margins = n_out * (n_rows - n_out) * n_positives * (n_rows - n_positives)
+    excess = n_rows * both - n_out * n_positives
+    statistic = np.zeros(len(n_positives))
+    np.divide(n_rows * excess**2, margins, out=statistic, where=margins > 0)
+    return (chi2.sf(statistic, 1) < significance) & (margins > 0)

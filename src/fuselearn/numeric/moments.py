@@ -1,9 +1,19 @@
-"""Weighted first and second moments per class: all that Gaussian naive Bayes asks of the rows."""
+"""Weighted first and second moments per class: all that Gaussian naive Bayes asks of the rows.
+
+Look at the columns of a block of rows, and standardise them.
+
+From weighted moments to the quadratic score of each class: fitting Gaussian naive Bayes.
+
+The class with the largest quadratic score: Gaussian naive Bayes, and linear classifiers, at work on rows.
+
+The score of a class is s(x) = c + Σ_j x_j·(b_j + x_j·a_j): for naive Bayes its log-posterior, up to what all classes
+share.
+"""
 
 import numpy as np
 
-from fuselearn.numeric.compiled import compiled
-from fuselearn.numeric.threads import BLOCK_ROWS, SERIAL, n_blocks
+from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, compiled, n_blocks
+from fuselearn.numeric.weights import TIE
 
 
 def weighted_moments(values, n_columns, codes, weights, n_classes, *, gaps, threads=SERIAL):
@@ -80,3 +90,157 @@ def _moments(values, n_columns, codes, weights, gaps, block_rows, group_blocks, 
                     sums[1 + j] += observed
                     sums[1 + n_columns + j] += first
                     sums[1 + 2 * n_columns + j] += second
+
+
+@compiled()
+def add_column_sums(X, centres, counts, sums, squares):
+    """Add a block's number of values, Σ (x - centre) and Σ (x - centre)² of each column. Works in place."""
+    n_rows, n_columns = X.shape
+    for i in range(n_rows):
+        for j in range(n_columns):
+            x = X[i, j] - centres[j]
+            here = x == x
+            counts[j] += 1.0 if here else 0.0
+            sums[j] += x if here else 0.0
+            squares[j] += x * x if here else 0.0
+
+
+@compiled()
+def standardise_columns(X, means, scales, columns):
+    """columns[j, i] = (X[i, j] - mean) / scale; returns whether some value is NaN."""
+    n_rows, n_columns = X.shape
+    gaps = False
+    for j in range(n_columns):
+        column = columns[j]
+        mean, scale = means[j], scales[j]
+        for i in range(n_rows):
+            x = (X[i, j] - mean) / scale
+            column[i] = x
+            gaps |= x != x
+    return gaps
+
+
+@compiled()
+def class_forms(moments, smoothing, least_variance):
+    """Quadratic forms whose values are the log-posteriors of the classes, up to what all of them share.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (n_classes, 1 + 3 * n_columns)
+        As `weighted_moments` returns them.
+    smoothing : ndarray of shape (n_columns,)
+        Added to the variances of each column.
+    least_variance : float
+
+    Returns
+    -------
+    squares, slopes, column_constants : ndarray of shape (n_classes, n_columns)
+    log_priors : ndarray of shape (n_classes,)
+        For two classes these are the one difference of class 1 and class 0. A class without weight has a log-prior of
+        -inf. A column that some class with weight was never observed in takes no part.
+    """
+    n_classes, n_columns = len(moments), len(smoothing)
+    squares = np.zeros((n_classes, n_columns))
+    slopes = np.zeros((n_classes, n_columns))
+    constants = np.zeros((n_classes, n_columns))
+    log_priors = np.full(n_classes, -np.inf)
+    total = moments[:, 0].sum()
+    n_seen = 0
+    for k in range(n_classes):
+        if moments[k, 0] > 0.0:
+            n_seen += 1
+            log_priors[k] = np.log(moments[k, 0] / total)
+    for j in range(n_columns):
+        n_observed = 0
+        for k in range(n_classes):
+            if moments[k, 0] > 0.0 and moments[k, 1 + j] > 0.0:
+                n_observed += 1
+        if n_observed < n_seen:
+            continue
+        for k in range(n_classes):
+            if moments[k, 0] > 0.0:
+                observed = moments[k, 1 + j]
+                mean = moments[k, 1 + n_columns + j] / observed
+                raw = moments[k, 1 + 2 * n_columns + j] / observed
+                spread = raw - mean * mean
+                # Of a column that is constant in the class only rounding is left, which even far below the smoothing
+                # would tell apart classes that are equally far: such log-posteriors are as large as 1e9.
+                variance = (spread if spread > 1e-13 * raw else 0.0) + smoothing[j]
+                variance = max(variance, least_variance)
+                squares[k, j] = -0.5 / variance
+                slopes[k, j] = mean / variance
+                constants[k, j] = -0.5 * (np.log(variance) + mean * mean / variance)
+    if n_classes == 2:
+        if n_seen < 2:  # one class alone: its prior decides, and no column says anything
+            nothing = np.zeros((1, n_columns))
+            return nothing, nothing, nothing, log_priors[1:] - log_priors[:1]
+        return (
+            squares[1:] - squares[:1],
+            slopes[1:] - slopes[:1],
+            constants[1:] - constants[:1],
+            log_priors[1:] - log_priors[:1],
+        )
+    return squares, slopes, constants, log_priors
+
+
+def largest_quadratic(values, n_rows, squares, slopes, column_constants, constants, *, gaps, threads=SERIAL):
+    """Code of the class with the largest score in each row; ties, to rounding, go to the lowest code.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows * n_columns,)
+        Rows in blocks of `BLOCK_ROWS`, and within a block column after column.
+    n_rows : int
+    squares, slopes, column_constants : ndarray of shape (n_forms, n_columns)
+        a, b and each column's share of the constant. One form alone is the score of class 1 against class 0.
+    constants : ndarray of shape (n_forms,)
+        What remains of the constant, such as the log-priors.
+    gaps : bool
+        Whether some value may be NaN; its column's whole term is then left out.
+    """
+    codes = np.empty(n_rows, dtype=np.int32)
+
+    def work(start, stop):
+        _largest(values, squares, slopes, column_constants, constants, gaps, TIE, BLOCK_ROWS, start, stop, codes)
+
+    threads.share(n_blocks(n_rows), work)
+    return codes
+
+
+@compiled(reassociate=True)
+def _largest(
+    values, squares, slopes, column_constants, constants, gaps, tie, block_rows, first_block, last_block, codes
+):
+    n_rows = len(codes)
+    n_forms, n_columns = slopes.shape
+    scores = np.empty((n_forms, block_rows))
+    # From the end: the last blocks may still be in the cache from the pass that fitted the forms.
+    for block in range(last_block - 1, first_block - 1, -1):
+        start = block * block_rows
+        m = min(block_rows, n_rows - start)
+        for k in range(n_forms):
+            # Without gaps every row has every column's constant.
+            scores[k, :] = constants[k] if gaps else constants[k] + column_constants[k].sum()
+        for j in range(n_columns):
+            column = values[start * n_columns + j * m : start * n_columns + (j + 1) * m]
+            for k in range(n_forms):
+                a, b, c = squares[k, j], slopes[k, j], column_constants[k, j]
+                score = scores[k]
+                if gaps:
+                    for i in range(m):
+                        x = column[i]
+                        score[i] += x * (b + x * a) + c if x == x else 0.0
+                else:
+                    for i in range(m):
+                        score[i] += column[i] * (b + column[i] * a)
+        block_codes = codes[start : start + m]
+        if n_forms == 1:
+            for i in range(m):
+                block_codes[i] = 1 if scores[0, i] > tie else 0
+            continue
+        for i in range(m):
+            best, code = scores[0, i], 0
+            for k in range(1, n_forms):
+                if scores[k, i] > best + tie:
+                    best, code = scores[k, i], k
+            block_codes[i] = code

@@ -4,7 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.numeric.ties import TIE
+from fuselearn.numeric.weights import TIE
+
+KERNEL_ROUNDING = 1e-6
+"""How far a kernel may be from symmetric or positive semi-definite, relative to its largest value on the diagonal and,
+for its eigenvalues, to the root of its size: kernels are often saved in single precision."""
 
 
 def squared_distances(gram):

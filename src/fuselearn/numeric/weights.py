@@ -1,8 +1,11 @@
-"""What a round does to the weights of the rows: sum them by outcome, multiply them, draw from them."""
+"""What a round does to the weights of the rows: sum them by outcome, multiply them, draw from them.
+
+When two numbers count as equal.
+"""
 
 import numpy as np
 
-from fuselearn.numeric.compiled import compiled
+from fuselearn.numeric.execution import compiled
 
 RIGHT, WRONG, ABSENT = 1, -1, 0
 """Outcomes of a hypothesis on a row. An absent view abstains."""
@@ -58,3 +61,8 @@ def draw_rows(weights, n_draws, generator):
     cumulative = np.cumsum(weights)
     draws = generator.random(n_draws) * cumulative[-1]
     return np.minimum(np.searchsorted(cumulative, draws, side="right"), len(weights) - 1)
+
+
+TIE = 1e-12
+"""Values nearer than this are equal, and the lowest index wins: sums of weights round differently from machine to
+machine, on a cluster and on a GPU, and the model must not."""

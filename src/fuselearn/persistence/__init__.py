@@ -16,8 +16,7 @@ The room imports no other, so that every other may write its files with it. What
 model is saved or loaded: the command line reads headers without it.
 """
 
-from fuselearn.persistence.atomic import write_atomically
-from fuselearn.persistence.loading import describe, load
-from fuselearn.persistence.saving import save
+from fuselearn.persistence.atomic_write import write_atomically
+from fuselearn.persistence.model_file import describe, load, save
 
 __all__ = ["describe", "load", "save", "write_atomically"]

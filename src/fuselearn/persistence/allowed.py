@@ -22,23 +22,25 @@ from types import FunctionType
 
 import numpy as np
 
-from fuselearn.persistence.arrays import check_array, check_sparse
+from fuselearn.persistence.checks import TREES, check_array, check_sparse, check_tree
 from fuselearn.persistence.container import LEAST_ROOM, MOST_GROWTH
-from fuselearn.persistence.decision_trees import TREES, check_tree
 from fuselearn.persistence.schema import nodes_of, where, written_out
 
 PACKAGE = Path(__file__).parent.parent
 ROOMS = (
     "bandits",
     "boosting",
+    "classifiers",
     "consensus",
+    "data",
+    "ensembles",
     "fusion",
+    "fusion.base_models",
     "kernels",
     "learners",
     "multilabel",
     "numeric",
     "tables",
-    "views",
 )
 """Our rooms whose classes may be part of a model."""
 
@@ -217,12 +219,12 @@ def _known(loader, module, name):
 def _own_class(module, name):
     """A class that a file of our model rooms defines, else None."""
     parts = module.split(".")
-    if len(parts) != 3 or parts[0] != "fuselearn" or parts[1] not in ROOMS:
+    if parts[0] != "fuselearn" or ".".join(parts[1:-1]) not in ROOMS:
         return None
     # Nothing is imported but what the package ships. A part like ".." has no file name.
-    if not all(part.isidentifier() for part in parts) or parts[2].startswith("__"):
+    if not all(part.isidentifier() for part in parts) or parts[-1].startswith("__"):
         return None
-    if not (PACKAGE / parts[1] / f"{parts[2]}.py").is_file():
+    if not PACKAGE.joinpath(*parts[1:-1], f"{parts[-1]}.py").is_file():
         return None
     found = vars(import_module(module)).get(name)
     return found if isinstance(found, type) and (found.__module__, found.__qualname__) == (module, name) else None

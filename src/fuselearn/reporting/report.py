@@ -4,7 +4,7 @@ from functools import cached_property
 from html import escape
 from pathlib import Path
 
-from fuselearn.persistence.atomic import write_atomically
+from fuselearn.persistence.atomic_write import write_atomically
 from fuselearn.reporting.render import render
 from fuselearn.reporting.summarize import summarize
 

@@ -9,14 +9,12 @@ import numpy as np
 from fuselearn import inspection
 from fuselearn._version import __version__
 from fuselearn.reporting import provenance, quality
-from fuselearn.reporting.file_facts import file_facts
-from fuselearn.reporting.leaderboard import leaderboard_of
+from fuselearn.reporting.model_summary import leaderboard_of, rounds_of
 from fuselearn.reporting.phrases import counted
-from fuselearn.reporting.plain_words import words_of
-from fuselearn.reporting.reading import MOST_ROWS, read_rows
-from fuselearn.reporting.rounds import rounds_of
-from fuselearn.reporting.training_rows import likeness_to_training, n_training_rows
-from fuselearn.reporting.view_worth import redundancy_of, views_of
+from fuselearn.reporting.provenance import file_facts
+from fuselearn.reporting.report_rows import MOST_ROWS, likeness_to_training, n_training_rows, read_rows
+from fuselearn.reporting.sentences import words_of
+from fuselearn.reporting.view_summary import redundancy_of, views_of
 
 ROWS_FOR_SHUFFLING = (300, 2_000)
 """Fewest and most rows that are predicted anew for every view and shuffle: the fewer, the more views and classes."""

@@ -5,8 +5,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from fuselearn.data import per_view
 from fuselearn.tables.view_preparation import ViewPreparation
-from fuselearn.views import per_view
 
 NUMBER, BOOLEAN, TEXT = "number", "boolean", "text"
 """Kinds of columns."""

@@ -1,0 +1,271 @@
+"""Rounds, hypotheses and plans as JSON, and back. No pickle: what is read is built from a fixed list of types.
+
+Numbers keep all their bits: JSON writes a float with as many digits as tell it apart, and arrays are written as bytes.
+
+A trace that was read from a file: whether its numbers lead anywhere but where they should.
+
+Compiled code walks trees and adds up votes without looking at bounds. A log has a checksum, which tells that it was
+written whole, and not by whom. So what it holds is looked at before any of it meets the rows.
+"""
+
+import base64
+import math
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+
+from fuselearn.boosting.trace import Round, Update
+from fuselearn.learners import GaussianNB, LeastSquares, SklearnLearner, Stump, Tree
+from fuselearn.learners.binning import Binning
+from fuselearn.learners.protocol import ConstantHypothesis, Plan
+from fuselearn.learners.sklearn_learner import AsGiven, EstimatorHypothesis
+from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
+from fuselearn.learners.tree_growth import TreeHypothesis
+from fuselearn.persistence import load, save
+from fuselearn.persistence.checks import check_hypothesis, check_links, width_after
+
+TYPES = {
+    kind.__name__: kind
+    for kind in (
+        AsGiven,
+        Binning,
+        ConstantHypothesis,
+        EstimatorHypothesis,
+        ScoreHypothesis,
+        Standardisation,
+        TreeHypothesis,
+    )
+}
+"""Plans and hypotheses that can be written down."""
+ARRAY_KINDS = "biuf"
+
+
+class Encoder:
+    """Turns what a run recorded into what JSON can hold.
+
+    A plan is written once, under a number; hypotheses refer to it by that.
+
+    Attributes
+    ----------
+    plans : list of Plan
+        By number.
+    """
+
+    def __init__(self, plans=()):
+        self.plans = list(plans)
+        self._numbers = {id(plan): number for number, plan in enumerate(self.plans)}
+
+    def knows(self, plan):
+        return id(plan) in self._numbers
+
+    def plan(self, plan):
+        """A plan that is new; from now on it has a number."""
+        written = self._fields(plan)
+        self._numbers[id(plan)] = len(self.plans)
+        self.plans.append(plan)
+        return written
+
+    def round(self, round_):
+        """A round, as a dict."""
+        return {
+            "winner": [update.arm for update in round_.updates].index(round_.winner.arm),
+            "updates": [[update.arm, self.value(update.hypothesis), update.alpha] for update in round_.updates],
+            "error": round_.error,
+            "normaliser": round_.normaliser,
+            "arm_errors": [[arm, error] for arm, error in round_.arm_errors.items()],
+            "probabilities": self.value(round_.probabilities),
+            "last": bool(round_.last),
+        }
+
+    def value(self, value):
+        """A number, text, array, plan, hypothesis or estimator; or None."""
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, Plan) and self.knows(value):
+            return {"plan": self._numbers[id(value)]}
+        if isinstance(value, np.ndarray) and value.dtype.kind in ARRAY_KINDS:
+            content = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
+            return {"array": content, "kind": value.dtype.str, "shape": value.shape}
+        if TYPES.get(type(value).__name__) is type(value):
+            return self._fields(value)
+        if hasattr(value, "get_params"):
+            return {"model": base64.b64encode(_saved(value)).decode()}
+        raise ValueError(f"a {type(value).__qualname__} of {type(value).__module__} cannot be written to a run log")
+
+    def _fields(self, value):
+        return {"type": type(value).__name__} | {
+            field.name: self.value(getattr(value, field.name)) for field in fields(value)
+        }
+
+
+class Decoder:
+    """What `Encoder` wrote, as it was.
+
+    Parameters
+    ----------
+    plans : list of Plan
+        Those that were read so far.
+    """
+
+    def __init__(self):
+        self.plans = []
+
+    def plan(self, written):
+        plan = self.value(written)
+        self.plans.append(plan)
+        return plan
+
+    def round(self, written):
+        updates = tuple(Update(arm, self.value(hypothesis), alpha) for arm, hypothesis, alpha in written["updates"])
+        return Round(
+            updates[written["winner"]],
+            updates,
+            written["error"],
+            written["normaliser"],
+            dict(written["arm_errors"]),
+            self.value(written["probabilities"]),
+            written["last"],
+        )
+
+    def value(self, written):
+        if not isinstance(written, dict):
+            return written
+        if "plan" in written and "type" not in written:
+            return self.plans[written["plan"]]
+        if "array" in written:
+            kind = np.dtype(written["kind"])
+            if kind.kind not in ARRAY_KINDS:
+                raise ValueError(f"it holds an array of {kind}")
+            return np.frombuffer(base64.b64decode(written["array"]), kind).reshape(written["shape"]).copy()
+        if "model" in written:
+            return _loaded(base64.b64decode(written["model"]))
+        kind = TYPES[written["type"]]
+        return kind(**{field.name: self.value(written[field.name]) for field in fields(kind)})
+
+
+def check_can_be_written(learners):
+    """Refuse learners whose hypotheses could not be written down, before any of them is fitted."""
+    for learner in learners:
+        if isinstance(learner, SklearnLearner):
+            try:
+                _saved(learner.estimator)
+            except ValueError as error:
+                raise ValueError(f"checkpoint cannot keep what {learner.estimator!r:.100} learns: {error}") from None
+        elif type(learner) not in (GaussianNB, LeastSquares, Stump, Tree):
+            raise ValueError(
+                "checkpoint keeps what the learners of fuselearn.learners and the classifiers of scikit-learn learn; "
+                f"it cannot keep that of {learner!r:.100}."
+            )
+
+
+def _saved(estimator):
+    """An estimator in the format of `fuselearn.save`."""
+    with tempfile.TemporaryDirectory() as folder:
+        return save(estimator, Path(folder) / "estimator").read_bytes()
+
+
+def _loaded(content):
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "estimator"
+        path.write_bytes(content)
+        return load(path)
+
+
+MOST_EDGES = 254
+"""Between the bins of a column, which are numbered by a byte with one left for missing values."""
+TREE_KINDS = {
+    "feature": "i",
+    "cut_bin": "i",
+    "threshold": "f",
+    "missing_left": "b",
+    "left": "i",
+    "right": "i",
+    "code": "i",
+}
+
+
+def check_trace(trace, preprocessors, view_columns, n_classes):
+    """Refuse a trace with arms, columns, classes or nodes that are not there.
+
+    Parameters
+    ----------
+    trace : Trace
+    preprocessors : list of transformer or None
+    view_columns : list of int
+        Number of columns of each view as it was given.
+    n_classes : int
+    """
+    if type(trace.seed) is not int or type(trace.horizon) is not int or trace.horizon < 1:
+        raise ValueError("its seed and number of rounds are not whole numbers")
+    if len(preprocessors) != len(view_columns):
+        raise ValueError(f"it has {len(preprocessors)} preprocessors for {len(view_columns)} views")
+    widths = [width_after(transformer, n_columns) for transformer, n_columns in zip(preprocessors, view_columns)]
+    for (view, *_), plan in trace.plans.items():
+        if not _is_number(view, len(widths)):
+            raise ValueError(f"it has a plan of the view {view!r:.20}")
+        _check_plan(plan, widths[view])
+    width_of_arm = np.repeat(widths, trace.settings.arms_of_views).tolist()
+    for round_ in trace.rounds:
+        _check_round(round_, width_of_arm, n_classes)
+
+
+def _check_round(round_, width_of_arm, n_classes):
+    n_arms = len(width_of_arm)
+    for update in round_.updates:
+        if not _is_number(update.arm, n_arms):
+            raise ValueError(f"it has the arm {update.arm!r:.20}; there are {n_arms}")
+        if type(update.alpha) not in (int, float) or not math.isfinite(update.alpha):
+            raise ValueError(f"it has the vote {update.alpha!r:.20}")
+        if update.hypothesis is not None:
+            _check_hypothesis(update.hypothesis, width_of_arm[update.arm], n_classes)
+    if not all(_is_number(arm, n_arms) for arm in round_.arm_errors):
+        raise ValueError("it has errors of arms that there are not")
+    if not all(type(value) in (int, float) for value in (round_.error, round_.normaliser, *round_.arm_errors.values())):
+        raise ValueError("it has errors that are not numbers")
+    if round_.probabilities is not None and np.shape(round_.probabilities) != (n_arms,):
+        raise ValueError(f"it has other probabilities than one for each of {n_arms} arms")
+
+
+def _check_hypothesis(hypothesis, n_columns, n_classes):
+    _check_plan(hypothesis.plan, n_columns)
+    if isinstance(hypothesis, TreeHypothesis):
+        arrays = {name: getattr(hypothesis, name) for name in TREE_KINDS}
+        if any(array.dtype.kind != TREE_KINDS[name] for name, array in arrays.items()):
+            raise ValueError("it has a tree whose nodes are of another kind")
+        if len({array.shape for array in arrays.values()}) > 1:
+            raise ValueError("it has a tree of arrays that differ in length")
+        try:
+            check_links(arrays["feature"] >= 0, arrays["left"], arrays["right"], arrays["feature"], n_columns)
+        except ValueError as error:
+            raise ValueError(f"it {error}") from None
+    if isinstance(hypothesis, ScoreHypothesis):
+        _check_floats(hypothesis.squares, hypothesis.slopes, hypothesis.column_constants, hypothesis.constants)
+    check_hypothesis(hypothesis, n_columns, n_classes)
+
+
+def _check_plan(plan, n_columns):
+    if not isinstance(plan, AsGiven | Binning | Standardisation) or plan.n_columns != n_columns:
+        raise ValueError(f"it has a {type(plan).__name__} for the plan of a view of {n_columns} columns")
+    if isinstance(plan, Binning):
+        _check_floats(plan.edges)
+        edges, n_edges = plan.edges, plan.n_edges
+        if edges.ndim != 2 or n_edges.shape != (n_columns,) or len(edges) != n_columns or n_edges.dtype.kind != "i":
+            raise ValueError("it has bins of other columns than the view")
+        if edges.shape[1] > MOST_EDGES or np.any((n_edges < 0) | (n_edges > edges.shape[1])):
+            raise ValueError("it has bins that are out of range")
+    elif isinstance(plan, Standardisation):
+        _check_floats(plan.means, plan.scales, plan.largest_variances)
+        if not plan.means.shape == plan.scales.shape == plan.largest_variances.shape == (n_columns,):
+            raise ValueError("it has means and spreads of other columns than the view")
+
+
+def _check_floats(*arrays):
+    if any(array.dtype != np.float64 for array in arrays):
+        raise ValueError("it has numbers of another kind than a run makes")
+
+
+def _is_number(value, limit):
+    """Whether a value is a whole number from 0 to below a limit."""
+    return type(value) is int and 0 <= value < limit

@@ -1,0 +1,1 @@
+"""Any scikit-learn classifier as a base model."""

@@ -1,0 +1,115 @@
+"""A vote among the views."""
+
+import numpy as np
+
+from fuselearn.classifiers.checks import check_values
+from fuselearn.classifiers.view_model import estimators_for
+from fuselearn.ensembles.base import BaseViewFusion
+from fuselearn.ensembles.cross_fitting import fit_and_cross_fit, outputs_of
+from fuselearn.estimators import check_choice
+
+VOTINGS = ("majority", "sum")
+
+
+class ViewVotingClassifier(BaseViewFusion):
+    """One classifier per view, and a vote among the views that a row has.
+
+    With support vector machines and ``voting="majority"`` this is the majority vote (MV, SVM-MV) of S0 [1]_, S1 and S3;
+    with AdaBoost it is their AdaBoost-MV.
+
+    Parameters
+    ----------
+    estimator : classifier, list or dict
+        One classifier for all views, a list with one per view, or a dict of view name to classifier. Clones are fitted,
+        each on the rows that have its view. A model that was fitted before is taken as it is when it comes in a
+        :class:`sklearn.frozen.FrozenEstimator`.
+    views : dict, list or None, default=None
+        Views of the columns of `X`: a dict of name to selector, or a list of selectors.
+    voting : {"majority", "sum"}, default="majority"
+        "majority" counts the classes that the views name. A tie goes to the tied class with the larger sum of decision
+        values, or to the lowest where classifiers give none. "sum" adds up the decision values, or 2p - 1 of
+        classifiers that have probabilities only.
+    n_jobs : int, default=None
+        Threads, over the views. The model is the same for any number.
+    random_state : int, RandomState or None, default=None
+        Seeds the classifiers whose own `random_state` is None.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    class_prior_ : ndarray of shape (n_classes,)
+        What a row without any view gets.
+    estimators_ : list of classifier
+        The fitted classifier of each view. They know the classes by their own labels, and columns by their number.
+    view_names_ : list of str
+    view_columns_ : list of ndarray
+    n_features_in_ : int
+    feature_names_in_ : ndarray
+        Where `X` is a data frame.
+
+    Notes
+    -----
+    The decision value of "majority" is the number of votes, for two classes the difference, and less than ⅔ more or
+    less for the sum that breaks ties. The sums of "sum" are raw: views are comparable where their classifiers are of
+    one kind, as the margins of support vector machines are.
+
+    A view that never saw some class at fit time speaks neither for nor against it: in the sum the class gets the mean
+    of the others. A view that saw one class only has nothing to tell classes apart by, and abstains.
+
+    References
+    ----------
+    .. [1] Barbu, Peng, Seetharaman. Boosting Information Fusion. FUSION 2010.
+
+    Examples
+    --------
+    >>> from sklearn.svm import SVC
+    >>> from fuselearn import ViewVotingClassifier
+    >>> from fuselearn.datasets import load_digit_views
+    >>> X, views, y = load_digit_views(return_tuple=True)
+    >>> model = ViewVotingClassifier(SVC(), views=views, voting="sum").fit(X[:1000], y[:1000])
+    >>> round(model.score(X[1000:], y[1000:]), 2)
+    0.97
+    """
+
+    def __init__(self, estimator, *, views=None, voting="majority", n_jobs=None, random_state=None):
+        self.estimator = estimator
+        self.views = views
+        self.voting = voting
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _check_settings(self):
+        check_choice("voting", self.voting, VOTINGS)
+
+    def _fit(self, rows, seed):
+        estimators = estimators_for(self.estimator, rows)
+        if self.voting == "sum":
+            for name, estimator in zip(rows.names, estimators):
+                check_values(estimator, f"estimator for the view {name!r}", "voting='sum'")
+        models, _ = fit_and_cross_fit(rows, estimators, [], seed, None, 1, self.n_jobs)
+        return {"estimators_": [model.estimator for model in models]}
+
+    def _decide(self, blocks):
+        n_classes, by_majority = len(self.classes_), self.voting == "majority"
+        output, width = (_votes_and_values, 2 * n_classes) if by_majority else (_values, n_classes)
+        said = outputs_of(self._view_models(), blocks, output, width, self.n_jobs)
+        heard = ~np.isnan([view_said[:, 0] for view_said in said]).all(axis=0)
+        values = np.nansum(said, axis=0)  # an absent or abstaining view adds nothing
+        if by_majority:
+            votes, sums = np.split(values, 2, axis=1)
+            # Below ⅓ in size, so that it decides between equal numbers of votes and nothing else.
+            values = votes + sums / (3 * (np.abs(sums) + 1))
+        else:
+            values = values / 2 if n_classes == 2 else values  # -d and d, of which d is wanted
+        return (values[:, 1] - values[:, 0] if n_classes == 2 else values), heard
+
+
+def _values(model, rows):
+    return model.values(rows)
+
+
+def _votes_and_values(model, rows):
+    """Vote for each class, and beside them the decision values, 0 where there are none."""
+    votes = (model.predicted(rows)[:, None] == np.arange(model.n_classes)).astype(np.float64)
+    values = model.values(rows) if model.gives_values else np.zeros_like(votes)
+    return np.hstack([votes, values])

@@ -1,0 +1,143 @@
+"""Which view won in each round."""
+
+import numpy as np
+
+from fuselearn.inspection.displays import style
+from fuselearn.inspection.fitted_model import check_has
+
+MOST_STEPS = 400
+"""Rounds whose probabilities can be seen side by side."""
+
+
+class ViewSelectionDisplay:
+    """Which view won in each round of boosting, and where a policy draws, with which probability (S1 §4).
+
+    Every view is a lane, time runs to the right. Bars mark the rounds that a view won; its share of all rounds stands
+    on the right. The area above the bars is the probability with which the policy would draw the view.
+
+    Parameters
+    ----------
+    winners : int array of shape (n_rounds,)
+        Number of the lane that won each round.
+    names : list of str
+        Names of the lanes: of the views, or of the arms where views have several learners.
+    probabilities : array of shape (n_rounds, n_lanes), default=None
+        With which the policy drew.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    bars_ : list of PolyCollection
+        One per lane: the runs of rounds that it won.
+    areas_ : list of PolyCollection
+        One per lane where there are probabilities, else empty.
+
+    Examples
+    --------
+    >>> from fuselearn.inspection import ViewSelectionDisplay
+    >>> display = ViewSelectionDisplay(winners=[0, 1, 1, 0], names=["face", "voice"])
+    >>> display.shares.tolist()
+    [0.5, 0.5]
+    """
+
+    def __init__(self, *, winners, names, probabilities=None):
+        self.winners = np.asarray(winners, dtype=np.intp)
+        self.names = list(names)
+        if self.winners.ndim != 1 or not len(self.winners):
+            raise ValueError(f"winners must hold the winner of at least one round; got shape {self.winners.shape}.")
+        if self.winners.min() < 0 or self.winners.max() >= len(self.names):
+            raise ValueError(f"winners must be numbers from 0 to {len(self.names) - 1}, the lanes of names.")
+        self.probabilities = None if probabilities is None else np.asarray(probabilities, dtype=np.float64)
+        expected = (len(self.winners), len(self.names))
+        if self.probabilities is not None and self.probabilities.shape != expected:
+            raise ValueError(
+                f"probabilities must have shape (n_rounds, n_lanes) = {expected}; got {self.probabilities.shape}."
+            )
+        self.shares = np.bincount(self.winners, minlength=len(self.names)) / len(self.winners)
+
+    @classmethod
+    def from_estimator(cls, model, *, ax=None):
+        """Draw the rounds of a fitted boosting classifier."""
+        check_has(model, "winning_arms_", "rounds with winners are of ShareBoost and IndependentBoost.")
+        if not len(model.winning_arms_):
+            raise ValueError("model has no rounds, so no view won any.")
+        views = [name for name, _ in model.arms_]
+        several = len(set(views)) < len(views)
+        names = [f"{view}, {_learner_name(learner)}" if several else view for view, learner in model.arms_]
+        return cls(winners=model.winning_arms_, names=names, probabilities=model.arm_probabilities_).plot(ax)
+
+    def plot(self, ax=None, **kwargs):
+        """Draw a lane per view.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            None makes a figure.
+        **kwargs
+            For the bars.
+
+        Returns
+        -------
+        self
+        """
+        n_lanes, n_rounds = len(self.names), len(self.winners)
+        drawn = self.probabilities is not None
+        height, size = style.lanes_height(n_lanes, 0.36 if drawn else 0.24, 0.65)
+        # y grows downwards: a lane is from -0.5 (top) to 0.5 (bottom) around its number.
+        bar_top, bar_height = (0.12, 0.32) if drawn else (-0.36, 0.72)
+        with style.drawing(self, ax, height) as ax:
+            self.bars_, self.areas_ = [], []
+            for lane in range(n_lanes):
+                look = {"facecolors": style.PALETTE[lane % len(style.PALETTE)], "linewidth": 0}
+                runs = _runs(self.winners == lane)
+                self.bars_.append(ax.broken_barh(runs, (lane + bar_top, bar_height), **(look | kwargs)))
+            if drawn:
+                self._draw_probabilities(ax)
+            names = style.names_shown(self.names)
+            ax.set_yticks(range(n_lanes), names, fontsize=size)
+            ax.set(xlim=(0.5, n_rounds + 0.5), ylim=(n_lanes - 0.5, -0.55))
+            ax.set_xlabel("round")
+            style.whole_ticks(ax.xaxis)
+            ax.tick_params(axis="y", length=0)
+            ax.spines["left"].set_visible(False)
+            for lane in range(1, n_lanes):
+                ax.axhline(lane - 0.5, color=style.PALE, linewidth=0.4, zorder=0)
+            beside = {"xycoords": ("axes fraction", "data"), "xytext": (3, 0), "textcoords": "offset points"}
+            for lane, share in enumerate(self.shares):
+                won = "<1%" if 0 < share < 0.01 else f"{share:.0%}"
+                ax.annotate(won, (1, lane), va="center", fontsize=size, **beside)
+            above = beside | {"xycoords": "axes fraction", "xytext": (3, 3)}
+            ax.annotate("won", (1, 1), va="bottom", fontsize=style.SMALL, **above)
+        return self
+
+    def _draw_probabilities(self, ax):
+        """The area of a lane, as high as the largest probability of all lanes lets it be."""
+        n_rounds = len(self.winners)
+        most = max(self.probabilities.max(), np.finfo(float).tiny)
+        some = np.arange(n_rounds)
+        if n_rounds > MOST_STEPS:
+            some = np.unique(np.linspace(0, n_rounds - 1, MOST_STEPS).round().astype(np.intp))
+        edges = np.append(some, n_rounds) + 0.5
+        pixels = len(some) * len(self.names) > style.MOST_SHAPES
+        for lane, chances in enumerate(self.probabilities[some].T):
+            colour = style.PALETTE[lane % len(style.PALETTE)]
+            top = lane + 0.06 - 0.5 * np.append(chances, chances[-1]) / most
+            self.areas_.append(
+                ax.fill_between(
+                    edges, lane + 0.06, top, step="post", facecolor=colour, alpha=0.35, linewidth=0, rasterized=pixels
+                )
+            )
+            ax.plot(edges, top, drawstyle="steps-post", color=colour, linewidth=0.6, rasterized=pixels)
+        ax.set_title(f"area: probability, up to {most:.2f}", loc="left", fontsize=style.SMALL, pad=3)
+
+
+def _learner_name(learner):
+    """Class of a learner, without its settings."""
+    return type(getattr(learner, "estimator", learner)).__name__
+
+
+def _runs(won):
+    """(start, length) of runs of rounds, the first round being from 0.5 to 1.5."""
+    change = np.flatnonzero(np.diff(won.astype(np.int8), prepend=0, append=0))
+    return [(start + 0.5, stop - start) for start, stop in zip(change[::2].tolist(), change[1::2].tolist())]

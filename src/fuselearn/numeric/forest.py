@@ -1,0 +1,297 @@
+"""Regression trees whose cuts are drawn, not searched, and forests of them with out-of-bag values.
+
+A node draws one cut for each column it looks at, between the least and the largest value of its rows, and keeps the one
+that leaves the least squared error (Geurts et al., Extremely Randomized Trees, 2006). Squares are of the targets
+themselves: labels that are flipped at random shrink a mean but do not move its sign, so leaves that are not too small
+stand label noise.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuselearn.numeric.execution import SERIAL, compiled
+
+CACHED_ROWS = 256
+"""Rows that stay in the cache, row by row, while all trees pass by."""
+MOST_SKETCHED = 4
+"""Targets that cuts are chosen by. More are projected on as many random directions: distances between the means of two
+leaves survive that (Joly et al., Random forests with random projections of the output space, 2014)."""
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Trees, one after the other in the same arrays.
+
+    Attributes
+    ----------
+    roots : int32 ndarray of shape (n_trees,)
+    feature : int32 ndarray of shape (n_nodes,)
+        -1 in a leaf.
+    threshold : float32 ndarray of shape (n_nodes,)
+        A row goes left where its value is at most this.
+    left : int32 ndarray of shape (n_nodes,)
+        The right child is the next node.
+    values : float32 ndarray of shape (n_nodes, n_targets)
+        Means of the leaves.
+    n_columns : int
+        Of the rows that they were grown on.
+    """
+
+    roots: np.ndarray
+    feature: np.ndarray
+    threshold: np.ndarray
+    left: np.ndarray
+    values: np.ndarray
+    n_columns: int
+
+    def predict(self, columns, *, threads=SERIAL):
+        """Mean over the trees, of shape (n_rows, n_targets); `columns` is float32 of shape (n_columns, n_rows)."""
+        # Compiled code reads them without looking at bounds.
+        if len(columns) != self.n_columns:
+            raise ValueError(f"The trees were grown on {self.n_columns} columns; columns has {len(columns)}.")
+        totals, heard = self.sums(columns, np.zeros((0, columns.shape[1]), dtype=bool), threads)
+        return totals / np.maximum(heard, 1)[:, None]
+
+    def sums(self, columns, in_bag, threads):
+        """Sums of the values of the trees that have not drawn a row, and the number of these trees.
+
+        Parameters
+        ----------
+        columns : float32 ndarray of shape (n_columns, n_rows)
+        in_bag : bool ndarray of shape (n_trees, n_rows)
+            Without any tree, no tree has drawn anything.
+        threads : Threads
+        """
+        n_rows = columns.shape[1]
+        totals = np.zeros((n_rows, self.values.shape[1]))
+        heard = np.zeros(n_rows, dtype=np.int32)
+        nodes = self.roots, self.feature, self.threshold, self.left, self.values
+
+        def work(start, stop):
+            rows = slice(start, stop)
+            _add_leaf_values(columns[:, rows], *nodes, in_bag[:, rows], totals[rows], heard[rows])
+
+        threads.share(n_rows, work)
+        return totals, heard
+
+
+def grow_forest(columns, targets, *, n_trees, leaf, share, n_drawn, seed, weights=None, threads=SERIAL):
+    """Grow trees on rows drawn with replacement.
+
+    Parameters
+    ----------
+    columns : float32 ndarray of shape (n_columns, n_rows)
+        Finite.
+    targets : ndarray of shape (n_rows, n_targets)
+    n_trees : int
+    leaf : int
+        Least number of distinct rows in a leaf.
+    share : float in (0, 1]
+        Share of the columns that a node looks at.
+    n_drawn : int
+        Rows that a tree draws.
+    seed : SeedSequence
+    weights : ndarray of shape (n_rows,) or None
+        What a row counts, each time it is drawn. Rows are drawn alike, so that every one of them is left out often.
+
+    Returns
+    -------
+    forest : Forest
+    totals : ndarray of shape (n_rows, n_targets)
+        Sums of the values of the trees that a row was not drawn for.
+    heard : int32 ndarray of shape (n_rows,)
+        Number of those trees.
+    """
+    n_columns, n_rows = columns.shape
+    n_tried = max(1, round(share * n_columns))
+    targets = np.ascontiguousarray(targets, dtype=np.float64)
+    weights = np.ones(n_rows) if weights is None else weights
+    in_bag = np.zeros((n_trees, n_rows), dtype=bool)
+
+    def grow(number):
+        generator = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number)))
+        counts = np.bincount(generator.integers(0, n_rows, n_drawn), minlength=n_rows)
+        in_bag[number] = counts > 0
+        return _tree(columns, targets, counts, weights, n_tried, leaf, generator)
+
+    trees = threads.map(grow, range(n_trees))
+    sizes = np.array([len(tree[0]) for tree in trees])
+    roots = (np.cumsum(sizes) - sizes).astype(np.int32)
+    forest = Forest(
+        roots,
+        np.concatenate([tree[0] for tree in trees]),
+        np.concatenate([tree[1] for tree in trees]),
+        np.concatenate([tree[2] + root for tree, root in zip(trees, roots)]).astype(np.int32),
+        np.concatenate([tree[3] for tree in trees]),
+        n_columns,
+    )
+    return forest, *forest.sums(columns, in_bag, threads)
+
+
+def _tree(columns, targets, counts, weights, n_tried, leaf, generator):
+    """Features, thresholds, left children and values of the nodes of one tree, on rows drawn so many times."""
+    n_targets = targets.shape[1]
+    sketch = targets
+    if n_targets > MOST_SKETCHED:
+        sketch = targets @ generator.standard_normal((n_targets, MOST_SKETCHED))
+    rows = np.flatnonzero(counts)
+    most_nodes = 2 * (len(rows) // leaf) + 1
+    feature = np.full(most_nodes, -1, dtype=np.int32)
+    threshold = np.zeros(most_nodes, dtype=np.float32)
+    left = np.zeros(most_nodes, dtype=np.int32)
+    values = np.zeros((most_nodes, n_targets), dtype=np.float32)
+    used = _grow(
+        columns[:, rows],  # small enough for the cache, which the whole table may not be
+        np.ascontiguousarray(sketch[rows], dtype=np.float64),
+        targets[rows],
+        counts[rows] * weights[rows],
+        np.arange(len(rows), dtype=np.int32),
+        n_tried,
+        leaf,
+        generator.integers(1, 2**63, dtype=np.uint64),
+        feature,
+        threshold,
+        left,
+        values,
+    )
+    return feature[:used], threshold[:used], left[:used], values[:used]
+
+
+@compiled(reassociate=True)
+def _grow(columns, sketch, targets, counts, order, n_tried, leaf, state, feature, threshold, left, values):
+    """Grow one tree on the rows in `order`, which is rearranged. Returns the number of nodes."""
+    n_columns = columns.shape[0]
+    n_sketched = sketch.shape[1]
+    n_targets = targets.shape[1]
+    n_rows = len(order)
+    weight = np.empty(n_rows)
+    weighted = np.empty((n_sketched, n_rows))
+    goes_left = np.empty(n_rows)
+    picked = np.empty(n_rows, dtype=np.float32)
+    shuffled = np.arange(n_columns)
+    starts = np.empty(len(feature), dtype=np.int32)
+    stops = np.empty(len(feature), dtype=np.int32)
+    starts[0], stops[0] = 0, n_rows
+    n_nodes = 1
+    node = 0
+    while node < n_nodes:
+        start, stop = starts[node], stops[node]
+        size = stop - start
+        total = 0.0
+        for i in range(size):
+            row = order[start + i]
+            weight[i] = counts[row]
+            total += weight[i]
+        spread = 0.0
+        for s in range(n_sketched):
+            mean = 0.0
+            for i in range(size):
+                mean += weight[i] * sketch[order[start + i], s]
+            mean /= total
+            for i in range(size):
+                away = sketch[order[start + i], s] - mean
+                weighted[s, i] = weight[i] * away
+                spread += weight[i] * away * away
+        best_gain = 0.0
+        best_column = -1
+        best_cut = np.float32(0)
+        if size >= 2 * leaf and spread > 1e-12 * total:
+            for tried in range(n_tried):
+                # A partial shuffle (Fisher and Yates) draws columns without repeating one.
+                state ^= state << np.uint64(13)
+                state ^= state >> np.uint64(7)
+                state ^= state << np.uint64(17)
+                if n_tried < n_columns:
+                    other = tried + np.int64((state >> np.uint64(20)) % np.uint64(n_columns - tried))
+                    column = shuffled[other]
+                    shuffled[other] = shuffled[tried]
+                    shuffled[tried] = column
+                else:
+                    column = tried
+                state ^= state << np.uint64(13)
+                state ^= state >> np.uint64(7)
+                state ^= state << np.uint64(17)
+                low = high = columns[column, order[start]]
+                for i in range(size):
+                    value = columns[column, order[start + i]]
+                    picked[i] = value
+                    low = min(low, value)
+                    high = max(high, value)
+                if low == high:
+                    continue
+                part = np.float32((state >> np.uint64(40)) / 16777216.0)
+                cut = low + part * (high - low)
+                if cut >= high:  # rounding
+                    cut = low
+                on_left = 0.0
+                n_left = 0.0
+                if n_sketched == 1:
+                    moved = 0.0
+                    for i in range(size):
+                        side = 1.0 if picked[i] <= cut else 0.0
+                        n_left += side
+                        on_left += side * weight[i]
+                        moved += side * weighted[0, i]
+                    squares = moved * moved
+                else:
+                    for i in range(size):
+                        goes_left[i] = 1.0 if picked[i] <= cut else 0.0
+                        n_left += goes_left[i]
+                        on_left += goes_left[i] * weight[i]
+                    squares = 0.0
+                    for s in range(n_sketched):
+                        moved = 0.0
+                        for i in range(size):
+                            moved += goes_left[i] * weighted[s, i]
+                        squares += moved * moved
+                if n_left < leaf or size - n_left < leaf:
+                    continue
+                # Targets are centred in the node: what the right side sums to is what the left lacks.
+                gain = squares / on_left + squares / (total - on_left)
+                if gain > best_gain:
+                    best_gain, best_column, best_cut = gain, column, cut
+        if best_column < 0:
+            for k in range(n_targets):
+                mean = 0.0
+                for i in range(size):
+                    mean += weight[i] * targets[order[start + i], k]
+                values[node, k] = mean / total
+        else:
+            low_end, high_end = start, stop - 1
+            while low_end <= high_end:
+                row = order[low_end]
+                if columns[best_column, row] <= best_cut:
+                    low_end += 1
+                else:
+                    order[low_end] = order[high_end]
+                    order[high_end] = row
+                    high_end -= 1
+            feature[node], threshold[node], left[node] = best_column, best_cut, n_nodes
+            starts[n_nodes], stops[n_nodes] = start, low_end
+            starts[n_nodes + 1], stops[n_nodes + 1] = low_end, stop
+            n_nodes += 2
+        node += 1
+    return n_nodes
+
+
+@compiled()
+def _add_leaf_values(columns, roots, feature, threshold, left, values, in_bag, totals, heard):
+    """Add the value of each tree's leaf to each row that the tree was not grown on."""
+    n_columns, n_rows = columns.shape
+    block = np.empty((CACHED_ROWS, n_columns), dtype=np.float32)
+    for start in range(0, n_rows, CACHED_ROWS):
+        size = min(CACHED_ROWS, n_rows - start)
+        for j in range(n_columns):
+            for i in range(size):
+                block[i, j] = columns[j, start + i]
+        for tree in range(len(roots)):
+            for i in range(size):
+                if len(in_bag) and in_bag[tree, start + i]:
+                    continue
+                node = roots[tree]
+                while feature[node] >= 0:
+                    node = left[node] + (block[i, feature[node]] > threshold[node])
+                heard[start + i] += 1
+                for k in range(values.shape[1]):
+                    totals[start + i, k] += values[node, k]

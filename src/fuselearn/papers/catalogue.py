@@ -1,0 +1,215 @@
+"""Every experiment of the papers that can be rerun, by name.
+
+Modules are imported when an experiment runs, so that listing them costs nothing.
+"""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+
+from fuselearn.papers.verdicts import UNTESTED, Finding, Outcome, reason
+
+PAPERS = {
+    "S0": "Barbu, Peng, Seetharaman. Boosting Information Fusion. FUSION 2010.",
+    "S1": "Peng, Barbu, Seetharaman, Fan, Wu, Palaniappan. ShareBoost: Boosting for Multi-view Learning with "
+    "Performance Guarantees. ECML PKDD 2011.",
+    "S2": "Yan, Tešić, Smith. Model-Shared Subspace Boosting for Multi-label Classification. KDD 2007.",
+    "S3": "Barbu, Iqbal, Peng. Classifier Fusion Using Shared Sampling Distribution for Boosting. ICDM 2005.",
+    "S4": "Windridge, Yan. Kernel Combination via Debiased Object Correspondence Analysis. Information Fusion 27 "
+    "(2016).",
+}
+FERET = (
+    "FERET and CYGD are not public. scikit-image's faces stand in for face detection, the Olivetti faces for glasses, "
+    "breast_tcga (LumA against the rest) for the genes; nothing for gender. mfeat and scikit-learn's digits, 5 or more "
+    "against less, are added"
+)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table or figure of a paper, or several from the same runs.
+
+    Attributes
+    ----------
+    name : str
+    paper : str
+        Key of :data:`PAPERS`.
+    reruns : str
+        Which tables and figures, and what they are about.
+    data : str
+        On what, and what stands in for what.
+    module, function : str
+        What runs it: a function of an Effort, that returns an Outcome.
+    claims : str or None
+        Dict of its claims in the module, for when its data is not there. None if it runs without data of one's own.
+    """
+
+    name: str
+    paper: str
+    reruns: str
+    data: str
+    module: str
+    function: str = "run"
+    claims: str | None = None
+
+    def run(self, effort):
+        """Rerun it.
+
+        Parameters
+        ----------
+        effort : Effort
+
+        Returns
+        -------
+        Outcome
+            Where its data cannot be had, without tables, and with the claims as not to be tested.
+        """
+        module = import_module(f"fuselearn.papers.{self.module}")
+        try:
+            return getattr(module, self.function)(effort)
+        # OSError: data is neither in the folder nor to be fetched. ImportError: a package of an extra is missing.
+        except (OSError, ImportError) as error:
+            if self.claims is None:
+                raise
+            findings = [
+                Finding(claim, UNTESTED, f"Needs data: {reason(error)}.")
+                for claim in getattr(module, self.claims).values()
+            ]
+            return Outcome([], findings, missing={"its data": reason(error)})
+
+
+EXPERIMENTS = {
+    experiment.name: experiment
+    for experiment in (
+        Experiment(
+            "noisy-flowers",
+            "S0",
+            "§3.1: twenty Iris flowers with wrong labels, BSSD against AdaBoost",
+            "the paper's own: Iris, of scikit-learn",
+            "noisy_flowers",
+        ),
+        Experiment(
+            "bssd-noise",
+            "S0",
+            "tables 1 to 5: BSSD against voting, stacking and SDP, clean and with wrong labels",
+            FERET,
+            "noise_study",
+            "run_bssd",
+        ),
+        Experiment(
+            "shareboost-noise",
+            "S1",
+            "tables 1 and 2: ShareBoost and rShareBoost against six methods, clean and with 30 % wrong labels",
+            "as in bssd-noise",
+            "noise_study",
+            "run_shareboost",
+        ),
+        Experiment(
+            "boosting-curves",
+            "S1",
+            "figures 2 and 3: accuracy over the number of base classifiers",
+            "as in bssd-noise",
+            "boosting_curves",
+        ),
+        Experiment(
+            "bandit-cost",
+            "S1",
+            "§6: what a round of rShareBoost costs, against one of ShareBoost",
+            "as in bssd-noise, and 20,000 made-up objects",
+            "bandit_cost",
+        ),
+        Experiment(
+            "textures",
+            "S3",
+            "tables II to XI: boosting with a shared distribution against SVM vote and super-kernel, on textures",
+            "VisTex is not public. Pairs of Describable Textures (dtd10) and of scikit-image's photographs stand in",
+            "textures",
+        ),
+        Experiment(
+            "synthetic-labels",
+            "S2",
+            "figure 4: test error over the number of stumps, three overlapping labels in the plane",
+            "made up as the paper says, with new points for each run, where the paper splits one draw",
+            "label_sharing",
+            "run_synthetic",
+        ),
+        Experiment(
+            "shared-models",
+            "S2",
+            "table 2 and figures 5 to 8: MSSBoost against five methods",
+            "TRECVID 2005 and the Consumer photographs are not public. yeast and scene stand in",
+            "label_sharing",
+            "run_real",
+            "REAL_CLAIMS",
+        ),
+        Experiment(
+            "axial-bias",
+            "S4",
+            "figures 1 and 2: adding pseudo-densities, and deconvolution",
+            "the paper's own, made up as it says",
+            "unmatched_views",
+            "run_axial_bias",
+        ),
+        Experiment(
+            "gaussian-illustration",
+            "S4",
+            "figures 3 to 5: two Gaussian classes whose ordinates are not matched",
+            "made up; the paper prints no parameters",
+            "unmatched_views",
+            "run_gaussian",
+        ),
+        Experiment(
+            "unmatched-halves",
+            "S4",
+            "tables 1 and 2, figure 12: six UCI sets whose columns are cut into halves that are not matched",
+            "the paper's own: ionosphere, heart, iris, pima, sonar and wine",
+            "unmatched_views",
+            "run_halves",
+            "HALVES_CLAIMS",
+        ),
+        Experiment(
+            "unmatched-music",
+            "S4",
+            "§4.3: tags of CAL500 songs whose descriptions are not matched",
+            "the paper's songs; its six kernels are not public, 52 cepstral and 16 spectral columns stand in",
+            "unmatched_views",
+            "run_music",
+            "MUSIC_CLAIMS",
+        ),
+        Experiment(
+            "partly-matched",
+            "S4",
+            "§5 claims, without an experiment, that the method serves where views are missing: ours",
+            "mfeat, ten digits, three views",
+            "unmatched_views",
+            "run_partly",
+            "PARTLY_CLAIMS",
+        ),
+    )
+}
+
+
+def experiments_named(name):
+    """The experiments that a name stands for.
+
+    Parameters
+    ----------
+    name : str
+        One of :data:`EXPERIMENTS`, or "all".
+
+    Returns
+    -------
+    list of Experiment
+
+    Examples
+    --------
+    >>> [experiment.paper for experiment in experiments_named("textures")]
+    ['S3']
+    """
+    if name == "all":
+        return list(EXPERIMENTS.values())
+    if name not in EXPERIMENTS:
+        near = get_close_matches(str(name), ["all", *EXPERIMENTS], n=3, cutoff=0.5)
+        hint = f"did you mean {', '.join(near)}?" if near else f"known are all, {', '.join(EXPERIMENTS)}."
+        raise ValueError(f"There is no experiment {name!r}; {hint}")
+    return [EXPERIMENTS[name]]

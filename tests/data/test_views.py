@@ -1,0 +1,192 @@
+"""Selectors, presence, and stacking."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.compose import ColumnTransformer, make_column_selector
+
+from fuselearn import stack_unpaired, stack_views
+from fuselearn.data import ViewBlocks, per_view, resolve_views
+
+COLUMNS = ["a", "b", "c", "d"]
+ARRAY = np.arange(20.0).reshape(5, 4)
+FRAMES = [pd.DataFrame(ARRAY, columns=COLUMNS), pl.DataFrame(ARRAY, schema=COLUMNS)]
+
+POSITIONAL = [
+    (2, [2]),
+    ([0, 3], [0, 3]),
+    ((3, 1), [3, 1]),
+    (slice(1, 3), [1, 2]),
+    (slice(None, None, 2), [0, 2]),
+    (-1, [3]),
+    (np.array([0, 2]), [0, 2]),
+    (range(2), [0, 1]),
+    ([True, False, True, False], [0, 2]),
+    (np.array([False, True, True, False]), [1, 2]),
+]
+NAMED = [
+    ("c", [2]),
+    (["d", "a"], [3, 0]),
+    (slice("b", "d"), [1, 2, 3]),
+    (slice(None, "b"), [0, 1]),
+    (np.array(["a", "c"]), [0, 2]),
+    (pd.Index(["b"]), [1]),
+]
+
+
+@pytest.mark.parametrize(("selector", "expected"), POSITIONAL)
+@pytest.mark.parametrize("X", [ARRAY, *FRAMES], ids=["numpy", "pandas", "polars"])
+def test_positions(selector, expected, X):
+    names, [columns] = resolve_views({"view": selector}, X, 4)
+    assert names == ["view"]
+    assert columns.tolist() == expected
+
+
+@pytest.mark.parametrize(("selector", "expected"), NAMED)
+@pytest.mark.parametrize("X", FRAMES, ids=["pandas", "polars"])
+def test_names(selector, expected, X):
+    _, [columns] = resolve_views([selector], X, 4)
+    assert columns.tolist() == expected
+
+
+@pytest.mark.parametrize("selector", [[0, 3], slice(1, 3), ["d", "a"], slice("b", "d"), [True, False, True, False]])
+@pytest.mark.parametrize("X", FRAMES, ids=["pandas", "polars"])
+def test_selectors_mean_what_they_mean_to_column_transformer(selector, X):
+    chosen = ColumnTransformer([("view", "passthrough", selector)]).fit_transform(X)
+    _, [columns] = resolve_views([selector], X, 4)
+    assert_array_equal(np.asarray(chosen), ARRAY[:, columns])
+
+
+def test_callables_see_what_the_user_gave():
+    _, [columns] = resolve_views({"view": make_column_selector("[bd]")}, FRAMES[0], 4)
+    assert columns.tolist() == [1, 3]
+    _, [columns] = resolve_views([lambda X: slice(0, X.shape[1] // 2)], ARRAY, 4)
+    assert columns.tolist() == [0, 1]
+
+
+def test_shapes_of_the_argument():
+    assert resolve_views(None, ARRAY, 4)[0] == ["view0"]
+    assert resolve_views([[0], [1, 2]], ARRAY, 4)[0] == ["view0", "view1"]
+    assert resolve_views([("left", [0]), ("right", slice(1, 3))], ARRAY, 4)[0] == ["left", "right"]
+    # two strings in a tuple are two columns
+    assert resolve_views([("a", "c")], FRAMES[0], 4)[1][0].tolist() == [0, 2]
+
+
+def test_overlapping_views_are_allowed():
+    _, columns = resolve_views([[0, 1, 2], [1, 2, 3]], ARRAY, 4)
+    assert [c.tolist() for c in columns] == [[0, 1, 2], [1, 2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("views", "X", "error", "message"),
+    [
+        ({"v": [0, 9]}, ARRAY, ValueError, r"View 'v' asks for column 9, but X has n_features=4 \(columns 0 to 3\)"),
+        ({"v": [-5]}, ARRAY, ValueError, "View 'v' asks for column -5"),
+        ({"v": []}, ARRAY, ValueError, "View 'v' is empty: its selector .* picks no column of X"),
+        ({"v": slice(7, 9)}, ARRAY, ValueError, "View 'v' is empty"),
+        ({"v": [False] * 4}, ARRAY, ValueError, "View 'v' is empty"),
+        ({"v": [True, False]}, ARRAY, ValueError, "boolean mask of length 2, but X has 4 columns"),
+        ({"v": ["a"]}, ARRAY, ValueError, "View 'v' names the column 'a', but X is not a data frame"),
+        ({"v": ["z"]}, FRAMES[0], ValueError, r"names the column 'z', which X does not have; its columns are \['a', "),
+        ({"v": ["z"]}, FRAMES[1], ValueError, r"names the column 'z', which X does not have; its columns are \['a', "),
+        ({"v": [0, 0]}, ARRAY, ValueError, "View 'v' lists column 0 more than once"),
+        ({"v": [0.5]}, ARRAY, TypeError, "View 'v' holds 0.5"),
+        ({"v": 0.5}, ARRAY, TypeError, "View 'v' is 0.5; columns are chosen by"),
+        ({"v": slice(0.5, 2)}, ARRAY, TypeError, "a slice takes integers or column names"),
+        ([("v", [0]), ("v", [1])], ARRAY, ValueError, "views has two views named 'v'"),
+        ({1: [0]}, ARRAY, TypeError, "views has the name 1; names of views are strings"),
+        ({}, ARRAY, ValueError, "views is empty"),
+        (3, ARRAY, TypeError, "views must be None, a dict of name to columns, or a list"),
+    ],
+)
+def test_bad_views(views, X, error, message):
+    with pytest.raises(error, match=message):
+        resolve_views(views, X, 4)
+
+
+def test_a_repeated_column_name_is_ambiguous():
+    frame = pd.DataFrame(ARRAY, columns=["a", "b", "b", "d"])
+    with pytest.raises(ValueError, match="View 'view0' names the column 'b', which X has 2 times"):
+        resolve_views([["b"]], frame, 4)
+    assert resolve_views([["a"], [1, 2]], frame, 4)[1][1].tolist() == [1, 2]
+
+
+def test_per_view():
+    assert per_view("preprocess", "x", ["a", "b"]) == ["x", "x"]
+    assert per_view("preprocess", {"b": 1}, ["a", "b"]) == [None, 1]
+    with pytest.raises(ValueError, match="preprocess names the view 'c', but the views are"):
+        per_view("preprocess", {"c": 1}, ["a", "b"])
+    with pytest.raises(ValueError, match="estimator has nothing for the view 'a'"):
+        per_view("estimator", {"b": 1}, ["a", "b"], complete=True)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]))
+def test_blocks_hold_the_columns_and_the_presence(seed, dtype):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(int(rng.integers(1, 30)), 6)).astype(dtype)
+    X[rng.random(X.shape) < 0.5] = np.nan
+    columns = [np.sort(rng.permutation(6)[: rng.integers(1, 6)]), np.arange(1, 4), np.array([5, 0])]
+    blocks = ViewBlocks.of(X, ["x", "y", "z"], columns)
+    for view, chosen, present in zip(blocks, columns, blocks.present.T):
+        assert_array_equal(present, ~np.isnan(X[:, chosen]).all(axis=1))
+        rows = np.flatnonzero(present)
+        assert len(view) == len(rows)
+        assert_array_equal(view.array(), X[np.ix_(rows, chosen)])
+        assert_array_equal(view.some_columns(0, 2), X[np.ix_(rows, chosen[:2])])
+        pieces = [block for _, _, block in view.blocks()]
+        assert_array_equal(np.vstack(pieces) if pieces else np.empty((0, len(chosen))), view.array())
+        assert all(block.dtype == np.float64 and block.flags.c_contiguous for block in pieces)
+
+
+def test_a_run_of_columns_is_a_window_not_a_copy():
+    [view] = ViewBlocks.of(ARRAY, ["v"], [np.arange(1, 3)])
+    assert np.shares_memory(view.array(), ARRAY)
+
+
+def test_stack_views():
+    arrays = {"a": np.ones((3, 2)), "b": pd.DataFrame({"x": [1, 2, np.nan]}), "c": pl.DataFrame({"y": [1, None, 3]})}
+    X, views = stack_views(arrays)
+    assert views == {"a": slice(0, 2), "b": slice(2, 3), "c": slice(3, 4)}
+    assert_array_equal(X, [[1, 1, 1, 1], [1, 1, 2, np.nan], [1, 1, np.nan, 3]])
+    X, views = stack_views([np.ones((3, 2)), [1, 2, 3]])
+    assert X.shape == (3, 3)
+    assert views == [slice(0, 2), slice(2, 3)]
+
+
+def test_stack_unpaired():
+    X, views, y = stack_unpaired([(np.ones((2, 2)), ["a", "b"]), (np.zeros((1, 1)), ["b"])])
+    assert views == [slice(0, 2), slice(2, 3)]
+    assert_array_equal(X, [[1, 1, np.nan], [1, 1, np.nan], [np.nan, np.nan, 0]])
+    assert y.tolist() == ["a", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: stack_views({"a": np.ones((3, 1)), "b": np.ones((2, 1))}), ValueError, "numbers of rows differ"),
+        (lambda: stack_views({}), ValueError, "arrays is empty"),
+        (lambda: stack_views(3), TypeError, "arrays must be a dict or a list; got int"),
+        (lambda: stack_views({"a": [[np.inf]]}), ValueError, "The view 'a' is not a table of numbers: .*infinity"),
+        (
+            lambda: stack_views({"a": [["x"]]}),
+            ValueError,
+            "The view 'a' is not a table of numbers: could not convert string",
+        ),
+        (lambda: stack_views({"a": sparse.eye(3).tocsr()}), TypeError, "[Ss]parse"),
+        (lambda: stack_unpaired({"a": np.ones((3, 1))}), TypeError, r"Source 'a' must be a pair \(array, labels\)"),
+        (lambda: stack_unpaired({"a": (np.ones((3, 1)), [1])}), ValueError, "'a' has 3 rows but 1 labels"),
+        (
+            lambda: stack_unpaired({"a": (np.ones((1, 1)), [1]), "b": (np.ones((1, 1)), ["x"])}),
+            ValueError,
+            "labels differ in kind",
+        ),
+    ],
+)
+def test_bad_stacks(call, error, message):
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,263 @@
+"""The examples run, and show what they say they show."""
+
+import importlib.util
+import runpy
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from sklearn.ensemble import AdaBoostClassifier
+from sklearn.linear_model import RidgeClassifier
+
+matplotlib.use("Agg")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, EXAMPLES / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def iris():
+    return load("iris_noisy_labels")
+
+
+def test_flowers_have_the_wrong_labels_of_the_paper(iris):
+    flowers = iris.draw_flowers(seed=0, number=3)
+    assert flowers.X.shape == (20, 4)
+    assert flowers.X_others.shape == (80, 4)
+    np.testing.assert_array_equal(flowers.y, [0] * 10 + [1] * 10)
+    wrong = flowers.view_labels != flowers.y[:, None]
+    np.testing.assert_array_equal(np.flatnonzero(wrong[:, 0]) + 1, [3, 4, 9, 12, 14, 19])
+    np.testing.assert_array_equal(np.flatnonzero(wrong[:, 1]) + 1, [5, 8, 9, 12, 16, 18])
+
+
+def test_draws_are_repeatable_and_differ(iris):
+    first, again, other = (iris.draw_flowers(0, number).X for number in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_ada_boost_of_the_example_is_that_of_scikit_learn(iris, number):
+    flowers = iris.draw_flowers(0, number)
+    ours, _ = iris.fit_ada_boost(flowers)
+    labels = flowers.view_labels[:, 1]
+    # A ridge of next to nothing: scikit-learn has no least-squares classifier of that name.
+    theirs = AdaBoostClassifier(RidgeClassifier(alpha=1e-12), n_estimators=iris.N_ROUNDS).fit(flowers.X, labels)
+    # The vote of a hypothesis that makes no error, always the last, is a convention: scikit-learn gives it 1.
+    n_rounds = np.count_nonzero(ours.estimator_errors_ > 1e-12)
+    assert n_rounds > 0
+    # scikit-learn's votes are ln((1 - ε)/ε), those of the papers half of that.
+    np.testing.assert_allclose(ours.estimator_weights_[:n_rounds], theirs.estimator_weights_[:n_rounds] / 2, rtol=1e-6)
+    staged = zip(ours.staged_predict(flowers.X_others), theirs.staged_predict(flowers.X_others), strict=True)
+    for mine, other in list(staged)[:n_rounds]:
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_weights_are_distributions(iris):
+    flowers = iris.draw_flowers(0, 0)
+    for fit in (iris.fit_share_boost, iris.fit_ada_boost):
+        model, weights = fit(flowers)
+        assert weights.shape == (model.n_iter_ + 1, 20)
+        np.testing.assert_allclose(weights.sum(axis=1), 1)
+        np.testing.assert_allclose(weights[0], 1 / 20)
+
+
+def test_study_holds_a_row_for_each_draw(iris):
+    result = iris.study(n_draws=6)
+    for values in (result.drawn, result.others, result.noisy_weight, result.noisy_weight_common):
+        assert values.shape == (6, 2)
+        assert ((values >= 0) & (values <= 1)).all()
+    assert (result.rounds <= iris.N_ROUNDS).all()
+
+
+def test_a_run_without_any_round_guesses(iris, monkeypatch):
+    """No line beats chance on flowers that are all alike."""
+    flowers = iris.draw_flowers(0, 0)
+    alike = iris.Flowers(np.ones_like(flowers.X), flowers.y, flowers.view_labels, flowers.X_others, flowers.y_others)
+    monkeypatch.setattr(iris, "draw_flowers", lambda seed, number: alike)
+    result = iris.study(n_draws=2)
+    np.testing.assert_array_equal(result.rounds, 0)
+    np.testing.assert_allclose(result.noisy_weight, 6 / 20)
+    np.testing.assert_allclose(result.drawn, 0.5)
+
+
+def test_words_follow_from_the_numbers(iris):
+    rng = np.random.default_rng(0)
+    noise = rng.normal(scale=0.001, size=(50, 2))
+    ahead = noise + np.array([0.8, 0.7])
+    even = noise + 0.75
+    told = iris.describe(iris.Study(ahead, even, even, ahead, np.full((50, 2), 50)))
+    assert "ShareBoost is ahead by 0.1" in told
+    assert "so neither method is ahead" in told
+    assert "AdaBoost is lower by 0.1" in told
+    assert "0 of the 100 runs end before" in told
+
+
+def test_script_prints_the_study_and_saves_the_figure(iris, tmp_path, capsys):
+    output = tmp_path / "images" / "iris.png"
+    iris.main(["--draws", "3", "--output", str(output)])
+    assert "3 draws of 20 Iris flowers" in capsys.readouterr().out
+    assert output.stat().st_size < 300_000
+    assert matplotlib.image.imread(output).ndim == 3
+
+
+def test_figure_says_where_a_run_has_ended(iris):
+    number = next(number for number in range(50) if iris.fit_ada_boost(iris.draw_flowers(0, number))[0].n_iter_ < 2)
+    figure = iris.plot_rounds(iris.draw_flowers(0, number))
+    assert "the run has ended" in [text.get_text() for axes in figure.axes for text in axes.texts]
+
+
+def test_too_few_draws_are_a_usage_error(iris, capsys):
+    with pytest.raises(SystemExit) as error:
+        iris.main(["--draws", "1"])
+    assert error.value.code == 2
+    assert "at least 2" in capsys.readouterr().err
+
+
+def test_accuracy_against_rounds(tmp_path, capsys):
+    output = tmp_path / "rounds.png"
+    results = load("digits_rounds").main(["--rounds", "12", "--splits", "2", "--output", str(output)])
+    assert output.stat().st_size > 10_000
+    assert "ShareBoost   after round 1" in capsys.readouterr().out
+    assert list(results[0.3]) == ["ShareBoost", "rShareBoost", "iBoost", "SVM sum"]
+    assert all(runs.shape == (2, 12) for runs in results[0.3].values())
+    clean = results[0.0]["ShareBoost"].mean(axis=0)
+    assert clean[-1] > clean[0] + 0.03
+    assert results[0.3]["ShareBoost"].mean() > results[0.3]["iBoost"].mean()
+
+
+def test_unmatched_views(tmp_path, capsys):
+    outputs = [tmp_path / "views.png", tmp_path / "bias.png"]
+    unmatched = load("unmatched_views")
+    results, bias = unmatched.main(["--trials", "3", "--output", str(outputs[0]), "--bias-output", str(outputs[1])])
+    assert all(10_000 < output.stat().st_size < 400_000 for output in outputs)
+    assert "mean of 3 trials" in capsys.readouterr().out
+    assert results.shape == (len(unmatched.STYLES), len(unmatched.SIZES), 3)
+    means = dict(zip(unmatched.STYLES, results.mean(axis=(1, 2))))
+    for way in ("tomographic", "cartesian"):
+        assert means[way] > means["one laboratory"] + 0.03
+    added, deconvolved, _ = bias.outside[0]
+    assert added > 0.6 > 0.2 > deconvolved
+    with pytest.raises(SystemExit):
+        unmatched.main(["--trials", "1"])
+    assert "--trials must be at least 2; got 1" in capsys.readouterr().err
+
+
+def test_shared_and_separate_stumps(tmp_path, capsys):
+    output = tmp_path / "images" / "labels.png"
+    curves = load("overlapping_labels").main(["--stumps", "12", "--splits", "4", "--output", str(output)])
+    assert output.stat().st_size > 10_000
+    assert "stumps to NSBoost's error of 12" in capsys.readouterr().out
+    assert all(errors.shape == (4, 12) for errors in curves.values())
+    assert curves["MSSBoost"].mean(axis=0)[7] < curves["NSBoost"].mean(axis=0)[7]
+
+
+def test_boundary_of_a_stump():
+    example = load("overlapping_labels")
+    models, X_test, _ = example.fit_both(seed=0)
+    assert list(models) == ["MSSBoost", "NSBoost"]
+    axis, threshold = example.boundary(models["MSSBoost"], 0)
+    column = models["MSSBoost"].estimators_features_[0][0]
+    assert axis == column
+    # The stump says the same of all points on one side of it.
+    outputs = next(models["MSSBoost"].staged_decision_function(X_test))
+    left = X_test[:, axis] <= threshold
+    assert len(np.unique(outputs[left].round(9), axis=0)) == len(np.unique(outputs[~left].round(9), axis=0)) == 1
+
+
+STUDIES = {"digits_rounds", "iris_noisy_labels", "overlapping_labels", "unmatched_views", "inspect_views"}
+"""Scripts with settings, which have tests of their own above and in test_displays.py. The others run as they are."""
+QUESTIONS = sorted({file.stem for file in EXAMPLES.glob("*.py")} - STUDIES)
+
+
+@pytest.fixture(scope="module")
+def answered():
+    """Run an example of the gallery once; what it defined and printed."""
+    runs = {}
+
+    def run(name, capsys):
+        if name not in runs:
+            pyplot = pytest.importorskip("matplotlib.pyplot")
+            pyplot.close("all")
+            # An interactive window is nothing for a test, and without one matplotlib warns.
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(pyplot, "show", lambda: None)
+                found = runpy.run_path(str(EXAMPLES / f"{name}.py"))
+            runs[name] = found, capsys.readouterr().out, len(pyplot.get_fignums())
+            pyplot.close("all")
+        return runs[name]
+
+    return run
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_example_of_the_gallery_answers_its_question(answered, capsys, name):
+    found, printed, n_figures = answered(name, capsys)
+    title, underline = found["__doc__"].strip().splitlines()[:2]
+    assert len(underline) == len(title)
+    assert set(underline) == {"="}
+    assert "?" in found["__doc__"]
+    assert "# What came out\n" in (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    assert printed.strip()
+    assert n_figures > 0
+
+
+def test_fusion_and_suspects(answered, capsys):
+    found, _, _ = answered("first_five_minutes", capsys)
+    assert found["fused"] > 0.95
+    assert found["hits"] > 40
+
+
+def test_one_machine_of_all_columns_falls_with_a_sensor(answered, capsys):
+    """docs/guide/baselines.md says so."""
+    kept, scores = (answered("noisy_sensors", capsys)[0][name] for name in ("kept", "scores"))
+    assert kept["one SVM, all columns"] < scores["one SVM, all columns"][0] / 4
+    assert kept["FusionClassifier"] == max(kept.values())
+
+
+def test_leaving_out_patients_is_the_worst_way(answered, capsys):
+    """The last words of the example say so."""
+    found, _, _ = answered("missing_omics", capsys)
+    for scores in (found["scores"], found["scores_never"]):
+        assert min(scores, key=lambda name: scores[name].mean()) == "complete patients only"
+
+
+def test_suspects_are_wrong(answered, capsys):
+    """docs/guide/wrong_labels.md says so."""
+    found, _, _ = answered("suspect_labels", capsys)
+    assert found["hits"].sum() > 90
+
+
+def test_putting_objects_together_beats_one_archive_but_not_the_sum(answered, capsys):
+    """docs/guide/kernels.md says so."""
+    scores = {name: values.mean() for name, values in answered("unmatched_biometrics", capsys)[0]["scores"].items()}
+    assert scores["put together, tomographic"] > max(scores["edges alone"], scores["wavelets alone"])
+    assert scores["put together, tomographic"] <= scores["decisions added"]
+
+
+def test_sharing_helps_where_there_is_something_to_share(answered, capsys):
+    """docs/guide/many_labels.md says so."""
+    found, _, _ = answered("hundreds_of_tags", capsys)
+    mss, trees = "MSSBoost, 100 models, shared", "60 extremely random trees"
+    assert found["scores"][mss] == max(found["scores"].values())
+    assert found["apart"][mss] < found["apart"][trees]
+    assert found["apart"][mss] < 0.6 * found["scores"][mss]
+
+
+def test_scores_do_not_depend_on_where_they_were_computed(answered, capsys):
+    found, printed, _ = answered("cluster", capsys)
+    assert found["same"]
+    assert "bit for bit" in printed
+
+
+def test_search_over_views(answered, capsys):
+    found, _, _ = answered("grid_search", capsys)
+    assert len(found["results"]["params"]) == 30
+    assert set(found["held_out"]) == {1, 2, 3, 4}

@@ -1,0 +1,243 @@
+"""Randomised trees against walks down them, row by row."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from fuselearn.fusion.base_models.forests import ForestRows
+from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.numeric.forest import grow_forest
+from tests.naive import fusion_arms as naive
+
+SEED = np.random.SeedSequence(3, spawn_key=(1, 2))
+LARGEST = np.finfo(np.float32).max
+
+
+def grow(columns, targets, *, n_trees=6, leaf=1, share=1.0, n_drawn=None, seed=SEED, weights=None, threads=SERIAL):
+    columns = np.ascontiguousarray(columns, dtype=np.float32)
+    n_drawn = columns.shape[1] if n_drawn is None else n_drawn
+    return grow_forest(
+        columns,
+        targets,
+        n_trees=n_trees,
+        leaf=leaf,
+        share=share,
+        n_drawn=n_drawn,
+        seed=seed,
+        weights=weights,
+        threads=threads,
+    )
+
+
+def is_inner(forest):
+    return forest.feature >= 0
+
+
+class Problem:
+    """Columns with ties, gaps between them and constants; targets that depend on some."""
+
+    def __init__(self, seed, n_rows, n_columns, n_targets, ties, weighted):
+        rng = np.random.default_rng(seed)
+        self.columns = rng.normal(size=(n_columns, n_rows)).astype(np.float32)
+        if ties:
+            self.columns = np.round(self.columns)
+        self.targets = rng.normal(size=(n_rows, n_targets)) + self.columns[0][:, None]
+        self.weights = rng.uniform(0.1, 4.0, n_rows) if weighted else None
+
+    @property
+    def n_rows(self):
+        return self.columns.shape[1]
+
+
+problems = st.builds(
+    Problem,
+    seed=st.integers(0, 2**32 - 1),
+    n_rows=st.integers(1, 50),
+    n_columns=st.integers(1, 5),
+    n_targets=st.sampled_from([1, 3, 6]),
+    ties=st.booleans(),
+    weighted=st.booleans(),
+)
+
+
+@given(problems, st.integers(1, 6), st.sampled_from([1.0, 0.5]), st.booleans())
+@settings(max_examples=60)
+def test_a_forest_is_what_its_rows_make_it(problem, leaf, share, fewer):
+    n_drawn = max(1, problem.n_rows // 2) if fewer else problem.n_rows
+    forest, totals, heard = grow(
+        problem.columns, problem.targets, leaf=leaf, share=share, n_drawn=n_drawn, weights=problem.weights
+    )
+    n_nodes = len(forest.feature)
+    inner = is_inner(forest)
+    nodes = np.arange(n_nodes)
+    # Children come after their parent, and each node but the roots is the child of one.
+    assert np.all(forest.left[inner] > nodes[inner])
+    children = np.concatenate([forest.roots, forest.left[inner], forest.left[inner] + 1])
+    assert_array_equal(np.sort(children), nodes)
+    assert np.all(forest.feature < len(problem.columns))
+    counts_of_trees = [naive.drawn_counts(SEED, tree, problem.n_rows, n_drawn) for tree in range(len(forest.roots))]
+    for tree, counts in enumerate(counts_of_trees):
+        leaves = naive.leaves_of(forest, tree, problem.columns)
+        drawn = counts > 0
+        stop = forest.roots[tree + 1] if tree + 1 < len(forest.roots) else n_nodes
+        own = np.arange(forest.roots[tree], stop)
+        assert_array_equal(np.unique(leaves[drawn]), own[~inner[own]])
+        for node in own[~inner[own]]:
+            here = drawn & (leaves == node)
+            assert here.sum() >= min(leaf, drawn.sum())
+            worth = counts[here] * (1.0 if problem.weights is None else problem.weights[here])
+            means = np.average(problem.targets[here], axis=0, weights=worth)
+            assert_allclose(forest.values[node], means, rtol=1e-5, atol=1e-6)
+    expected, n_heard = naive.out_of_bag(forest, problem.columns, counts_of_trees)
+    assert_array_equal(heard, n_heard)
+    assert_allclose(totals, expected, rtol=1e-6, atol=1e-9)
+    everyone, _ = naive.out_of_bag(forest, problem.columns, [np.zeros(problem.n_rows)] * len(forest.roots))
+    assert_allclose(forest.predict(problem.columns), everyone / len(forest.roots), rtol=1e-6, atol=1e-9)
+
+
+@given(problems)
+@settings(max_examples=15)
+def test_the_number_of_threads_does_not_matter(problem):
+    one = grow(problem.columns, problem.targets, share=0.5, weights=problem.weights)
+    with Threads(3) as threads:
+        other = grow(problem.columns, problem.targets, share=0.5, weights=problem.weights, threads=threads)
+        assert_array_equal(one[0].predict(problem.columns), other[0].predict(problem.columns, threads=threads))
+    for name in ("roots", "feature", "threshold", "left", "values"):
+        assert_array_equal(getattr(one[0], name), getattr(other[0], name))
+    assert_array_equal(one[1], other[1])
+    assert_array_equal(one[2], other[2])
+
+
+def test_the_seed_decides():
+    problem = Problem(0, 80, 3, 1, False, False)
+    one, again = (grow(problem.columns, problem.targets)[0] for _ in range(2))
+    assert_array_equal(one.threshold, again.threshold)
+    other = grow(problem.columns, problem.targets, seed=np.random.SeedSequence(4))[0]
+    assert not np.array_equal(one.predict(problem.columns), other.predict(problem.columns))
+
+
+@pytest.mark.parametrize("n_targets", [1, 2, 7])
+def test_a_step_is_learnt(n_targets):
+    rng = np.random.default_rng(0)
+    columns = rng.uniform(size=(3, 2000)).astype(np.float32)
+    classes = (columns[1] * n_targets).astype(int) if n_targets > 1 else (columns[1] > 0.5).astype(int)
+    targets = np.eye(n_targets)[classes] if n_targets > 1 else 2.0 * classes[:, None] - 1
+    forest, totals, heard = grow(columns, targets, n_trees=40, leaf=3)
+    assert heard.min() > 3
+    out_of_bag = totals / heard[:, None]
+    new = rng.uniform(size=(3, 1000)).astype(np.float32)
+    if n_targets > 1:
+        assert np.mean(out_of_bag.argmax(axis=1) == classes) > 0.97
+        assert np.mean(forest.predict(new).argmax(axis=1) == (new[1] * n_targets).astype(int)) > 0.97
+    else:
+        assert np.mean((out_of_bag[:, 0] > 0) == classes) > 0.98
+        assert np.mean((forest.predict(new)[:, 0] > 0) == (new[1] > 0.5)) > 0.98
+
+
+def test_larger_leaves_stand_wrong_labels():
+    rng = np.random.default_rng(1)
+    columns = rng.uniform(size=(2, 1500)).astype(np.float32)
+    clean = np.where(columns[0] > 0.5, 1.0, -1.0)
+    given_ = np.where(rng.random(1500) < 0.3, -clean, clean)[:, None]
+    right = [np.mean(np.sign(grow(columns, given_, n_trees=8, leaf=leaf)[1][:, 0]) == clean) for leaf in (1, 15)]
+    assert right[1] > right[0] + 0.05
+    assert right[1] > 0.9
+
+
+def test_rows_are_drawn_alike_and_count_by_their_weights():
+    """Rare classes have large weights; drawn by these, their rows would never be left out."""
+    targets = np.repeat([1.0, -1.0], 100)[:, None]
+    weights = np.repeat([3.0, 1.0], 100)
+    forest, _, heard = grow(np.zeros((1, 200)), targets, n_trees=50, weights=weights)
+    assert_allclose(forest.values.mean(), 0.5, atol=0.05)
+    assert_allclose([heard[:100].mean(), heard[100:].mean()], 50 * np.exp([-1.0, -1.0]), rtol=0.1)
+
+
+def test_constant_columns_and_targets_are_one_leaf():
+    forest, _, _ = grow(np.ones((3, 30)), np.arange(30.0)[:, None])
+    assert_array_equal(forest.feature, np.full(6, -1))
+    forest, _, _ = grow(np.random.default_rng(0).normal(size=(3, 30)), np.full((30, 2), 0.25))
+    assert_array_equal(forest.feature, np.full(6, -1))
+    assert_allclose(forest.values, 0.25)
+
+
+def test_a_constant_column_among_others_is_passed_over():
+    columns = np.vstack([np.ones(200), np.random.default_rng(0).normal(size=200)])
+    forest, _, _ = grow(columns, np.sign(columns[1])[:, None])
+    assert set(forest.feature) == {-1, 1}
+
+
+def test_one_row():
+    forest, totals, heard = grow(np.array([[2.0]]), np.array([[0.5, -1.0]]))
+    assert_array_equal(heard, [0])
+    assert_array_equal(totals, [[0.0, 0.0]])
+    assert_allclose(forest.predict(np.array([[7.0]], dtype=np.float32)), [[0.5, -1.0]])
+
+
+def test_no_rows_to_predict():
+    forest, _, _ = grow(np.arange(20.0)[None], np.arange(20.0)[:, None])
+    assert forest.predict(np.empty((1, 0), dtype=np.float32)).shape == (0, 1)
+
+
+def test_neighbouring_and_largest_numbers_are_told_apart():
+    one = np.float32(1.0)
+    above = np.nextafter(one, np.float32(2))
+    for low, high in ((one, above), (-LARGEST, LARGEST), (np.float32(0), np.float32(1e-45)), (-LARGEST, 0)):
+        column = np.repeat(np.array([low, high], dtype=np.float32), 20)
+        targets = np.repeat([-1.0, 1.0], 20)[:, None]
+        forest, _, _ = grow(column[None], targets)
+        assert np.isfinite(forest.threshold).all()
+        assert_allclose(forest.predict(column[None]), targets)
+
+
+def test_too_few_columns_are_an_error():
+    problem = Problem(0, 30, 3, 1, False, False)
+    forest, _, _ = grow(problem.columns, problem.targets)
+    with pytest.raises(ValueError, match="grown on 3 columns; columns has 2"):
+        forest.predict(problem.columns[:2])
+
+
+# As arms
+
+
+def test_values_of_an_arm_are_out_of_bag_and_weighted_by_likelihood():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(150, 3))
+    targets = np.sign(rows[:, :1] + 0.5 * rng.normal(size=(150, 1)))
+    weights = rng.uniform(0.5, 2.0, 150)
+    fit = ForestRows(rows, weights, None).fit(targets, 0, np.random.SeedSequence(1))
+    assert_allclose(fit.model.shares.sum(), 1)
+    columns = np.ascontiguousarray((rows - rows.mean(axis=0)).T, dtype=np.float32)
+    values = []
+    for forest, seed in zip(fit.model.forests, np.random.SeedSequence(1).spawn(len(fit.model.forests))):
+        counts = [naive.drawn_counts(seed, tree, 150, 150) for tree in range(len(forest.roots))]
+        totals, heard = naive.out_of_bag(forest, columns, counts)
+        values.append(totals / heard[:, None])
+    losses = np.array([weights @ ((targets - one) ** 2).sum(axis=1) for one in values])
+    shares = np.exp(-75 * (losses / losses.min() - 1))
+    shares /= shares.sum()
+    assert_allclose(fit.model.shares, shares, rtol=1e-6)
+    assert_allclose(fit.values, np.tensordot(shares, values, axes=1), rtol=1e-6, atol=1e-9)
+
+
+def test_gaps_are_filled_with_the_mean_at_fit_and_predict():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(100, 2))
+    targets = np.sign(rows[:, :1])
+    holes = rows.copy()
+    holes[::7, 1] = np.nan
+    full = np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)
+    one = ForestRows(holes, np.ones(100), None).fit(targets, 0, np.random.SeedSequence(1))
+    other = ForestRows(full, np.ones(100), None).fit(targets, 0, np.random.SeedSequence(1))
+    assert_array_equal(one.values, other.values)
+    assert_array_equal(one.model.predict(holes), other.model.predict(full))
+
+
+def test_numbers_beyond_float32_are_the_largest():
+    rows = np.array([[-1e300], [0.0], [1e300]] * 20)
+    targets = np.sign(rows)
+    fit = ForestRows(rows, np.ones(60), None).fit(targets, 0, np.random.SeedSequence(1))
+    assert np.isfinite(fit.values).all()
+    assert fit.model.predict(rows)[2, 0] > 0.9
