@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from fuselearn import progress
 from fuselearn.backends.gpu.arrays import on_host
 from fuselearn.backends.protocol import kind_of
 from fuselearn.boosting.checkpoint import CannotBeKeptError, RunLog, check_checkpoint, identity_of
@@ -255,13 +256,15 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                 )
 
     def _report(self, trace):
+        """Report the last round to whoever listens, and print it where `verbose` asks for it."""
         every = max(1, self.n_estimators // 10) if self.verbose == 1 else 1
-        if self.verbose and (len(trace) % every == 0 or len(trace) == self.n_estimators):
-            last = trace.rounds[-1]
-            print(
-                f"[{type(self).__name__}] round {len(trace)} of {self.n_estimators}: arm {last.winner.arm}, "
-                f"error {last.error:.4f}, vote {last.winner.alpha:.4f}"
-            )
+        printed = bool(self.verbose) and (len(trace) % every == 0 or len(trace) == self.n_estimators)
+        last = trace.rounds[-1]
+        text = (
+            f"round {len(trace)} of {self.n_estimators}: arm {last.winner.arm}, error {last.error:.4f}, "
+            f"vote {last.winner.alpha:.4f}"
+        )
+        progress.report(self, len(trace), self.n_estimators, text, printed=printed)
 
     def _publish(self, data, views, learners, preprocessors, trace):
         if not trace.rounds:
