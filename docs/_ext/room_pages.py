@@ -10,7 +10,7 @@ from pathlib import Path
 
 import fuselearn
 
-NAMED_ELSEWHERE = {"evaluation": ["comparison.Comparison"]}
+NAMED_ELSEWHERE = {"evaluation": ["leaderboard.Comparison"]}
 """What a public function returns, and `__all__` does not name."""
 INTRODUCTION = """\
 API

@@ -1,4 +1,4 @@
-"""Noise and what it does to a method, and tables of results."""
+"""Noise injection, comparison of methods on the same splits, and tables of results."""
 
 from fuselearn.evaluation.noise import add_feature_noise, add_label_noise
 from fuselearn.evaluation.result_table import Table

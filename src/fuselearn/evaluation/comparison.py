@@ -1,12 +1,13 @@
-"""Every method on the same splits, and what can be said of their differences."""
+"""Compare methods on the same splits, and test their differences."""
 
 import sys
 import time
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from functools import cached_property
 from numbers import Real
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -16,47 +17,46 @@ from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
 from fuselearn.data import ViewBlocks, check_on_host, encode_view_labels, resolve_views
-from fuselearn.data.table import data_frame
 from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs
-from fuselearn.evaluation.cells import CONSENSUS, ONE_VIEW, PROTOCOLS, Protocol, Task, run_cell
-from fuselearn.evaluation.result_store import CellStore, fingerprint
-from fuselearn.evaluation.result_table import Table
-from fuselearn.evaluation.statistics import interval, mean_ranks, paired_tests
+from fuselearn.evaluation.cells import CONSENSUS, PROTOCOLS, CellResult, Protocol, Score, Task, run_cell
+from fuselearn.evaluation.leaderboard import Comparison, Trial
+from fuselearn.evaluation.result_store import CellStore, Key, fingerprint
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.registry import resolve_methods
-
-DECIMALS = {"fit seconds": 2, "predict seconds": 3, "mean rank": 1}
+from fuselearn.registry import Method, resolve_methods
+from fuselearn.typing import AnyArray, ArrayLike, Estimator, FloatArray, IntArray, RandomState, TableLike, Views
 
 
 def compare(
-    X,
-    y,
+    X: TableLike,
+    y: ArrayLike,
     *,
-    views=None,
-    methods="default",
-    noise=0.0,
-    noise_views="all",
-    noise_shared=False,
-    view_labels=None,
-    consensus=False,
-    protocol=None,
-    runs=20,
-    train_size=0.6,
-    scoring="accuracy",
-    n_jobs=None,
-    random_state=None,
-    resume=None,
-    verbose=0,
-):
+    views: Views = None,
+    methods: str | Sequence[str] | Mapping[str, Estimator] = "default",
+    noise: float = 0.0,
+    noise_views: Literal["all"] | Sequence[str] = "all",
+    noise_shared: bool = False,
+    view_labels: ArrayLike | None = None,
+    consensus: bool = False,
+    protocol: str | None = None,
+    runs: int = 20,
+    train_size: float = 0.6,
+    scoring: str | Score = "accuracy",
+    groups: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    random_state: RandomState = None,
+    resume: str | Path | None = None,
+    verbose: int = 0,
+) -> Comparison:
     """Compare fusion methods, and every view alone, on the same splits.
 
     Parameters
     ----------
     X : array or data frame of shape (n_samples, n_features)
+        Numbers; NaN where a view is absent.
     y : array of shape (n_samples,)
         Labels that are taken to be true: methods are judged by them.
     views : dict, list or None, default=None
-        Views of the columns of `X`.
+        Views of the columns of `X`. None is one view of all columns.
     methods : "default", "all", list of names, or dict of name to estimator, default="default"
         See :data:`fuselearn.registry.MAKERS`; "view:NAME" is the view of that name alone.
     noise : float, default=0.0
@@ -75,12 +75,17 @@ def compare(
     runs : int, default=20
         Number of random splits.
     train_size : float, default=0.6
-        Share of the rows to train on.
+        Share of the rows to train on; with `groups`, share of the groups.
     scoring : str or callable, default="accuracy"
         What scikit-learn takes; higher is better.
+    groups : array of shape (n_samples,), default=None
+        The person, place or batch that each row is from, as a number or a name. Rows of one group are never on both
+        sides of a split, and methods whose `fit` takes `groups` get them too. Every class is on both sides of every
+        split. None: rows are independent, and splits keep the shares of the classes.
     n_jobs : int, default=None
-        Processes. The numbers are the same for any.
+        Number of processes; the numbers are the same for any. None is 1, -1 all cores.
     random_state : int, RandomState or None, default=None
+        Seed of splits, noise and methods.
     resume : str or Path, default=None
         File that keeps finished fits. Where it exists, the comparison goes on from it.
     verbose : int, default=0
@@ -89,6 +94,7 @@ def compare(
     Returns
     -------
     Comparison
+        Scores of all methods, with a leaderboard in its `table`.
 
     Examples
     --------
@@ -111,10 +117,11 @@ def compare(
     for name, value in (("noise_shared", noise_shared), ("consensus", consensus)):
         check_flag(name, value)
     check_jobs(n_jobs)
-    table, y, columns = _read(X, y, views)
+    table, y, columns = _checked_data(X, y, views)
     chosen = resolve_methods(methods, list(columns))
-    settled = _protocol(protocol, runs, train_size)
-    _check_counts(y, settled, chosen, consensus)
+    splits = _checked_protocol(protocol, runs, train_size)
+    _check_class_sizes(y, splits, chosen, consensus)
+    group_numbers = None if groups is None else _checked_groups(groups, y, splits)
     _check_scoring(scoring, y)
     seed = CellStore.seed_of(resume) if resume is not None and random_state is None else None
     if seed is None:
@@ -124,129 +131,33 @@ def compare(
         y,
         columns,
         _checked_view_labels(view_labels, noise, table, columns, y),
-        settled,
+        splits,
         _checked_noise(noise),
-        _numbers_of(noise_views, list(columns)),
+        _view_numbers(noise_views, list(columns)),
         bool(noise_shared),
         scoring,
         seed,
+        group_numbers,
     )
     trials = _trials(task, chosen, consensus)
     store = CellStore(resume, _header(task) if resume is not None else {})
-    runs = range(settled.runs)
+    run_numbers = list(range(splits.runs))
     try:
-        _fill(store, task, trials, runs, n_jobs, verbose)
+        _compute_missing(store, task, trials, run_numbers, n_jobs, verbose)
     except KeyboardInterrupt:
-        runs = [run for run in runs if all(trial.key(run) in store for trial in trials)]
-        if not runs:
+        run_numbers = [run for run in run_numbers if all(trial.key(run) in store for trial in trials)]
+        if not run_numbers:
             raise
         warnings.warn(
-            f"Interrupted: the comparison has the {len(runs)} of {settled.runs} runs that were done.",
+            f"Interrupted: the comparison has the {len(run_numbers)} of {splits.runs} runs that were done.",
             InterruptedFitWarning,
             stacklevel=2,
         )
-    return Comparison(task, trials, store, runs)
+    return Comparison(task, trials, store, run_numbers)
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A row of the leaderboard: a method, and the kind of labels it is trained on."""
-
-    name: str
-    method: object
-    kind: str
-    fingerprint: str
-
-    def key(self, run):
-        return (self.name, self.kind, self.fingerprint, run)
-
-
-class Comparison:
-    """Scores of methods on the same splits.
-
-    Attributes
-    ----------
-    methods : list of str
-        From the best to the worst.
-    scores : ndarray of shape (n_methods, n_runs)
-    best : str
-    """
-
-    def __init__(self, task, trials, store, runs):
-        self._task = task
-        self._n_runs = len(runs)
-        self._cells = {(trial.name, trial.kind): [store[trial.key(run)] for run in runs] for trial in trials}
-        judged = [trial for trial in trials if trial.kind != ONE_VIEW]
-        judged.sort(key=lambda trial: -np.mean(self._column(trial.name, trial.kind, "scores")))
-        self._judged = judged
-        self.methods = [trial.name for trial in judged]
-        # Folds of a run are not averaged for the tests: their number is part of what these correct for.
-        self._fold_scores = np.array([np.ravel(self._column(trial.name, trial.kind, "scores")) for trial in judged])
-        self.scores = np.array([np.mean(self._column(trial.name, trial.kind, "scores"), axis=1) for trial in judged])
-        self.best = self.methods[0]
-
-    @cached_property
-    def summary(self):
-        """The leaderboard as a :class:`~fuselearn.evaluation.Table`."""
-        share = self._task.protocol.test_share
-        score = self._task.scoring if isinstance(self._task.scoring, str) else "score"
-        one_view = any(kind == ONE_VIEW for _, kind in self._cells)
-        columns = ["method", score, "low", "high", *(["one view's labels"] if one_view else [])]
-        columns += ["mean rank", "behind best", "p (t)", "p (corrected)", "p (sign)", "fit seconds", "predict seconds"]
-        rows = []
-        for trial, scores, rank in zip(self._judged, self._fold_scores, mean_ranks(self.scores)):
-            tests = paired_tests(self._fold_scores[0], scores, share)
-            first = trial.name == self.best
-            other = self._cells.get((trial.name, ONE_VIEW))
-            rows.append(
-                [
-                    trial.name,
-                    float(scores.mean()),
-                    *interval(scores, share),
-                    *([float(np.mean([cell["scores"] for cell in other])) if other else None] if one_view else []),
-                    float(rank),
-                    tests.difference,
-                    *([None] * 3 if first else (tests.t, tests.corrected, tests.sign)),
-                    float(np.mean(self._column(trial.name, trial.kind, "fit_seconds"))),
-                    float(np.mean(self._column(trial.name, trial.kind, "predict_seconds"))),
-                ]
-            )
-        return Table(self._title(), tuple(columns), tuple(map(tuple, rows)), note=self._note(), decimals=DECIMALS)
-
-    @property
-    def table(self):
-        """The leaderboard as a data frame (pandas where it is installed, else polars or Arrow)."""
-        return data_frame({name: list(self.summary.column(name)) for name in self.summary.columns})
-
-    def save(self, path):
-        """Write the leaderboard as Markdown, JSON, CSV or text, by the suffix of `path`."""
-        self.summary.save(path)
-
-    def __str__(self):
-        return self.summary.to_text()
-
-    def __repr__(self):
-        return f"<Comparison of {len(self.methods)} methods over {self._n_runs} runs; best: {self.best}>"
-
-    def _column(self, name, kind, what):
-        return [cell[what] for cell in self._cells[name, kind]]
-
-    def _title(self):
-        rows, views = len(self._task.y), len(self._task.views)
-        noise = f", {self._task.noise:.0%} of the labels flipped" if self._task.noise else ""
-        return f"{rows} objects, {views} views, {self._n_runs} runs{noise}"
-
-    def _note(self):
-        protocol = self._task.protocol
-        split = f"{protocol.folds} folds" if protocol.folds else f"{protocol.train_size:.0%} to train on"
-        return (
-            f"Each run: {split}. low, high: 95 % interval of the mean, corrected for overlapping splits (Nadeau and "
-            "Bengio). behind best and p: against the first row; p (t) is the papers' paired t-test, which takes the "
-            "splits to be independent."
-        )
-
-
-def _read(X, y, views):
+def _checked_data(X: TableLike, y: ArrayLike, views: Views) -> tuple[FloatArray, AnyArray, dict[str, IntArray]]:
+    """Return X and y as arrays, and the columns of each view."""
     check_on_host(X, "X", "compare")
     check_on_host(y, "y", "compare")
     table = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator="compare")
@@ -265,7 +176,8 @@ def _read(X, y, views):
     return table, y, dict(zip(names, columns))
 
 
-def _protocol(protocol, runs, train_size):
+def _checked_protocol(protocol: str | None, runs: int, train_size: float) -> Protocol:
+    """Return the protocol of a paper, or that of `runs` and `train_size`."""
     if protocol is not None:
         check_choice("protocol", protocol, PROTOCOLS)
         return PROTOCOLS[protocol]
@@ -275,8 +187,8 @@ def _protocol(protocol, runs, train_size):
     return Protocol(runs=int(runs), train_size=float(train_size))
 
 
-def _check_counts(y, protocol, methods, consensus):
-    """Each class must be on both sides of every split, and in every fold of what methods try inside."""
+def _check_class_sizes(y: AnyArray, protocol: Protocol, methods: list[Method], consensus: bool) -> None:
+    """Refuse classes too rare to be on both sides of every split, and in every fold that a method makes inside."""
     classes, counts = np.unique(y, return_counts=True)
     rarest = int(counts.argmin())
     label, count = classes.tolist()[rarest], int(counts[rarest])
@@ -286,18 +198,51 @@ def _check_counts(y, protocol, methods, consensus):
             f"y has {count} objects of the class {label!r}; a comparison needs at least {needed} of each class to have "
             "it in every part of a split."
         )
-    share = 1 - 1 / protocol.folds if protocol.folds else protocol.train_size
-    trained_on = int(count * share)
-    inner = {method.name: method.folds for method in methods} | ({"consensus": 5} if consensus else {})
-    most = max(inner, key=inner.get)
-    if trained_on < inner[most]:
+    trained_on = int(count * protocol.train_share)
+    inner_folds = {method.name: method.folds for method in methods} | ({"consensus": 5} if consensus else {})
+    most = max(inner_folds, key=lambda name: inner_folds[name])
+    if trained_on < inner_folds[most]:
         raise ValueError(
             f"y has {count} objects of the class {label!r}, of which about {trained_on} are trained on; {most} makes "
-            f"{inner[most]} folds of them. Leave {most} out, or merge or drop the class."
+            f"{inner_folds[most]} folds of them. Leave {most} out, or merge or drop the class."
         )
 
 
-def _check_scoring(scoring, y):
+def _checked_groups(groups: ArrayLike, y: AnyArray, protocol: Protocol) -> IntArray:
+    """Return the number of each row's group; every class must be in as many groups as a split has sides."""
+    numbers = _numbered_groups(groups, len(y))
+    needed = protocol.folds or 2
+    for label in np.unique(y):
+        n_groups = len(np.unique(numbers[y == label]))
+        if n_groups < needed:
+            raise ValueError(
+                f"groups has the class {label.tolist()!r} in {n_groups} group{'s' * (n_groups > 1)} only; a comparison "
+                f"needs each class in at least {needed} groups, to have it on both sides of a split. Merge or drop the "
+                "class, or leave groups out where rows are independent."
+            )
+    return numbers
+
+
+def _numbered_groups(groups: ArrayLike, n_rows: int) -> IntArray:
+    """Return the group of each row as a number, in the order of first appearance."""
+    # As objects: in an array of text, NaN would be the name "nan".
+    names = np.asarray(groups, dtype=object)
+    if names.shape != (n_rows,):
+        raise ValueError(f"groups must have one entry for each of the {n_rows} rows of X; got shape {names.shape}.")
+    for row, name in enumerate(names):
+        if name is None or (not isinstance(name, str) and str(name) in ("nan", "NaT", "<NA>")):
+            raise ValueError(
+                f"groups has no value for row {row}; give a row that belongs to no other one a group of its own."
+            )
+    number_of: dict[Any, int] = {}
+    try:
+        return np.array([number_of.setdefault(name, len(number_of)) for name in names], dtype=np.intp)
+    except TypeError as error:
+        raise ValueError(f"groups must hold numbers or names: {error}.") from None
+
+
+def _check_scoring(scoring: str | Score, y: AnyArray) -> None:
+    """Refuse what scikit-learn does not know as a score, and scores of two classes where there are more."""
     if isinstance(scoring, str):
         if scoring not in get_scorer_names():
             near = get_close_matches(scoring, get_scorer_names(), n=3)
@@ -310,23 +255,27 @@ def _check_scoring(scoring, y):
         raise ValueError(f"scoring must be a name or a function of (estimator, X, y); got {scoring!r}.")
 
 
-def _checked_noise(noise):
+def _checked_noise(noise: float) -> float:
+    """Return a share of labels to flip."""
     if isinstance(noise, bool) or not (isinstance(noise, Real) and 0 <= noise < 1):
         raise ValueError(f"noise must be at least 0 and below 1, a share of the labels; got {noise!r}.")
     return float(noise)
 
 
-def _numbers_of(noise_views, names):
-    """Views to be made noisy, as `add_label_noise` takes them."""
+def _view_numbers(noise_views: Literal["all"] | Sequence[str], names: list[str]) -> Literal["all"] | list[int]:
+    """Return the views to be made noisy, as `add_label_noise` takes them."""
     if isinstance(noise_views, str) and noise_views == "all":
         return "all"
-    listed = isinstance(noise_views, list | tuple) and len(noise_views) > 0
-    if not listed or any(name not in names for name in noise_views):
+    is_list = isinstance(noise_views, list | tuple) and len(noise_views) > 0
+    if not is_list or any(name not in names for name in noise_views):
         raise ValueError(f"noise_views must be 'all' or a list of the views {names}; got {noise_views!r}.")
     return [names.index(name) for name in noise_views]
 
 
-def _checked_view_labels(view_labels, noise, table, columns, y):
+def _checked_view_labels(
+    view_labels: ArrayLike | None, noise: float, table: FloatArray, columns: dict[str, IntArray], y: AnyArray
+) -> AnyArray | None:
+    """Return the views' own labels as an array; every label must be a class of `y`."""
     if view_labels is None:
         return None
     view_labels = np.asarray(view_labels)
@@ -340,19 +289,20 @@ def _checked_view_labels(view_labels, noise, table, columns, y):
     return view_labels
 
 
-def _trials(task, methods, consensus):
+def _trials(task: Task, methods: list[Method], consensus: bool) -> list[Trial]:
+    """Return the rows of the leaderboard."""
     trials = []
     for method in methods:
         # A method whose settings changed is another one, and its cells are computed anew.
-        own = fingerprint(method.estimator(task.views, task.protocol.n_estimators, 0))[:16]
-        trials += [Trial(method.name, method, kind, own) for kind in task.kinds(method)]
+        settings = fingerprint(method.estimator(task.views, task.protocol.n_estimators, 0))[:16]
+        trials += [Trial(method.name, method, kind, settings) for kind in task.kinds(method)]
         if consensus:
-            trials.append(Trial(f"{method.name} + consensus", method, CONSENSUS, own))
+            trials.append(Trial(f"{method.name} + consensus", method, CONSENSUS, settings))
     return trials
 
 
-def _header(task):
-    """What makes two comparisons the same."""
+def _header(task: Task) -> dict[str, Any]:
+    """Return what two comparisons must have in common to share cells."""
     return {
         "rows": len(task.y),
         "protocol": [task.protocol.train_size, task.protocol.folds, task.protocol.n_estimators],
@@ -361,11 +311,14 @@ def _header(task):
         "seed": task.seed,
         "views": content_hash({name: columns.tolist() for name, columns in task.views.items()}),
         "data": content_hash([task.table, task.y, task.view_labels]),
+        "groups": None if task.groups is None else content_hash(task.groups),
     }
 
 
-def _fill(store, task, trials, runs, n_jobs, verbose):
-    """Compute the cells that are not there yet, and keep each as soon as it is done."""
+def _compute_missing(
+    store: CellStore, task: Task, trials: list[Trial], runs: list[int], n_jobs: int | None, verbose: int
+) -> None:
+    """Compute the cells that the store lacks, and keep each as soon as it is done."""
     missing = [(trial, run) for run in runs for trial in trials if trial.key(run) not in store]
     started = time.monotonic()
     cells = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
@@ -374,14 +327,16 @@ def _fill(store, task, trials, runs, n_jobs, verbose):
     for number, (key, cell) in enumerate(cells, start=1):
         store.add(key, cell)
         if verbose:
-            _tell(number, len(missing), time.monotonic() - started)
+            _print_progress(number, len(missing), time.monotonic() - started)
 
 
-def _computed(task, trial, run):
+def _computed(task: Task, trial: Trial, run: int) -> tuple[Key, CellResult]:
+    """Return a cell with its key."""
     return trial.key(run), run_cell(task, trial.method, trial.kind, run)
 
 
-def _tell(done, total, seconds):
+def _print_progress(done: int, total: int, seconds: float) -> None:
+    """Show on stderr how many fits are done, and the time left."""
     left = seconds / done * (total - done)
     end = "\n" if done == total else ""
     print(f"\r{done} of {total} fits, {left:.0f} s left ", end=end, file=sys.stderr, flush=True)

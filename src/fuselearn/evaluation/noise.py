@@ -1,15 +1,26 @@
-"""Wrong labels and blurred columns on purpose: the noise studies of S0 and S1."""
+"""Wrong labels and blurred columns on purpose, as in the noise studies of S0 and S1."""
 
+from collections.abc import Sequence
 from numbers import Integral, Real
+from typing import Literal
 
 import numpy as np
 from sklearn.utils import check_array, check_random_state, column_or_1d
 
 from fuselearn.data import check_on_host, resolve_views
 from fuselearn.estimators import check_flag
+from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, RandomState, TableLike, Views
 
 
-def add_label_noise(y, n_views, rate, *, views="all", shared=False, random_state=None):
+def add_label_noise(
+    y: ArrayLike,
+    n_views: int,
+    rate: float,
+    *,
+    views: Literal["all"] | Sequence[int] | IntArray = "all",
+    shared: bool = False,
+    random_state: RandomState = None,
+) -> tuple[AnyArray, BoolArray]:
     """Flip labels, independently per view as in S0 and S1, or alike for all views.
 
     Exactly ``round(rate * n_samples)`` labels of each noisy view are replaced by another class, drawn uniformly.
@@ -21,18 +32,20 @@ def add_label_noise(y, n_views, rate, *, views="all", shared=False, random_state
     n_views : int
         Number of label columns to make.
     rate : float in [0, 1]
-        Part of the labels to flip. 0.3 in S0's and S1's tables.
+        Share of the labels to flip; 0.3 in the tables of S0 and S1.
     views : "all" or list of int, default="all"
         Numbers of the views that get noise; the others keep the true labels.
     shared : bool, default=False
-        Whether the noisy views have the same flips: one mistaken source that all views copy.
+        Give all noisy views the same flips, as if they had copied one mistaken source.
     random_state : int, RandomState or None, default=None
+        Seed of the draws.
 
     Returns
     -------
     view_labels : ndarray of shape (n_samples, n_views)
-        What to pass to `fit` as `view_labels`.
+        Labels to pass to `fit` as `view_labels`.
     flipped : bool ndarray of shape (n_samples, n_views)
+        True where a label was replaced.
 
     Examples
     --------
@@ -50,28 +63,27 @@ def add_label_noise(y, n_views, rate, *, views="all", shared=False, random_state
     if isinstance(rate, bool) or not (isinstance(rate, Real) and 0 <= rate <= 1):
         raise ValueError(f"rate must be in [0, 1]; got {rate!r}.")
     check_flag("shared", shared)
-    everyone = range(n_views)
-    noisy = everyone if isinstance(views, str) and views == "all" else views
-    if not isinstance(noisy, list | tuple | range | np.ndarray) or not all(
-        isinstance(view, Integral) and not isinstance(view, bool) and view in everyone for view in noisy
-    ):
-        raise ValueError(f"views must be 'all' or a list of numbers from 0 to {n_views - 1}; got {views!r}.")
-    noisy = sorted(set(noisy))
-
     generator = check_random_state(random_state)
     view_codes = np.repeat(codes[:, None], n_views, axis=1)
-    drawn = None
-    for view in noisy:
-        if drawn is None or not shared:
+    flips = None
+    for view in _noisy_views(views, n_views):
+        if flips is None or not shared:
             rows = generator.permutation(len(y))[: round(rate * len(y))]
             steps = generator.randint(1, len(classes), size=len(rows))
-            drawn = rows, (codes[rows] + steps) % len(classes)
-        rows, wrong = drawn
-        view_codes[rows, view] = wrong
+            flips = rows, (codes[rows] + steps) % len(classes)
+        rows, wrong_codes = flips
+        view_codes[rows, view] = wrong_codes
     return classes[view_codes], view_codes != codes[:, None]
 
 
-def add_feature_noise(X, views, scale, *, which="all", random_state=None):
+def add_feature_noise(
+    X: TableLike,
+    views: Views,
+    scale: float,
+    *,
+    which: Literal["all"] | Sequence[str] = "all",
+    random_state: RandomState = None,
+) -> FloatArray:
     """Add white noise to the columns of some views, as S1 §5 does beside its label noise.
 
     Parameters
@@ -86,12 +98,13 @@ def add_feature_noise(X, views, scale, *, which="all", random_state=None):
     which : "all" or list of str, default="all"
         Names of the views that get noise. Those of a list of selectors are ``"view0"``, ``"view1"`` and so on.
     random_state : int, RandomState or None, default=None
+        Seed of the noise.
 
     Returns
     -------
     noisy : float ndarray of shape (n_samples, n_features)
-        A copy of `X`. What was NaN is NaN still, and a constant column stays as it is. A column of two views gets
-        noise once, if either is chosen.
+        A copy of `X`. NaN stays NaN, and a constant column stays as it is. A column of two views gets noise once, if
+        either view is chosen.
 
     See Also
     --------
@@ -125,14 +138,25 @@ def add_feature_noise(X, views, scale, *, which="all", random_state=None):
         raise ValueError(f"which must be 'all' or a list of names of the views {names}; got {which!r}.")
     noise = check_random_state(random_state).standard_normal(table.shape)
     noisy = np.zeros(table.shape[1], dtype=bool)
-    for name, of_view in zip(names, columns):
-        noisy[of_view] |= name in chosen
+    for name, view_columns in zip(names, columns):
+        noisy[view_columns] |= name in chosen
     table[:, noisy] += scale * _deviations(table[:, noisy]) * noise[:, noisy]
     return table
 
 
-def _deviations(table):
-    """Standard deviation of each column's known values; 0 where there are none, or all are the same."""
+def _noisy_views(views: Literal["all"] | Sequence[int] | IntArray, n_views: int) -> list[int]:
+    """Return the numbers of the views that get noise, in order."""
+    if isinstance(views, str) and views == "all":
+        return list(range(n_views))
+    if not isinstance(views, list | tuple | range | np.ndarray) or not all(
+        isinstance(view, Integral) and not isinstance(view, bool) and view in range(n_views) for view in views
+    ):
+        raise ValueError(f"views must be 'all' or a list of numbers from 0 to {n_views - 1}; got {views!r}.")
+    return sorted({int(view) for view in views})
+
+
+def _deviations(table: FloatArray) -> FloatArray:
+    """Return the standard deviation of each column's known values; 0 where there are none, or all are the same."""
     known = ~np.isnan(table)
     lowest = np.where(known, table, np.inf).min(axis=0)
     highest = np.where(known, table, -np.inf).max(axis=0)

@@ -4,16 +4,19 @@ import csv
 import io
 import json
 import math
-import os
-import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from fuselearn.persistence import write_atomically
+
 DEFAULT_DECIMALS = 3
-NOTHING = "–"
+NO_VALUE = "–"
+Cell: TypeAlias = str | int | float | None
 
 
 @dataclass(frozen=True)
@@ -23,14 +26,16 @@ class Table:
     Parameters
     ----------
     title : str
+        Heading; it may be empty.
     columns : sequence of str
         Names of the columns, all different.
     rows : sequence of sequences of str, int, float or None
         One cell per column. None and NaN both mean that there is no value. NumPy's numbers become Python's.
     note : str, default=""
-        What the reader should know; it stands below the table.
+        Explanation for the reader; it stands below the table.
     decimals : dict of column name to int, default={}
-        How many decimals the floats of a column are shown with; 3 for those not named. Whole numbers are shown whole.
+        Number of decimals that the floats of a column are shown with; 3 for those not named. Whole numbers are shown
+        whole.
 
     Notes
     -----
@@ -56,12 +61,12 @@ class Table:
     """
 
     title: str
-    columns: tuple
-    rows: tuple
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
     note: str = ""
-    decimals: dict = field(default_factory=dict, hash=False)
+    decimals: Mapping[str, int] = field(default_factory=dict, hash=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("title", "note"):
             if not isinstance(getattr(self, name), str):
                 raise TypeError(f"{name} must be a string; got {getattr(self, name)!r}.")
@@ -71,46 +76,82 @@ class Table:
         object.__setattr__(self, "rows", _checked_rows(self.rows, columns))
         object.__setattr__(self, "decimals", _checked_decimals(self.decimals, columns))
 
-    def __str__(self):
+    def __str__(self) -> str:
         return self.to_text()
 
-    def records(self):
-        """One dict of column name to value per row."""
+    def records(self) -> list[dict[str, Cell]]:
+        """Return one dict of column name to value per row.
+
+        Returns
+        -------
+        list of dict
+            In the order of the rows.
+        """
         return [dict(zip(self.columns, row)) for row in self.rows]
 
-    def column(self, name):
-        """The values of a column, as a tuple."""
+    def column(self, name: str) -> tuple[Cell, ...]:
+        """Return the values of a column.
+
+        Parameters
+        ----------
+        name : str
+            One of `columns`.
+
+        Returns
+        -------
+        tuple
+            One value per row.
+        """
         if name not in self.columns:
             raise ValueError(f"name must be a column of the table ({', '.join(self.columns)}); got {name!r}.")
         place = self.columns.index(name)
         return tuple(row[place] for row in self.rows)
 
-    def to_text(self):
-        """The table for a terminal: title, cells in columns, note."""
-        grid = [[_on_one_line(cell) for cell in row] for row in (self.columns, *self._shown())]
+    def to_text(self) -> str:
+        """Return the table for a terminal: title, cells in columns, note.
+
+        Returns
+        -------
+        str
+            Lines without a newline at the end.
+        """
+        grid = [[_on_one_line(cell) for cell in row] for row in (self.columns, *self._formatted_rows())]
         widths = [max(map(len, cells)) for cells in zip(*grid)]
         aligned = [
             "  ".join(
                 cell.rjust(width) if right else cell.ljust(width)
-                for cell, width, right in zip(row, widths, self._stands_right())
+                for cell, width, right in zip(row, widths, self._right_aligned())
             ).rstrip()
             for row in grid
         ]
         aligned.insert(1, "  ".join("-" * width for width in widths))
         return _paragraphs(self.title, "\n".join(aligned), self.note)
 
-    def to_markdown(self):
-        """The table in Markdown: title as a heading, table, note."""
-        grid = [[_on_one_line(cell).replace("|", r"\|") for cell in row] for row in (self.columns, *self._shown())]
-        grid.insert(1, ["---:" if right else "---" for right in self._stands_right()])
+    def to_markdown(self) -> str:
+        """Return the table in Markdown: title as a heading, table, note.
+
+        Returns
+        -------
+        str
+            Lines without a newline at the end.
+        """
+        grid = [
+            [_on_one_line(cell).replace("|", r"\|") for cell in row] for row in (self.columns, *self._formatted_rows())
+        ]
+        grid.insert(1, ["---:" if right else "---" for right in self._right_aligned()])
         lines = ["| " + " | ".join(row) + " |" for row in grid]
         return _paragraphs(f"### {_on_one_line(self.title)}" if self.title else "", "\n".join(lines), self.note)
 
-    def to_json(self):
-        """Strict JSON, from which ``Table(**json.loads(text))`` makes the table again.
+    def to_json(self) -> str:
+        """Return strict JSON, from which ``Table(**json.loads(text))`` makes the table again.
 
         NaN becomes null, so it comes back as None. Infinite values, which JSON does not know either, become the strings
         "inf" and "-inf".
+
+        Returns
+        -------
+        str
+            An object with the table's title, columns, rows, note and decimals.
         """
         content = {
             "title": self.title,
@@ -121,22 +162,28 @@ class Table:
         }
         return json.dumps(content, ensure_ascii=False, allow_nan=False, indent=1)
 
-    def to_csv(self):
-        """Columns and rows with commas between the cells, nothing where there is no value; no title and no note."""
+    def to_csv(self) -> str:
+        """Return columns and rows with commas between the cells, without title and note.
+
+        Returns
+        -------
+        str
+            A cell without a value is empty.
+        """
         lines = io.StringIO()
         writer = csv.writer(lines, lineterminator="\n")
         writer.writerow(self.columns)
-        writer.writerows(["" if _is_nothing(value) else value for value in row] for row in self.rows)
+        writer.writerows(["" if _is_missing(value) else value for value in row] for row in self.rows)
         return lines.getvalue()
 
-    def save(self, path):
+    def save(self, path: str | Path) -> None:
         """Write the table, in the format that the suffix asks for.
 
         Whoever reads the file meanwhile sees the old or the new content, never a part of it.
 
         Parameters
         ----------
-        path : str or path
+        path : str or Path
             Ends with .md, .json, .txt or .csv. Its folder must be there; a file of that name is replaced.
         """
         path = Path(path)
@@ -145,17 +192,21 @@ class Table:
             raise ValueError(f"path must end with {', '.join(formats)}; got {str(path)!r}.")
         if not path.parent.is_dir():
             raise FileNotFoundError(f"path must be in a folder that exists; there is no {str(path.parent)!r}.")
-        _replace_whole_file(path, formats[path.suffix]().rstrip("\n") + "\n")
+        with write_atomically(path, newline="") as file:
+            file.write(formats[path.suffix]().rstrip("\n") + "\n")
 
-    def _shown(self):
+    def _formatted_rows(self) -> list[list[str]]:
+        """Return all cells as text."""
         decimals = [self.decimals.get(name, DEFAULT_DECIMALS) for name in self.columns]
-        return [[_shown(value, places) for value, places in zip(row, decimals)] for row in self.rows]
+        return [[_formatted(value, places) for value, places in zip(row, decimals)] for row in self.rows]
 
-    def _stands_right(self):
+    def _right_aligned(self) -> list[bool]:
+        """Return True for each column that holds a number."""
         return [any(isinstance(value, int | float) for value in self.column(name)) for name in self.columns]
 
 
-def _checked_columns(columns):
+def _checked_columns(columns: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of columns, which must be different strings."""
     if isinstance(columns, str):
         raise TypeError(f"columns must be a sequence of strings; got the string {columns!r}.")
     columns = tuple(columns)
@@ -167,7 +218,8 @@ def _checked_columns(columns):
     return columns
 
 
-def _checked_rows(rows, columns):
+def _checked_rows(rows: Iterable[Iterable[Any]], columns: tuple[str, ...]) -> tuple[tuple[Cell, ...], ...]:
+    """Return rows of as many cells as there are columns, with Python's numbers."""
     checked = []
     for number, row in enumerate(rows):
         if isinstance(row, str) or not hasattr(row, "__iter__"):
@@ -186,7 +238,8 @@ def _checked_rows(rows, columns):
     return tuple(checked)
 
 
-def _checked_decimals(decimals, columns):
+def _checked_decimals(decimals: Mapping[str, int], columns: tuple[str, ...]) -> dict[str, int]:
+    """Return the number of decimals of columns that there are."""
     decimals = dict(decimals)
     for name, places in decimals.items():
         if name not in columns:
@@ -196,37 +249,31 @@ def _checked_decimals(decimals, columns):
     return {name: int(places) for name, places in decimals.items()}
 
 
-def _is_nothing(value):
+def _is_missing(value: Cell) -> bool:
+    """Return True for None and NaN."""
     return value is None or (isinstance(value, float) and math.isnan(value))
 
 
-def _shown(value, places):
-    if _is_nothing(value):
-        return NOTHING
+def _formatted(value: Cell, places: int) -> str:
+    """Return a value as it is printed."""
+    if _is_missing(value):
+        return NO_VALUE
     # "z": what rounds to zero has no sign.
     return f"{value:z.{places}f}" if isinstance(value, float) else str(value)
 
 
-def _on_one_line(cell):
+def _on_one_line(cell: str) -> str:
+    """Return text without line breaks."""
     return " ".join(cell.splitlines())
 
 
-def _for_json(value):
-    if _is_nothing(value):
+def _for_json(value: Cell) -> Cell:
+    """Return a value that strict JSON can hold."""
+    if _is_missing(value):
         return None
     return str(value) if isinstance(value, float) and math.isinf(value) else value
 
 
-def _paragraphs(*parts):
+def _paragraphs(*parts: str) -> str:
+    """Return the parts that are not empty, with empty lines between them."""
     return "\n\n".join(part for part in parts if part)
-
-
-def _replace_whole_file(path, content):
-    # Beside the target, because only within one file system is a file replaced at once.
-    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.part")
-    try:
-        with open(unfinished, "x", encoding="utf-8", newline="") as file:
-            file.write(content)
-        os.replace(unfinished, path)
-    finally:
-        unfinished.unlink(missing_ok=True)

@@ -1,15 +1,18 @@
-"""Is one method better than another on the same splits? The papers' paired t-test, and tests that overlap less easily.
+"""Tests of whether one method is better than another on the same splits.
 
-Repeated splits of one data set share most of their rows, so that their scores are not independent and the plain t-test
-finds differences that are not there. Nadeau and Bengio (Machine Learning 52, 2003) correct the variance for it.
+Repeated splits of one data set share most of their rows, so that their scores are not independent and the papers' plain
+t-test finds differences that do not exist. Nadeau and Bengio (Machine Learning 52, 2003) correct the variance for it.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
-NOT_DIFFERENT = 1e-12
+from fuselearn.typing import FloatArray
+
+TIE = 1e-12
 """Scores that differ by less are ties."""
 
 
@@ -35,20 +38,11 @@ class PairedTests:
     sign: float
 
 
-def paired_tests(first, second, test_share):
-    """Compare two methods by their scores on the same splits.
+def paired_tests(first: ArrayLike, second: ArrayLike, test_share: float) -> PairedTests:
+    """Compare two methods by their scores on the same splits, of which a run may have several (its folds).
 
-    Parameters
-    ----------
-    first, second : array of shape (n_runs,)
-        With several folds a run, of each fold.
-    test_share : float
-        Number of test rows by number of training rows.
-
-    Returns
-    -------
-    PairedTests
-        p-values are NaN where there are fewer than two runs or all differences are the same, and 1 where they are 0.
+    `test_share` is the number of test rows by that of training rows. The p-values are NaN where there are fewer than
+    two splits or all differences are the same, and 1 where they are all 0.
 
     Examples
     --------
@@ -57,7 +51,7 @@ def paired_tests(first, second, test_share):
     (0.006, 0.036, 0.125)
     """
     differences = np.asarray(first, dtype=float) - np.asarray(second, dtype=float)
-    differences = np.where(np.abs(differences) < NOT_DIFFERENT, 0.0, differences)
+    differences = np.where(np.abs(differences) < TIE, 0.0, differences)
     n_runs, mean = len(differences), float(differences.mean())
     if n_runs < 2:
         return PairedTests(mean, np.nan, np.nan, np.nan)
@@ -72,46 +66,31 @@ def paired_tests(first, second, test_share):
     )
 
 
-def interval(scores, test_share, level=0.95):
-    """Confidence interval of a mean score over repeated splits, with Nadeau and Bengio's variance.
+def interval(scores: ArrayLike, test_share: float, level: float = 0.95) -> tuple[float, float]:
+    """Return the confidence interval of a mean score over repeated splits, with Nadeau and Bengio's variance.
 
-    Parameters
-    ----------
-    scores : array of shape (n_runs,)
-    test_share : float
-        Number of test rows by number of training rows.
-    level : float, default=0.95
-
-    Returns
-    -------
-    low, high : float
-        NaN where there are fewer than two runs.
+    Both ends are NaN where there are fewer than two splits.
     """
     scores = np.asarray(scores, dtype=float)
     if len(scores) < 2:
         return np.nan, np.nan
-    half = stats.t.ppf(0.5 + level / 2, len(scores) - 1) * np.sqrt(
-        scores.var(ddof=1) * _factor(len(scores), test_share)
-    )
+    spread = np.sqrt(scores.var(ddof=1) * _factor(len(scores), test_share))
+    half = stats.t.ppf(0.5 + level / 2, len(scores) - 1) * spread
     return float(scores.mean() - half), float(scores.mean() + half)
 
 
-def mean_ranks(scores):
-    """Mean rank of each method over the runs, 1 being the best; ties share their ranks.
-
-    Parameters
-    ----------
-    scores : array of shape (n_methods, n_runs)
-        Higher is better.
-    """
+def mean_ranks(scores: ArrayLike) -> FloatArray:
+    """Return the mean rank of each row of (n_methods, n_runs) scores, 1 being the best; ties share their ranks."""
     return stats.rankdata(-np.asarray(scores, dtype=float), axis=0).mean(axis=1)
 
 
-def _factor(n_runs, test_share):
+def _factor(n_runs: int, test_share: float) -> float:
+    """Return the factor of the variance of single differences that gives that of their mean."""
     return 1.0 / n_runs + test_share
 
 
-def _p_value(mean, variance, n_runs):
-    if variance <= NOT_DIFFERENT**2:
-        return 1.0 if mean == 0 else np.nan  # the same difference in every run says nothing of its spread
+def _p_value(mean: float, variance: float, n_runs: int) -> float:
+    """Return the two-sided p-value of a mean under Student's t-distribution."""
+    if variance <= TIE**2:
+        return 1.0 if mean == 0 else np.nan  # the same difference in every run tells nothing about its spread
     return float(2 * stats.t.sf(abs(mean) / np.sqrt(variance), n_runs - 1))

@@ -1,0 +1,130 @@
+"""The leaderboard of a comparison: mean scores, their intervals, and tests against the best method."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fuselearn.data.table import data_frame
+from fuselearn.evaluation.cells import ONE_VIEW, CellResult, Task
+from fuselearn.evaluation.result_store import CellStore, Key
+from fuselearn.evaluation.result_table import Cell, Table
+from fuselearn.evaluation.statistics import interval, mean_ranks, paired_tests
+from fuselearn.registry import Method
+
+DECIMALS = {"fit seconds": 2, "predict seconds": 3, "mean rank": 1}
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A row of the leaderboard: a method, and the kind of labels it is trained on."""
+
+    name: str
+    method: Method
+    kind: str
+    fingerprint: str
+
+    def key(self, run: int) -> Key:
+        """Return the name of the trial's cell of a run in the store."""
+        return (self.name, self.kind, self.fingerprint, run)
+
+
+class Comparison:
+    """Scores of methods on the same splits.
+
+    Attributes
+    ----------
+    methods : list of str
+        Names of the methods, from the best to the worst.
+    scores : ndarray of shape (n_methods, n_runs)
+        Score of each method in each run, in the order of `methods`.
+    best : str
+        Name of the method with the highest mean score.
+    """
+
+    def __init__(self, task: Task, trials: list[Trial], store: CellStore, runs: list[int]) -> None:
+        self._task = task
+        self._n_runs = len(runs)
+        self._cells: dict[tuple[str, str], list[CellResult]] = {
+            (trial.name, trial.kind): [store[trial.key(run)] for run in runs] for trial in trials
+        }
+        judged = [trial for trial in trials if trial.kind != ONE_VIEW]
+        judged.sort(key=lambda trial: -np.mean(self._split_scores(trial)))
+        self._judged = judged
+        self.methods = [trial.name for trial in judged]
+        # Folds of a run are not averaged for the tests: their number is part of what these correct for.
+        self._fold_scores = np.array([np.ravel(self._split_scores(trial)) for trial in judged])
+        self.scores = np.array([np.mean(self._split_scores(trial), axis=1) for trial in judged])
+        self.best = self.methods[0]
+
+    @cached_property
+    def summary(self) -> Table:
+        """The leaderboard as a :class:`~fuselearn.evaluation.Table`."""
+        share = self._task.protocol.test_share
+        score = self._task.scoring if isinstance(self._task.scoring, str) else "score"
+        has_one_view = any(kind == ONE_VIEW for _, kind in self._cells)
+        columns = ["method", score, "low", "high", *(["one view's labels"] if has_one_view else [])]
+        columns += ["mean rank", "behind best", "p (t)", "p (corrected)", "p (sign)", "fit seconds", "predict seconds"]
+        rows: list[list[Cell]] = []
+        for trial, scores, rank in zip(self._judged, self._fold_scores, mean_ranks(self.scores)):
+            tests = paired_tests(self._fold_scores[0], scores, share)
+            cells = self._cells[trial.name, trial.kind]
+            row: list[Cell] = [trial.name, float(scores.mean()), *interval(scores, share)]
+            if has_one_view:
+                row.append(self._one_view_score(trial.name))
+            row += [float(rank), tests.difference]
+            row += [None] * 3 if trial.name == self.best else [tests.t, tests.corrected, tests.sign]
+            row.append(float(np.mean([cell["fit_seconds"] for cell in cells])))
+            row.append(float(np.mean([cell["predict_seconds"] for cell in cells])))
+            rows.append(row)
+        return Table(self._title(), columns, rows, note=self._note(), decimals=DECIMALS)
+
+    @property
+    def table(self) -> Any:
+        """The leaderboard as a data frame (pandas where it is installed, else polars or Arrow)."""
+        return data_frame({name: list(self.summary.column(name)) for name in self.summary.columns})
+
+    def save(self, path: str | Path) -> None:
+        """Write the leaderboard as Markdown, JSON, CSV or text.
+
+        Parameters
+        ----------
+        path : str or Path
+            Ends with .md, .json, .csv or .txt.
+        """
+        self.summary.save(path)
+
+    def __str__(self) -> str:
+        return self.summary.to_text()
+
+    def __repr__(self) -> str:
+        return f"<Comparison of {len(self.methods)} methods over {self._n_runs} runs; best: {self.best}>"
+
+    def _split_scores(self, trial: Trial) -> list[list[float]]:
+        """Return the score on each split of each run."""
+        return [cell["scores"] for cell in self._cells[trial.name, trial.kind]]
+
+    def _one_view_score(self, name: str) -> float | None:
+        """Return the mean score of a method that was trained on the labels of one view; None where it was not."""
+        cells = self._cells.get((name, ONE_VIEW))
+        return float(np.mean([cell["scores"] for cell in cells])) if cells else None
+
+    def _title(self) -> str:
+        """Return the size of the comparison in words."""
+        rows, views = len(self._task.y), len(self._task.views)
+        noise = f", {self._task.noise:.0%} of the labels flipped" if self._task.noise else ""
+        return f"{rows} objects, {views} views, {self._n_runs} runs{noise}"
+
+    def _note(self) -> str:
+        """Return the explanation of the leaderboard's columns."""
+        protocol, groups = self._task.protocol, self._task.groups
+        split = f"{protocol.folds} folds" if protocol.folds else f"{protocol.train_size:.0%} to train on"
+        if groups is not None:
+            split += f", with {groups.max() + 1} groups kept together"
+        return (
+            f"Each run: {split}. low, high: 95 % interval of the mean, corrected for overlapping splits (Nadeau and "
+            "Bengio). behind best and p: against the first row; p (t) is the papers' paired t-test, which takes the "
+            "splits to be independent."
+        )
