@@ -32,7 +32,7 @@ from fuselearn.kernels import (
     composite_kernel,
     tomographic_correspondence,
 )
-from fuselearn.kernels.meta_objects import marginal_weights
+from fuselearn.kernels.tomographic import marginal_weights
 from fuselearn.numeric.svm import solve_svm
 
 HALVES = {"left": slice(0, 6), "right": slice(6, 13)}
@@ -444,7 +444,7 @@ def test_a_machine_that_does_not_converge_says_so(monkeypatch):
     with pytest.warns(ConvergenceWarning, match="lower C"):
         MKLClassifier().fit(X, y)
     monkeypatch.undo()
-    monkeypatch.setattr("fuselearn.kernels.mkl_weights.MOST_ROUNDS", 1)
+    monkeypatch.setattr("fuselearn.kernels.mkl.MOST_ROUNDS", 1)
     with pytest.warns(ConvergenceWarning, match="have not converged in 1 rounds"):
         MKLClassifier(views=[[0], [1]], weights="mkl").fit(X, y)
 

@@ -1,40 +1,73 @@
 """Fusion without any correspondence: the direct sum of kernels."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 
-from fuselearn.kernels.base import BaseKernelFusion, uses_learning
+from fuselearn.kernels.base import BaseKernelFusion, Items, KernelTrainingData, uses_learning
+from fuselearn.kernels.composition import ItemKernels
+from fuselearn.kernels.machines import Problem
+from fuselearn.kernels.view_kernels import Kernel
+from fuselearn.typing import FloatArray, Views
 
 
 class AugmentedKernelClassifier(BaseKernelFusion):
     """Support vector machine on the direct sum of the views' kernels.
 
-    Every observation of every view is a training example of its own, with no kernel between views. The method that S4
-    [1]_ compares with.
+    Every observation of every view is a training example of its own, with no kernel between views. It is the method
+    that S4 [1]_ compares with.
 
     Parameters
     ----------
     views : dict, list or None, default=None
         Views of the columns of `X`: a dict of name to selector, or a list of selectors.
     kernel : str, callable, GramLookup or dict, default="linear"
-        See :class:`TomographicClassifier`.
+        Kernel of each view, see :class:`TomographicClassifier`.
     weights : "uniform", dict or array, default="uniform"
         Weight of each view's kernel, 1 by default.
     C : float, default=1.0
+        Penalty of the support vector machine.
     n_jobs : int, default=None
+        Threads for kernels and classes. The model is the same for any number.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    class_prior_ : ndarray of shape (n_classes,)
+        Share of each class among the training rows: the decision on a row without any view.
     kernel_weights_ : ndarray of shape (n_views,)
-    support_, support_rows_, dual_coef_ : list of ndarray
-        See :class:`TomographicClassifier`.
+        Weight of each view's kernel.
+    kernel_scales_ : ndarray of shape (n_views,)
+        Number that each kernel was divided by: 1.
+    kernels_ : list of object
+        Kernel of each view, with its width.
+    view_names_ : list of str
+        Names of the views.
+    view_columns_ : list of ndarray
+        Columns of `X` that each view has.
+    support_ : list of ndarray
+        Rows of `X` that the decision depends on, for each view.
+    support_rows_ : list of ndarray of shape (n_support, n_columns of the view)
+        Values of these rows in the view.
+    dual_coef_ : list of ndarray of shape (n_problems, n_support)
+        Coefficients of these rows, for each pair of classes.
     intercept_ : ndarray of shape (n_problems,)
+        Intercept for each pair of classes.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if `X` was a data frame.
+
+    See Also
+    --------
+    TomographicClassifier : Puts objects of different views together.
 
     Notes
     -----
     A test object that several views saw is at the sum of its places in the views' spaces, so its decision value is
-    the sum over them and one intercept, as in S4. The intercept was fitted to examples of one view, which is why this
-    can be far off where kernels are not centred. An object that one view saw is decided as the examples were.
+    the sum over them and one intercept, as in S4. The intercept was fitted to examples of one view, which is why the
+    decision can be far off where kernels are not centred. An object that one view saw is decided as the examples were.
 
     References
     ----------
@@ -51,29 +84,39 @@ class AugmentedKernelClassifier(BaseKernelFusion):
     0.9
     """
 
-    _trained_on_whole_objects = False
+    _items_have_all_views = False
 
-    def __init__(self, *, views=None, kernel="linear", weights="uniform", C=1.0, n_jobs=None):
+    def __init__(
+        self,
+        *,
+        views: Views = None,
+        kernel: Kernel | Mapping[str, Kernel] = "linear",
+        weights: str | Mapping[str, float] | Sequence[float] | FloatArray = "uniform",
+        C: float = 1.0,
+        n_jobs: int | None = None,
+    ) -> None:
         self.views = views
         self.kernel = kernel
         self.weights = weights
         self.C = C
         self.n_jobs = n_jobs
 
-    def _check_settings(self):
+    def _check_settings(self) -> None:
         super()._check_settings()
         if uses_learning(self.weights):
             raise ValueError(
-                f"weights={self.weights!r} needs kernels between the same objects, which the augmented kernel has not; "
-                "use 'uniform', numbers, or TomographicClassifier."
+                f"weights={self.weights!r} needs kernels between the same objects, and the augmented kernel has none "
+                "between views; use 'uniform', numbers, or TomographicClassifier."
             )
 
-    def _items(self, rows):
-        objects = rows.objects()
-        row_numbers, views = np.nonzero(objects >= 0)
-        places = np.full((len(row_numbers), objects.shape[1]), -1)
-        places[np.arange(len(places)), views] = objects[row_numbers, views]
-        return places, rows.codes[row_numbers], np.ones(len(places)), {}
+    def _items(self, data: KernelTrainingData) -> Items:
+        objects = data.objects()
+        rows, views = np.nonzero(objects >= 0)
+        single = np.full((len(rows), objects.shape[1]), -1)
+        single[np.arange(len(single)), views] = objects[rows, views]
+        return Items(single, data.codes[rows], np.ones(len(single)), {})
 
-    def _weigh(self, weights, placed, problems, upper):
-        return np.ones(len(placed.grams)) if isinstance(weights, str) else weights
+    def _view_weights(
+        self, weights: str | FloatArray, kernels: ItemKernels, problems: list[Problem], upper: FloatArray
+    ) -> FloatArray:
+        return np.ones(len(kernels.grams)) if isinstance(weights, str) else weights

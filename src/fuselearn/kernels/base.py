@@ -1,102 +1,129 @@
-"""What the kernel classifiers share: kernels per view, machines on items, decisions that do without absent views."""
+"""The part that the kernel classifiers share: kernels per view, machines on items, and decisions that do without
+absent views."""
 
 from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fuselearn.data import (
-    ViewBlocks,
-    check_on_host,
-    check_presence,
-    encode_labels,
-    note_features,
-    per_view,
-    read_table,
-    resolve_views,
-)
+from fuselearn.data import View, ViewBlocks, check_on_host, note_features, per_view, read_training_data
 from fuselearn.estimators import PredictsByDecision, check_jobs, check_positive
-from fuselearn.kernels.machines import PlacedKernels, fit_machines, problems_of
-from fuselearn.kernels.mkl_weights import LEARNT, check_weights
-from fuselearn.kernels.view_kernels import ViewKernel
+from fuselearn.kernels.composition import ItemKernels
+from fuselearn.kernels.machines import Machines, Problem, fit_machines, problems_of
+from fuselearn.kernels.view_kernels import Kernel, ViewKernel
 from fuselearn.numeric.votes import one_against_one, prior_votes
+from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike, Views
 
 CHUNK_ROWS = 2048
+"""Rows whose kernels with the support vectors are there at the same time."""
+LEARNT = ("mkl", "sdp")
+"""Settings of `weights` that ask for learning them."""
 
 
 @dataclass(frozen=True)
-class KernelRows:
+class KernelTrainingData:
     """Training rows, and the kernels of their views.
 
     Attributes
     ----------
     names : list of str
+        Names of the views.
     columns : list of intp ndarray
+        Columns of each view.
     blocks : ViewBlocks
     classes : ndarray of shape (n_classes,)
     codes : int32 ndarray of shape (n_rows,)
+        Class code of each row.
     kernels : list of ViewKernel
     grams : list of ndarray
         Kernel matrix of each view, between the rows that have it, divided by `scales`.
     scales : ndarray of shape (n_views,)
     """
 
-    names: list
-    columns: list
+    names: list[str]
+    columns: list[IntArray]
     blocks: ViewBlocks
-    classes: np.ndarray
-    codes: np.ndarray
-    kernels: list
-    grams: list
-    scales: np.ndarray
+    classes: AnyArray
+    codes: IntArray
+    kernels: list[ViewKernel]
+    grams: list[FloatArray]
+    scales: FloatArray
 
-    def objects(self):
-        """Number of each row's object in each view, -1 where the view is absent; of shape (n_rows, n_views)."""
-        present = self.blocks.present
-        return np.where(present, np.cumsum(present, axis=0) - 1, -1)
+    def objects(self) -> IntArray:
+        """Return the number of each row's object in each view, -1 where the view is absent."""
+        return object_numbers(self.blocks.present)
 
-    def rows_of(self, view):
-        """Rows that have a view."""
+    def rows_of(self, view: int) -> IntArray:
+        """Return the rows that have a view."""
         return np.flatnonzero(self.blocks.present[:, view])
+
+
+class Items(NamedTuple):
+    """The items that a machine is trained on.
+
+    Attributes
+    ----------
+    objects : intp ndarray of shape (n_items, n_views)
+        Number of each item's object in each view, -1 where it has none.
+    codes : int ndarray of shape (n_items,)
+        Class code of each item.
+    weights : ndarray of shape (n_items,)
+        How much each item counts.
+    attributes : dict
+        Fitted attributes to set on the classifier.
+    """
+
+    objects: IntArray
+    codes: IntArray
+    weights: FloatArray
+    attributes: dict[str, AnyArray]
 
 
 class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
     """Template of a support vector machine on kernels of several views.
 
-    A subclass says what the machine is trained on (`_items`), how kernels are brought to one scale (`_scale`), and how
-    much each of them counts (`_weigh`).
+    A subclass chooses the items that the machine is trained on (`_items`), the scale that each kernel is divided by
+    (`_scale`), and the weight of each view's kernel (`_view_weights`).
     """
 
-    _trained_on_whole_objects = True
+    views: Views
+    kernel: Kernel | Mapping[str, Kernel]
+    weights: str | Mapping[str, float] | Sequence[float] | FloatArray
+    C: float
+    n_jobs: int | None
+
+    _items_have_all_views = True
     """Whether an item has as many views as a test object, so that a sum over fewer has to be scaled up."""
 
-    def fit(self, X, y):
+    def fit(self, X: TableLike, y: ArrayLike) -> Self:
         """Fit the machine.
 
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-            A view of a row is absent when all its columns are NaN there.
+            Training rows. A view of a row is absent when all its columns are NaN there.
         y : array of shape (n_samples,)
+            Class of each row.
 
         Returns
         -------
         self
+            The fitted classifier.
         """
         self._check_settings()
-        table, y, features = read_table(self, X, y, reset=True)
-        names, columns = resolve_views(self.views, X, table.shape[1])
-        weights = check_weights(getattr(self, "weights", "uniform"), names)
-        chosen = per_view("kernel", self.kernel, names, complete=True)
-        classes, codes = encode_labels(y)
-        blocks = ViewBlocks.of(table, names, columns)
-        check_presence(blocks.present, names, np.ones(len(table), dtype=bool))
+        rows = read_training_data(self, X, y)
+        names, blocks, classes, codes = rows.names, rows.blocks, rows.classes, rows.codes[:, 0]
+        weights = check_weights(self.weights, names)
+        kernel_of_views = per_view("kernel", self.kernel, names, complete=True)
         for view in blocks:
-            _check_whole(view)
-        kernels = [ViewKernel.fitted(view.name, kernel, view.array()) for view, kernel in zip(blocks, chosen)]
+            _check_no_gaps(view)
+        kernels = [ViewKernel.fitted(view.name, kernel, view.array()) for view, kernel in zip(blocks, kernel_of_views)]
         self._check_rows(names, blocks, classes, codes)
         grams = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(kernel.gram)(view.array()) for kernel, view in zip(kernels, blocks)
@@ -104,19 +131,20 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
         scales = np.array([self._scale(gram) for gram in grams])
         for gram, scale in zip(grams, scales):
             gram /= scale
-        rows = KernelRows(names, columns, blocks, classes, codes, kernels, grams, scales)
-        places, item_codes, item_weights, seen = self._items(rows)
-        placed, problems = PlacedKernels(grams, places), problems_of(item_codes, len(classes))
-        upper = self.C * item_weights
-        weights = self._weigh(weights, placed, problems, upper)
-        machines = fit_machines(placed.combined(weights), problems, upper, n_jobs=self.n_jobs)
-        self._publish(rows, features, placed, weights, machines)
-        for name, value in seen.items():
+        data = KernelTrainingData(names, rows.columns, blocks, classes, codes, kernels, grams, scales)
+        items = self._items(data)
+        item_kernels, problems = ItemKernels(grams, items.objects), problems_of(items.codes, len(classes))
+        upper = self.C * items.weights
+        view_weights = self._view_weights(weights, item_kernels, problems, upper)
+        machines = fit_machines(item_kernels.combined(view_weights), problems, upper, n_jobs=self.n_jobs)
+        note_features(self, rows.features)
+        self._publish(data, item_kernels, view_weights, machines)
+        for name, value in items.attributes.items():
             setattr(self, name, value)
         return self
 
-    def decision_function(self, X):
-        """Signed distance to the separating surface, in the scale of the margin.
+    def decision_function(self, X: TableLike) -> FloatArray:
+        """Return the signed distance to the separating surface, in the scale of the margin.
 
         A view that a row lacks drops out of the sum over the views, and those that are there are scaled up by the
         share of the weights that is missing. A row without any view gets the prior.
@@ -124,6 +152,7 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
+            Rows to decide on.
 
         Returns
         -------
@@ -135,93 +164,117 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
         check_on_host(X, "X", type(self).__name__)
         table = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
         starts = range(0, len(table), CHUNK_ROWS)
-        return np.concatenate([self._decide(table[start : start + CHUNK_ROWS], start) for start in starts])
+        return np.concatenate([self._decision_values(table[start : start + CHUNK_ROWS], start) for start in starts])
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        # One view that is absent leaves nothing of a row.
+        # A row whose only view is absent has nothing left.
         tags.input_tags.allow_nan = self.views is not None
         return tags
 
-    def _check_settings(self):
+    def _check_settings(self) -> None:
+        """Check the settings that do not depend on the data."""
         check_positive("C", self.C)
         check_jobs(self.n_jobs)
 
-    def _check_rows(self, names, blocks, classes, codes):
+    def _check_rows(self, names: list[str], blocks: ViewBlocks, classes: AnyArray, codes: IntArray) -> None:
         """Refuse rows that this kind of fusion cannot work on, before any kernel is computed."""
 
     @abstractmethod
-    def _items(self, rows):
-        """What the machine is trained on.
+    def _items(self, data: KernelTrainingData) -> Items:
+        """Return the items that the machine is trained on."""
 
-        Returns
-        -------
-        places : intp ndarray of shape (n_items, n_views)
-        codes : int ndarray of shape (n_items,)
-        weights : ndarray of shape (n_items,)
-            How much each item counts.
-        seen : dict
-            Fitted attributes to set.
-        """
-
-    def _scale(self, gram):
-        """What a kernel matrix is divided by."""
+    def _scale(self, gram: FloatArray) -> float:
+        """Return the number that a kernel matrix is divided by."""
         return 1.0
 
     @abstractmethod
-    def _weigh(self, weights, placed, problems, upper):
-        """Weight of each view's scaled kernel, from the checked setting."""
+    def _view_weights(
+        self, weights: str | FloatArray, kernels: ItemKernels, problems: list[Problem], upper: FloatArray
+    ) -> FloatArray:
+        """Return the weight of each view's scaled kernel, from the checked setting."""
 
-    def _publish(self, rows, features, placed, weights, machines):
-        note_features(self, features)
-        self.classes_, self.view_names_, self.view_columns_ = rows.classes, rows.names, rows.columns
-        self.class_prior_ = np.bincount(rows.codes) / len(rows.codes)
-        self.kernels_ = rows.kernels
-        self.kernel_scales_ = rows.scales
-        self.kernel_weights_ = weights
+    def _publish(
+        self, data: KernelTrainingData, kernels: ItemKernels, view_weights: FloatArray, machines: Machines
+    ) -> None:
+        """Set the fitted attributes."""
+        self.classes_, self.view_names_, self.view_columns_ = data.classes, data.names, data.columns
+        self.class_prior_ = np.bincount(data.codes) / len(data.codes)
+        self.kernels_ = data.kernels
+        self.kernel_scales_ = data.scales
+        self.kernel_weights_ = view_weights
         self.intercept_ = machines.intercepts
-        self.support_, self.support_rows_, self.dual_coef_ = [], [], []
-        for view, coefficients in zip(rows.blocks, placed.on_objects(machines.coefficients)):
-            # Sums over meta-objects: a view's object that no machine leans on is not kept.
+        self.support_: list[IntArray] = []
+        self.support_rows_: list[FloatArray] = []
+        self.dual_coef_: list[FloatArray] = []
+        for view, coefficients in zip(data.blocks, kernels.sums_on_objects(machines.coefficients)):
+            # Sums over items: an object of a view whose coefficients are all 0 is not kept.
             kept = np.flatnonzero(coefficients.any(axis=0))
             values = view.array()
             self.support_.append(kept if view.rows is None else view.rows[kept])
             self.support_rows_.append(np.ascontiguousarray(values[kept]))
             self.dual_coef_.append(coefficients[:, kept])
 
-    def _decide(self, table, start):
-        """Decision values of some rows, the first being row `start` of `X`."""
+    def _decision_values(self, table: FloatArray, start: int) -> FloatArray:
+        """Return the decision values of a chunk of rows, the first being row `start` of `X`."""
         blocks = ViewBlocks.of(table, self.view_names_, self.view_columns_)
         sums = np.zeros((len(table), len(self.intercept_)))
         for number, view in enumerate(blocks):
-            _check_whole(view, start)
+            _check_no_gaps(view, start)
             if len(view) and len(self.support_[number]):
                 values = self.kernels_[number].between(view.array(), self.support_rows_[number])
                 factor = self.kernel_weights_[number] / self.kernel_scales_[number]
                 rows = slice(None) if view.rows is None else view.rows
                 sums[rows] += factor * (values @ self.dual_coef_[number].T)
-        heard = blocks.present @ self.kernel_weights_
-        silent = heard == 0
-        if self._trained_on_whole_objects:
-            sums *= (self.kernel_weights_.sum() / np.where(silent, 1.0, heard))[:, None]
-        values = sums + self.intercept_
+        weight_present = blocks.present @ self.kernel_weights_
+        undecided = weight_present == 0
+        if self._items_have_all_views:
+            sums *= (self.kernel_weights_.sum() / np.where(undecided, 1.0, weight_present))[:, None]
+        decisions = sums + self.intercept_
         votes = prior_votes(self.class_prior_)
         if len(votes) == 2:
-            return np.where(silent, votes[1] - votes[0], values[:, 0])
-        return np.where(silent[:, None], votes, one_against_one(values, len(votes)))
+            return np.where(undecided, votes[1] - votes[0], decisions[:, 0])
+        return np.where(undecided[:, None], votes, one_against_one(decisions, len(votes)))
 
 
-def uses_learning(weights):
-    """Whether the setting `weights` asks for learning them."""
+def object_numbers(present: BoolArray) -> IntArray:
+    """Number the rows that have each view, from 0; -1 where a row has not, of the shape of `present`."""
+    return np.where(present, np.cumsum(present, axis=0) - 1, -1)
+
+
+def uses_learning(weights: Any) -> bool:
+    """Return whether the setting `weights` asks for learning them."""
     return isinstance(weights, str) and weights in LEARNT
 
 
-def _check_whole(view, start=0):
-    """Refuse a row that has a view in parts: a kernel needs all its columns. The first row is row `start` of `X`."""
+def check_weights(weights: Any, names: list[str]) -> str | FloatArray:
+    """Check the setting `weights`: "uniform", "mkl", "sdp", or a number of at least 0 for each view."""
+    if isinstance(weights, str):
+        if weights not in ("uniform", *LEARNT):
+            raise ValueError(
+                f"weights must be 'uniform', 'mkl', 'sdp', or a number for each of the views {names}; got {weights!r}."
+            )
+        return weights
+    if isinstance(weights, Mapping):
+        weights = per_view("weights", weights, names, complete=True)
+    try:
+        numbers = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError):
+        numbers = np.empty(0)
+    if numbers.shape != (len(names),) or not np.isfinite(numbers).all() or (numbers < 0).any() or not numbers.any():
+        raise ValueError(
+            f"weights must be 'uniform', 'mkl', 'sdp', or a number of at least 0 for each of the views {names}, not "
+            f"all of them 0; got {weights!r}."
+        )
+    return numbers
+
+
+def _check_no_gaps(view: View, start: int = 0) -> None:
+    """Refuse a row that has some columns of a view only, since a kernel needs all; the first row is `start` of `X`."""
     values = view.array()
-    broken = np.isnan(values).any(axis=1)
-    if broken.any():
-        row = np.flatnonzero(broken)[0]
+    with_gaps = np.isnan(values).any(axis=1)
+    if with_gaps.any():
+        row = np.flatnonzero(with_gaps)[0]
         row = start + (row if view.rows is None else view.rows[row])
         raise ValueError(
             f"The view {view.name!r} has NaN among its columns in row {row} of X. A kernel needs all of them; "

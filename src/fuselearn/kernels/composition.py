@@ -1,37 +1,47 @@
-"""One kernel from those of several views."""
+"""Kernels between items, composed of the kernels of several views.
+
+An *item* is what a machine is trained on: a row of a table (matched views), a meta-object (unmatched ones), or a single
+observation of a single view (the augmented kernel). An item has an object in some views and none in others, and the
+kernel between two items is the weighted sum of their objects' kernels over the views that both have. This is all that
+the three classifiers differ in.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import block_diag
+from scipy.sparse import csr_array
 
-from fuselearn.backends.gpu.arrays import is_device_array, on_host
-from fuselearn.backends.gpu.kernels import (
-    any_on_device,
-    check_device_kernels,
-    check_device_matrices,
-    direct_sum,
-    sum_over_device_views,
-)
+from fuselearn.backends.gpu.arrays import to_host
+from fuselearn.backends.gpu.kernel_matrices import any_on_gpu, check_gpu_matrices, direct_sum, sum_over_gpu_views
+from fuselearn.data import is_gpu_array
 from fuselearn.kernels.view_kernels import check_kernels
+from fuselearn.typing import ArrayLike, FloatArray, IntArray
 
 VALUES_AT_A_TIME = 2**16
+"""Entries of a composite kernel that one step makes."""
 
 
-def composite_kernel(kernels, meta_objects, *, weights=None):
-    """Kernel between meta-objects: the sum of their objects' kernels over the views (S4 step 24).
+def composite_kernel(
+    kernels: Sequence[ArrayLike], meta_objects: ArrayLike, *, weights: ArrayLike | None = None
+) -> ArrayLike:
+    """Add up the kernels of the views to one between meta-objects (S4 step 24).
 
     Parameters
     ----------
     kernels : list of array of shape (n_objects of the view, n_objects of the view)
-        Kernel matrix of each view. All of them arrays of CuPy, or of torch on a GPU, are worked on there; that they
-        are positive semi-definite is tested on the host only.
+        Kernel matrix of each view. Arrays of CuPy, or of torch on a GPU, are added up there, if all of them are; that
+        they are positive semi-definite is tested on the host only.
     meta_objects : int array of shape (n_meta, n_views)
+        Number of the object of each view in each meta-object.
     weights : array of shape (n_views,), default=None
-        Factor on each view's kernel, 1 by default.
+        Factor on each view's kernel; None is 1 for all.
 
     Returns
     -------
     array of shape (n_meta, n_meta)
-        Where the kernels are.
+        Kernel between meta-objects, on the host or on the GPU, as the kernels are.
 
     Examples
     --------
@@ -42,56 +52,63 @@ def composite_kernel(kernels, meta_objects, *, weights=None):
            [1.5, 1.5, 0.5],
            [0.5, 0.5, 1.5]])
     """
-    kernels = check_device_kernels(kernels) if any_on_device(kernels) else check_kernels(kernels)
-    meta_objects = _checked_meta_objects(meta_objects, kernels)
-    return sum_over_views(kernels, [(column, column) for column in meta_objects.T], _checked_weights(weights, kernels))
+    kernels = check_kernels(kernels)
+    numbers = _checked_meta_objects(meta_objects, kernels)
+    return sum_over_views(kernels, [(column, column) for column in numbers.T], _checked_weights(weights, kernels))
 
 
-def composite_test_kernel(kernels, meta_objects, *, weights=None):
-    """Kernel between test objects that all views saw, and meta-objects (S4 step 25).
+def composite_test_kernel(
+    kernels: Sequence[ArrayLike], meta_objects: ArrayLike, *, weights: ArrayLike | None = None
+) -> ArrayLike:
+    """Add up the kernels of the views to one between test objects that all views saw and meta-objects (S4 step 25).
 
     Parameters
     ----------
     kernels : list of array of shape (n_test, n_objects of the view)
-        Each view's kernel between the test objects and its own objects; on the host, or all of them on one device.
+        Each view's kernel between the test objects and its own objects; on the host, or all of them on one GPU.
     meta_objects : int array of shape (n_meta, n_views)
+        Number of the object of each view in each meta-object.
     weights : array of shape (n_views,), default=None
+        Factor on each view's kernel; None is 1 for all.
 
     Returns
     -------
     array of shape (n_test, n_meta)
-        Where the kernels are.
+        Kernel of test objects with meta-objects, on the host or on the GPU, as the kernels are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fuselearn.kernels import composite_test_kernel
+    >>> composite_test_kernel([np.array([[1.0, 2.0]]), np.array([[0.0, 0.5]])], [[0, 0], [1, 1]])
+    array([[1. , 2.5]])
     """
-    on_device = any_on_device(kernels)
-    kernels = check_device_matrices(kernels) if on_device else [np.asarray(kernel, float) for kernel in kernels]
-    if len({kernel.shape[0] for kernel in kernels if len(kernel.shape) == 2}) != 1 or any(
-        len(kernel.shape) != 2 for kernel in kernels
-    ):
+    on_gpu = any_on_gpu(kernels)
+    kernels = check_gpu_matrices(kernels) if on_gpu else [np.asarray(kernel, float) for kernel in kernels]
+    shapes = [tuple(kernel.shape) for kernel in kernels]
+    if any(len(shape) != 2 for shape in shapes) or len({shape[0] for shape in shapes}) != 1:
         raise ValueError(
-            "kernels must be matrices with a row for each test object, the same in all views; got shapes "
-            f"{[kernel.shape for kernel in kernels]}."
+            f"kernels must be matrices with a row for each test object, the same in all views; got shapes {shapes}."
         )
-    if not on_device and not all(np.isfinite(kernel).all() for kernel in kernels):
+    if not on_gpu and not all(np.isfinite(kernel).all() for kernel in kernels):
         raise ValueError("kernels hold NaN or infinity; a kernel has a value for every pair of objects.")
-    meta_objects = _checked_meta_objects(meta_objects, kernels)
-    everyone = np.arange(kernels[0].shape[0])
-    return sum_over_views(
-        kernels, [(everyone, column) for column in meta_objects.T], _checked_weights(weights, kernels)
-    )
+    numbers = _checked_meta_objects(meta_objects, kernels)
+    test_objects = np.arange(shapes[0][0])
+    return sum_over_views(kernels, [(test_objects, column) for column in numbers.T], _checked_weights(weights, kernels))
 
 
-def augmented_kernel(kernels):
-    """Direct sum of kernels: each view's objects beside the others', with no kernel between views.
+def augmented_kernel(kernels: Sequence[ArrayLike]) -> ArrayLike:
+    """Return the direct sum of kernels: each view's objects beside the others', with no kernel between views.
 
     Parameters
     ----------
     kernels : list of array of shape (n_objects of the view, n_objects of the view)
-        As in :func:`composite_kernel`.
+        Kernel matrix of each view, on the host or all of them on one GPU, as in :func:`composite_kernel`.
 
     Returns
     -------
     array of shape (n_objects of all views, n_objects of all views)
-        Where the kernels are.
+        The direct sum, on the host or on the GPU, as the kernels are.
 
     Examples
     --------
@@ -102,55 +119,106 @@ def augmented_kernel(kernels):
            [0., 1., 1.],
            [0., 1., 1.]])
     """
-    if any_on_device(kernels):
-        return direct_sum(check_device_kernels(kernels))
-    return block_diag(*check_kernels(kernels))
+    kernels = check_kernels(kernels)
+    return direct_sum(kernels) if is_gpu_array(kernels[0]) else block_diag(*kernels)
 
 
-def sum_over_views(kernels, places, weights):
-    """Σ over the views of weight × kernel[rows, columns], with (rows, columns) in `places`.
+@dataclass(frozen=True)
+class ItemKernels:
+    """Kernel matrices between the objects of each view, and the object of each item in each view.
 
-    One matrix is made, and of each view a block of rows at a time.
+    Attributes
+    ----------
+    grams : list of ndarray of shape (n_objects of the view, n_objects of the view)
+    objects : intp ndarray of shape (n_items, n_views)
+        Number of the item's object in each view, -1 where it has none.
     """
-    if is_device_array(kernels[0]):
-        return sum_over_device_views(kernels, places, weights)
-    n_rows, n_columns = map(len, places[0])
+
+    grams: list[FloatArray]
+    objects: IntArray
+
+    def __len__(self) -> int:
+        """Return the number of items."""
+        return len(self.objects)
+
+    def combined(self, weights: FloatArray) -> FloatArray:
+        """Return the kernel between items under weights of the views, of shape (n_items, n_items)."""
+        if (self.objects >= 0).all():
+            return sum_over_views(self.grams, [(column, column) for column in self.objects.T], weights)
+        total = np.zeros((len(self), len(self)))
+        for gram, column, weight in zip(self.grams, self.objects.T, weights):
+            present = np.flatnonzero(column >= 0)
+            total[np.ix_(present, present)] += weight * gram[np.ix_(column[present], column[present])]
+        return total
+
+    def of_view(self, view: int) -> FloatArray:
+        """Return the kernel between items by one view alone."""
+        return self.combined(np.eye(len(self.grams))[view])
+
+    def sums_on_objects(self, coefficients: csr_array) -> list[FloatArray]:
+        """Sum coefficients of items, of shape (n_problems, n_items), on the objects of each view."""
+        sums = []
+        for gram, column in zip(self.grams, self.objects.T):
+            items = np.flatnonzero(column >= 0)
+            has_object = csr_array((np.ones(len(items)), (items, column[items])), shape=(len(column), len(gram)))
+            sums.append((coefficients @ has_object).toarray())
+        return sums
+
+    def squared_norms(self, coefficients: csr_array) -> FloatArray:
+        """Return Σ over problems of cᵀ K_m c for each view m, from coefficients of items."""
+        sums_of_views = self.sums_on_objects(coefficients)
+        return np.array([np.einsum("ki,ki->", sums @ gram, sums) for gram, sums in zip(self.grams, sums_of_views)])
+
+
+def sum_over_views(
+    kernels: Sequence[ArrayLike], objects: Sequence[tuple[IntArray, IntArray]], weights: FloatArray
+) -> ArrayLike:
+    """Return Σ over the views of weight × kernel[rows, columns], with (rows, columns) of each view in `objects`."""
+    if is_gpu_array(kernels[0]):
+        return sum_over_gpu_views(kernels, objects, weights)
+    n_rows, n_columns = map(len, objects[0])
     total = np.zeros((n_rows, n_columns))
+    # One matrix is made, and of each view a block of rows at a time.
     block = max(1, VALUES_AT_A_TIME // max(1, n_columns))
     buffer = np.empty((min(block, n_rows), n_columns))
-    for kernel, (rows, columns), weight in zip(kernels, places, weights):
+    for kernel, (rows, columns), weight in zip(kernels, objects, weights):
         whole = _counts_up(columns, kernel.shape[1]) and _counts_up(rows, kernel.shape[0])
         for start in range(0, n_rows, block):
-            some = slice(start, start + block)
+            here = slice(start, start + block)
             # Rows of a matched table are there as they are; picking values here and there takes ten times as long.
-            values = kernel[some] if whole else kernel[np.ix_(rows[some], columns)]
-            total[some] += np.multiply(values, weight, out=buffer[: len(values)])
+            values = kernel[here] if whole else kernel[np.ix_(rows[here], columns)]
+            total[here] += np.multiply(values, weight, out=buffer[: len(values)])
     return total
 
 
-def _counts_up(numbers, count):
-    """Whether the numbers are 0, 1, …, count − 1."""
+def _counts_up(numbers: IntArray, count: int) -> bool:
+    """Return whether the numbers are 0, 1, …, count − 1."""
     return len(numbers) == count and np.array_equal(numbers, np.arange(count))
 
 
-def _checked_weights(weights, kernels):
-    weights = np.ones(len(kernels)) if weights is None else np.asarray(on_host(weights), dtype=np.float64)
-    if weights.shape != (len(kernels),) or not (np.isfinite(weights) & (weights >= 0)).all():
+def _checked_weights(weights: ArrayLike | None, kernels: Sequence[ArrayLike]) -> FloatArray:
+    """Check the weights of kernels, and return them as an array on the host."""
+    checked: FloatArray = np.ones(len(kernels)) if weights is None else np.asarray(to_host(weights), dtype=np.float64)
+    if checked.shape != (len(kernels),) or not (np.isfinite(checked) & (checked >= 0)).all():
         raise ValueError(
-            f"weights must be {len(kernels)} numbers of at least 0, one per kernel; got {weights.tolist()}."
+            f"weights must be {len(kernels)} numbers of at least 0, one per kernel; got {checked.tolist()}."
         )
-    return weights
+    return checked
 
 
-def _checked_meta_objects(meta_objects, kernels):
-    meta_objects = np.asarray(on_host(meta_objects))
-    if meta_objects.ndim != 2 or meta_objects.shape[1] != len(kernels) or meta_objects.dtype.kind not in "iu":
+def _checked_meta_objects(meta_objects: ArrayLike, kernels: Sequence[ArrayLike]) -> IntArray:
+    """Check that meta-objects name objects that the kernels have, and return them as an array on the host."""
+    checked = np.asarray(to_host(meta_objects))
+    if checked.ndim != 2 or checked.shape[1] != len(kernels) or checked.dtype.kind not in "iu":
         raise ValueError(
             f"meta_objects must be an integer array of shape (n_meta, {len(kernels)}), an object number for each "
-            f"kernel; got {meta_objects.dtype} of shape {meta_objects.shape}."
+            f"kernel; got {checked.dtype} of shape {checked.shape}."
         )
     for view, kernel in enumerate(kernels):
         n_objects = kernel.shape[1]
-        if meta_objects[:, view].min(initial=0) < 0 or meta_objects[:, view].max(initial=0) >= n_objects:
-            raise ValueError(f"meta_objects names an object of kernels[{view}] that is not among its {n_objects}.")
-    return meta_objects
+        if checked[:, view].min(initial=0) < 0 or checked[:, view].max(initial=0) >= n_objects:
+            raise ValueError(
+                f"meta_objects names an object of kernels[{view}] that is not among its {n_objects}, which are "
+                f"numbered from 0."
+            )
+    return checked

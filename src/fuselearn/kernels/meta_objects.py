@@ -1,21 +1,91 @@
-"""The growing set of meta-objects of one class: one object of every view, put together.
+"""Meta-objects of a class: one object of every view, put together.
 
-What was observed together stays together. A *row* is a thing that one or more views saw. One that all views saw is a
-meta-object from the start. One that some of them saw is completed: a candidate that holds one of its objects is given
-all of them, and the other views' objects are lent by whatever rows the candidate names.
-
-Weights of meta-objects that give every object of a view its due, however often it was put together with others.
-
-Reading pairs from the nearest to the farthest puts objects of dense places together many times and those of sparse
-places once. S4 asks that what each view alone says of a class stays as it was: the deconvolved density has the same
-marginals (§2.1), and sampling preserves marginal rates (§3.1.3). Weights can do that where counts cannot.
+Objects that were observed together stay together. A *row* is a thing that one or more views saw. One that all views saw
+is a meta-object from the start. One that some of them saw is completed: a candidate that holds one of its objects is
+given all of them, and the other views' objects are lent by the rows that the candidate names.
 """
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from fuselearn.estimators import check_count
+from fuselearn.typing import AnyArray, ArrayLike, IntArray
+
+DEFAULT_MULTIPLE = 4
+"""Meta-objects of a class by default, as a multiple of those that its unmatched objects need, which is their number in
+the view with most of them. A thing that all views saw is there once."""
+
+
+@dataclass(frozen=True)
+class ClassObjects:
+    """The objects of one class.
+
+    Attributes
+    ----------
+    objects : list of intp ndarray
+        Numbers of the class's objects in each view.
+    rows : int ndarray of shape (n_rows, n_views)
+        The things of the class: position of their object in `objects` of each view, -1 where a view did not see it.
+    cap : int
+        Most meta-objects.
+    """
+
+    objects: list[IntArray]
+    rows: IntArray
+    cap: int
+
+
+@dataclass(frozen=True)
+class Matching:
+    """The objects of all classes, and which of them are known to be one thing.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    objects_of_classes : list of ClassObjects
+    """
+
+    classes: AnyArray
+    objects_of_classes: list[ClassObjects]
+
+    def joined(self, members_of_classes: Iterable[IntArray]) -> tuple[IntArray, AnyArray]:
+        """Return meta-objects and their labels, from those of each class in the class's own numbers."""
+        meta_objects = []
+        for of_class, members in zip(self.objects_of_classes, members_of_classes):
+            columns = [objects[column] for objects, column in zip(of_class.objects, members.T)]
+            meta_objects.append(np.column_stack(columns))
+        return np.concatenate(meta_objects), np.repeat(self.classes, list(map(len, meta_objects)))
+
+
+def read_matching(
+    labels: ArrayLike,
+    sizes: list[int],
+    known: ArrayLike | None,
+    max_meta_objects: int | None,
+    names: list[str] | None = None,
+) -> Matching:
+    """Check labels and known matches of views with so many objects each, and sort them by class."""
+    names = [f"view{number}" for number in range(len(sizes))] if names is None else names
+    labels_of_views = _labels_of_views(labels, sizes, names)
+    known = _checked_known(known, sizes, labels_of_views, names)
+    classes = np.unique(np.concatenate(labels_of_views))
+    for name, column in zip(names, labels_of_views):
+        lacking = np.setdiff1d(classes, column)
+        if len(lacking):
+            raise ValueError(
+                f"The view {name!r} has no object of the class {lacking.tolist()[0]!r}, which other views have; leave "
+                "that class out, or add objects."
+            )
+    objects_and_rows = [_objects_and_rows(label, labels_of_views, known) for label in classes]
+    caps = _caps([rows for _, rows in objects_and_rows], max_meta_objects)
+    return Matching(classes, [ClassObjects(*of_class, cap) for of_class, cap in zip(objects_and_rows, caps)])
+
 
 class MetaObjects:
-    """Distinct meta-objects in the order they came, at most `cap`, with room kept to cover every row.
+    """Distinct meta-objects in the order they came, at most `cap`, with as many held back as cover every row.
 
     Parameters
     ----------
@@ -27,34 +97,34 @@ class MetaObjects:
     Attributes
     ----------
     members : list of tuple of int
-    room : int
-        How many may still be added before the rest is needed to cover rows.
+    cap : int
     """
 
-    def __init__(self, rows, cap):
-        rows = rows[np.lexsort(rows.T[::-1])]  # whatever order they were told in
-        self._rows = rows.tolist()
-        self._views = range(rows.shape[1])
-        self._seen_by = (rows >= 0).sum(axis=1).tolist()
+    def __init__(self, rows: IntArray, cap: int) -> None:
+        rows = rows[np.lexsort(rows.T[::-1])]  # the order in which matches were given does not matter
+        n_views = rows.shape[1]
+        self.members: list[tuple[int, ...]] = []
+        self.cap = cap
+        self._rows: list[list[int]] = rows.tolist()
+        self._views = range(n_views)
+        self._n_seen: list[int] = (rows >= 0).sum(axis=1).tolist()
         self._row_of = [_row_of_object(column) for column in rows.T]
-        self._cap = cap
-        self._known = set()
-        self.members = []
-        self._with_first = {}
-        self._complete = [seen == len(self._views) for seen in self._seen_by]
-        # Which row of a candidate is seen to first: complete ones need nothing, so they come last.
-        self._rank = [0 if complete else seen for seen, complete in zip(self._seen_by, self._complete)]
-        self._any_ties = any(seen > 1 for seen in self._seen_by)
+        self._member_set: set[tuple[int, ...]] = set()
+        self._with_first: dict[int, list[int]] = {}
+        self._complete = [n_seen == n_views for n_seen in self._n_seen]
+        # Rows that more views saw come first in a candidate; complete ones need nothing, so they come last.
+        self._rank = [0 if complete else n_seen for n_seen, complete in zip(self._n_seen, self._complete)]
+        self._any_ties = any(n_seen > 1 for n_seen in self._n_seen)
         self._covered = [False] * len(self._rows)
-        self._uncovered_partial = sum(1 < seen < len(self._views) for seen in self._seen_by)
+        self._uncovered_partial = sum(1 < n_seen < n_views for n_seen in self._n_seen)
         self._uncovered_singles = [
-            sum(seen == 1 for row, seen in zip(self._rows, self._seen_by) if row[view] >= 0) for view in self._views
+            sum(n_seen == 1 for row, n_seen in zip(self._rows, self._n_seen) if row[view] >= 0) for view in self._views
         ]
-        if len(self._views) == 1:
+        if n_views == 1:
             self._uncovered_singles = [0]
         # Rows that several but not all views saw take in objects of the views they lack.
         self._lacking = [
-            sum(1 < seen < len(self._views) for row, seen in zip(self._rows, self._seen_by) if row[view] < 0)
+            sum(1 < n_seen < n_views for row, n_seen in zip(self._rows, self._n_seen) if row[view] < 0)
             for view in self._views
         ]
         for row, complete in zip(self._rows, self._complete):
@@ -62,193 +132,218 @@ class MetaObjects:
                 self._add(tuple(row))
 
     @property
-    def room(self):
+    def n_free(self) -> int:
+        """Number of meta-objects that may still be added before the rest is needed to cover rows."""
         alone = max(single - lacking for single, lacking in zip(self._uncovered_singles, self._lacking))
-        return self._cap - len(self.members) - self._uncovered_partial - max(alone, 0)
+        return self.cap - len(self.members) - self._uncovered_partial - max(alone, 0)
 
     @property
-    def all_covered(self):
+    def all_covered(self) -> bool:
+        """Whether every row is in a meta-object."""
         return not self._uncovered_partial and not any(self._uncovered_singles)
 
     @property
-    def all_complete(self):
+    def all_complete(self) -> bool:
         """Whether every view saw every row, so that nothing is left to match."""
         return all(self._complete)
 
-    def any_incomplete(self, view, objects):
-        """Whether some view did not see one of the objects."""
-        return any(self.incomplete(view, number) for number in objects)
-
-    @property
-    def cap(self):
-        return self._cap
-
-    def incomplete(self, view, number):
-        """Whether some view did not see an object."""
+    def incomplete(self, view: int, number: int) -> bool:
+        """Return whether some view did not see an object."""
         return not self._complete[self._row_of[view][number]]
 
-    def with_first(self, objects):
-        """Members whose object of the first view is among `objects`, in the order they came."""
+    def any_incomplete(self, view: int, objects: Iterable[int]) -> bool:
+        """Return whether some view did not see one of the objects."""
+        return any(self.incomplete(view, number) for number in objects)
+
+    def with_first(self, objects: Iterable[int]) -> list[tuple[int, ...]]:
+        """Return members whose object of the first view is among `objects`, in the order they came."""
         numbers = [number for first in objects for number in self._with_first.get(first, ())]
         return [self.members[number] for number in sorted(numbers)]
 
-    def admit(self, candidates):
-        """Add candidates, each completed by what was observed with its objects, while there is room.
-
-        Returns
-        -------
-        bool
-            Whether there is still room.
-        """
-        room = self.room
+    def admit(self, candidates: Iterable[tuple[int, ...]]) -> bool:
+        """Add candidates, completed by what was observed with their objects; return whether more may be added."""
+        n_free = self.n_free
         for candidate in candidates:
-            if room <= 0:
+            if n_free <= 0:
                 break
-            candidate = self._completed(candidate) if self._any_ties else candidate
-            if candidate is not None and candidate not in self._known:
-                self._add(candidate)
-                room = self.room
-        return room > 0
+            member = self._completed(candidate) if self._any_ties else candidate
+            if member is not None and member not in self._member_set:
+                self._add(member)
+                n_free = self.n_free
+        return n_free > 0
 
-    def cover(self, rng):
+    def cover(self, rng: np.random.Generator) -> None:
         """Add a meta-object for every row not covered yet, put together with others at random."""
         queues = []
         for view in self._views:
             rows = self._row_of[view]
-            waiting = [n for n, row in enumerate(rows) if self._seen_by[row] == 1 and not self._covered[row]]
-            queues.append([waiting[place] for place in rng.permutation(len(waiting))][::-1])
+            waiting = [n for n, row in enumerate(rows) if self._n_seen[row] == 1 and not self._covered[row]]
+            queues.append([waiting[position] for position in rng.permutation(len(waiting))][::-1])
 
-        def filled(row):
-            return tuple(
-                number if number >= 0 else queues[view].pop() if queues[view] else rng.integers(len(self._row_of[view]))
-                for view, number in enumerate(row)
-            )
+        def filled(row: list[int]) -> tuple[int, ...]:
+            member = []
+            for view, number in enumerate(row):
+                if number < 0:
+                    number = queues[view].pop() if queues[view] else int(rng.integers(len(self._row_of[view])))
+                member.append(number)
+            return tuple(member)
 
         partial = [
             row
-            for row, seen, covered in zip(self._rows, self._seen_by, self._covered)
-            if 1 < seen < len(self._views) and not covered
+            for row, n_seen, covered in zip(self._rows, self._n_seen, self._covered)
+            if 1 < n_seen < len(self._views) and not covered
         ]
         for row in partial:
             self._add(filled(row))
         while any(queues):
             self._add(filled([-1] * len(self._views)))
 
-    def _completed(self, candidate):
-        """The candidate with all objects of the incomplete rows it names, those with more views first; None where it
-        names complete rows only, which need no others."""
+    def _completed(self, candidate: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Return the candidate with all objects of the incomplete rows it names, those with more views first; None
+        where it names complete rows only, which need no others."""
         rows = [self._row_of[view][number] for view, number in enumerate(candidate)]
         if all(self._complete[row] for row in rows):
             return None
-        whole = [-1] * len(rows)
+        member = [-1] * len(rows)
         for view in sorted(self._views, key=lambda view: -self._rank[rows[view]]):  # sorted is stable
-            if whole[view] < 0:
-                own = self._rows[rows[view]]
-                together = self._rank[rows[view]] and all(
-                    whole[other] < 0 for other, number in enumerate(own) if number >= 0
+            if member[view] < 0:
+                row = self._rows[rows[view]]
+                fits = self._rank[rows[view]] and all(
+                    member[other] < 0 for other, number in enumerate(row) if number >= 0
                 )
-                if together:
-                    whole = [number if number >= 0 else before for number, before in zip(own, whole)]
+                if fits:
+                    member = [number if number >= 0 else before for number, before in zip(row, member)]
                 else:  # lent to the rows before
-                    whole[view] = candidate[view]
-        return tuple(whole)
+                    member[view] = candidate[view]
+        return tuple(member)
 
-    def _add(self, member):
-        if member in self._known:
+    def _add(self, member: tuple[int, ...]) -> None:
+        """Add a member unless it is there, and count the rows that it covers."""
+        if member in self._member_set:
             return
-        self._known.add(member)
+        self._member_set.add(member)
         self._with_first.setdefault(member[0], []).append(len(self.members))
         self.members.append(member)
         for view, number in enumerate(member):
             row = self._row_of[view][number]
-            if not self._covered[row] and all(own in (-1, held) for own, held in zip(self._rows[row], member)):
+            if not self._covered[row] and all(seen in (-1, held) for seen, held in zip(self._rows[row], member)):
                 self._covered[row] = True
-                if self._seen_by[row] == 1 and len(self._views) > 1:
+                if self._n_seen[row] == 1 and len(self._views) > 1:
                     self._uncovered_singles[view] -= 1
-                elif self._seen_by[row] < len(self._views):
+                elif self._n_seen[row] < len(self._views):
                     self._uncovered_partial -= 1
-                    for lacking, own in enumerate(self._rows[row]):
-                        self._lacking[lacking] -= own < 0
+                    for other, seen in enumerate(self._rows[row]):
+                        self._lacking[other] -= seen < 0
 
 
-def least_meta_objects(rows):
-    """How many meta-objects are needed to cover all rows: one per row that several views saw, and for the view with
-    most rows of its own as many as those rows do not take in.
+def least_meta_objects(rows: IntArray) -> int:
+    """Return how many meta-objects cover all rows, of shape (n_rows, n_views).
 
-    Parameters
-    ----------
-    rows : int ndarray of shape (n_rows, n_views)
+    They are one per row that several views saw, and for the view with most rows of its own as many as those rows do
+    not take in.
     """
     n_views = rows.shape[1]
-    seen_by = (rows >= 0).sum(axis=1)
-    partial = rows[(seen_by > 1) & (seen_by < n_views)]
-    n_complete = int((seen_by == n_views).sum())
-    singles = (rows[(seen_by == 1) & (n_views > 1)] >= 0).sum(axis=0)
+    n_seen = (rows >= 0).sum(axis=1)
+    partial = rows[(n_seen > 1) & (n_seen < n_views)]
+    n_complete = int((n_seen == n_views).sum())
+    singles = (rows[(n_seen == 1) & (n_views > 1)] >= 0).sum(axis=0)
     return n_complete + len(partial) + int(np.maximum(singles - (partial < 0).sum(axis=0), 0).max())
 
 
-def _row_of_object(column):
-    """Row of each object of a view, by its number."""
+def _row_of_object(column: IntArray) -> list[int]:
+    """Return the row of each object of a view, by its number."""
     rows = np.flatnonzero(column >= 0)
     row_of = np.empty(len(rows), dtype=np.intp)
     row_of[column[rows]] = rows
     return row_of.tolist()
 
 
-ROUNDS = 25
-LEAST = 1e-6
-"""A dual variable needs some room to move in."""
+def _labels_of_views(labels: ArrayLike, sizes: list[int], names: list[str]) -> list[AnyArray]:
+    """Check labels, and return one array per view."""
+    if not isinstance(labels, list | tuple) or (len(labels) and np.ndim(labels[0]) == 0):
+        labels = [labels] * len(sizes)
+    labels = [np.asarray(column) for column in labels]
+    if len(labels) != len(sizes):
+        raise ValueError(f"labels must hold an array for each of the {len(sizes)} views; got {len(labels)}.")
+    for name, column, size in zip(names, labels, sizes):
+        if column.shape != (size,):
+            raise ValueError(f"labels of the view {name!r} must have shape ({size},); got shape {column.shape}.")
+        if size == 0:
+            raise ValueError(f"The view {name!r} has no objects; each view needs at least one.")
+    for name, column in zip(names, labels):
+        kinds = {type(label).__name__ for label in column.tolist()} if column.dtype.kind == "O" else set()
+        if len(kinds) > 1 or "NoneType" in kinds:
+            raise ValueError(f"labels of the view {name!r} are of several kinds, {sorted(kinds)}; give them one kind.")
+    are_numbers = [column.dtype.kind in "biuf" for column in labels]
+    if len(set(are_numbers)) > 1:
+        kind_of_views = {name: str(column.dtype) for name, column in zip(names, labels)}
+        raise ValueError(f"labels differ in kind between views: {kind_of_views}. Give all views the same labels.")
+    if all(are_numbers) and not all(np.isfinite(column).all() for column in labels):
+        raise ValueError("labels holds NaN or infinity; every object needs a class.")
+    return labels
 
 
-def marginal_weights(places, codes, matched=None):
-    """Weights under which the objects of a class count alike in each view, as nearly as the meta-objects allow.
-
-    Proportional fitting: in turn, each view's objects are given equal sums, and of the last turn the geometric mean
-    over the views is taken, so that none is favoured. What all views saw counts once, and what it lends to others does
-    not take from that.
-
-    Parameters
-    ----------
-    places : int ndarray of shape (n_meta, n_views)
-        Number of the object of each view.
-    codes : int ndarray of shape (n_meta,)
-        Class of each meta-object.
-    matched : bool ndarray of shape (n_meta, n_views), default=None
-        Whether all views saw the thing that an object is of. A meta-object of such objects only is that thing.
-
-    Returns
-    -------
-    ndarray of shape (n_meta,)
-
-    Examples
-    --------
-    >>> marginal_weights(np.array([[0, 0], [0, 1], [1, 1]]), np.zeros(3, dtype=int)).round(1)
-    array([1., 0., 1.])
-    """
-    matched = np.zeros(places.shape, dtype=bool) if matched is None else matched
-    weights = np.ones(len(places))
-    open_ones = ~matched.all(axis=1)
-    for code in np.unique(codes[open_ones]):
-        here = (codes == code) & open_ones
-        weights[here] = _balanced(places[here], matched[here])
-    return np.maximum(weights, LEAST)
+def _checked_known(known: ArrayLike | None, sizes: list[int], labels: Sequence[AnyArray], names: list[str]) -> IntArray:
+    """Check known matches, and return those that name an object."""
+    n_views = len(sizes)
+    if known is None or np.size(known) == 0:
+        return np.empty((0, n_views), dtype=np.intp)
+    known = np.asarray(known)
+    if known.ndim != 2 or known.shape[1] != n_views or known.dtype.kind not in "iu":
+        raise ValueError(
+            f"known must be an integer array of shape (n_known, {n_views}), object numbers or -1; got {known.dtype} of "
+            f"shape {known.shape}."
+        )
+    for view, (name, size) in enumerate(zip(names, sizes)):
+        column = known[:, view]
+        wrong = column[(column < -1) | (column >= size)]
+        if len(wrong):
+            raise ValueError(f"known must hold -1 or numbers below {size} for the view {name!r}; got {wrong[0]}.")
+        numbers, counts = np.unique(column[column >= 0], return_counts=True)
+        if (counts > 1).any():
+            raise ValueError(
+                f"known has object {numbers[counts > 1][0]} of the view {name!r} more than once; an object can be in "
+                "one row only."
+            )
+    for row in known:
+        classes = {np.asarray(labels[view][number]).item() for view, number in enumerate(row) if number >= 0}
+        if len(classes) > 1:
+            raise ValueError(
+                f"known puts objects of different classes together: {row.tolist()} are of {sorted(classes)}."
+            )
+    return known[(known >= 0).any(axis=1)]
 
 
-def _balanced(places, matched):
-    """Weights of the meta-objects of one class that are not known matches."""
-    views = []
-    for column, lent in zip(places.T, matched.T):
-        numbers = np.unique(column[~lent], return_inverse=True)[1]
-        views.append((numbers, ~lent, numbers.max(initial=-1) + 1, lent.any()))
-    total = max(count for _, _, count, _ in views)
-    weights = np.full(len(places), total / len(places))
-    for _ in range(ROUNDS):
-        turns = []
-        for numbers, own, count, any_lent in views:
-            if count:
-                # Where others lend objects, they make up for those that this view lacks.
-                due = 1.0 if any_lent else total / count
-                sums = np.bincount(numbers, weights[own], minlength=count)
-                weights[own] *= (due / np.maximum(sums, np.finfo(float).tiny))[numbers]
-            turns.append(np.maximum(weights, LEAST))
-    return np.exp(np.mean(np.log(turns), axis=0))
+def _objects_and_rows(label: object, labels: list[AnyArray], known: IntArray) -> tuple[list[IntArray], IntArray]:
+    """Return the objects of a class in each view, and its rows in the class's own numbers."""
+    objects: list[IntArray] = [np.flatnonzero(column == label) for column in labels]
+    columns = []
+    for column, numbers in zip(known.T, objects):
+        position = np.searchsorted(numbers, np.maximum(column, 0)).clip(max=len(numbers) - 1)
+        columns.append(np.where((column >= 0) & (numbers[position] == column), position, -1))
+    rows = np.column_stack(columns)
+    rows = rows[(rows >= 0).any(axis=1)]
+    singles = []
+    for view, numbers in enumerate(objects):
+        unmatched = np.setdiff1d(np.arange(len(numbers)), rows[:, view])
+        block = np.full((len(unmatched), len(objects)), -1)
+        block[:, view] = unmatched
+        singles.append(block)
+    return objects, np.concatenate([rows, *singles])
+
+
+def _caps(rows_of_classes: list[IntArray], max_meta_objects: int | None) -> list[int]:
+    """Return the most meta-objects of each class; a given total beyond the least is shared out in proportion."""
+    least = [least_meta_objects(rows) for rows in rows_of_classes]
+    if max_meta_objects is None:
+        complete = [int((rows >= 0).all(axis=1).sum()) for rows in rows_of_classes]
+        return [n_complete + DEFAULT_MULTIPLE * (n - n_complete) for n_complete, n in zip(complete, least)]
+    check_count("max_meta_objects", max_meta_objects)
+    extra = int(max_meta_objects) - sum(least)
+    if extra < 0:
+        raise ValueError(
+            f"max_meta_objects={max_meta_objects} is too few to have every object in one of them; it must be at least "
+            f"{sum(least)}."
+        )
+    shares = [extra * through // sum(least) for through in np.cumsum(least).tolist()]
+    return [n + share - before for n, share, before in zip(least, shares, [0, *shares])]

@@ -1,11 +1,33 @@
-"""Multiple kernel learning."""
+"""Multiple kernel learning: weights of the views' kernels that are learnt together with the machine.
 
+Learnt weights μ solve
+
+    min over μ ≥ 0, ‖μ‖_p ≤ 1  of  max over α  Σα − ½ Σ_m μ_m (α·y)ᵀ K_m (α·y),    0 ≤ α ≤ C,  yᵀα = 0,
+
+summed over the problems where there are several classes, with every K_m divided by its mean diagonal (its trace by
+the number of items). For p = 1 this is what Lanckriet et al. (JMLR 2004), S0's and S1's reference, put as a
+semi-definite program under a trace constraint.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
 from numbers import Real
+from types import ModuleType
+from typing import Any
 
 import numpy as np
+from scipy.linalg import eigh
+from sklearn.exceptions import ConvergenceWarning
 
-from fuselearn.kernels.base import BaseKernelFusion, uses_learning
-from fuselearn.kernels.mkl_weights import learn_weights
+from fuselearn.kernels.base import BaseKernelFusion, Items, KernelTrainingData, uses_learning
+from fuselearn.kernels.composition import ItemKernels
+from fuselearn.kernels.machines import Machines, Problem, fit_machines
+from fuselearn.kernels.view_kernels import Kernel
+from fuselearn.typing import FloatArray, Views
+
+MOST_ROUNDS = 500
+GAP = 1e-4
+"""The alternation stops when the objective is within this part of its lower bound."""
 
 
 class MKLClassifier(BaseKernelFusion):
@@ -20,28 +42,52 @@ class MKLClassifier(BaseKernelFusion):
     views : dict, list or None, default=None
         Views of the columns of `X`: a dict of name to selector, or a list of selectors.
     kernel : str, callable, GramLookup or dict, default="rbf"
-        See :class:`TomographicClassifier`.
+        Kernel of each view, see :class:`TomographicClassifier`.
     weights : {"uniform", "mkl", "sdp"}, dict or array, default="uniform"
-        "mkl" alternates a support vector machine and weights in closed form. "sdp" solves the same problem for
-        ``norm=1`` by a conic solver: slow, and there to compare with (``pip install 'fuselearn[sdp]'``).
+        Weight of each view's kernel: all alike, learnt, or given. "mkl" alternates a support vector machine and weights
+        in closed form. "sdp" solves the same problem for ``norm=1`` by a conic solver: slow, and there to compare with
+        (``pip install 'fuselearn[sdp]'``).
     norm : float, default=1.0
         Norm p ≥ 1 of the learnt weights: 1 chooses few kernels, larger ones keep more of them.
     C : float, default=1.0
+        Penalty of the support vector machine.
     n_jobs : int, default=None
         Threads for kernels and classes. The model is the same for any number.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    class_prior_ : ndarray of shape (n_classes,)
+        Share of each class among the training rows: the decision on a row without any view.
     kernel_weights_ : ndarray of shape (n_views,)
-        Of norm 1, on kernels of mean diagonal 1, unless they were given.
+        Weight of each view's kernel: of norm 1, on kernels of mean diagonal 1, unless they were given.
     kernel_scales_ : ndarray of shape (n_views,)
-        Mean diagonal of each kernel.
+        Mean diagonal of each kernel, which it was divided by.
+    kernels_ : list of object
+        Kernel of each view, with its width.
     objective_ : float
         Dual objective of the machine, which learnt weights minimise.
-    support_, support_rows_, dual_coef_ : list of ndarray
-        See :class:`TomographicClassifier`.
+    view_names_ : list of str
+        Names of the views.
+    view_columns_ : list of ndarray
+        Columns of `X` that each view has.
+    support_ : list of ndarray
+        Rows of `X` that the decision depends on, for each view.
+    support_rows_ : list of ndarray of shape (n_support, n_columns of the view)
+        Values of these rows in the view.
+    dual_coef_ : list of ndarray of shape (n_problems, n_support)
+        Coefficients of these rows, for each pair of classes.
     intercept_ : ndarray of shape (n_problems,)
+        Intercept for each pair of classes.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if `X` was a data frame.
+
+    See Also
+    --------
+    TomographicClassifier : For views whose objects are not matched.
 
     Notes
     -----
@@ -64,7 +110,16 @@ class MKLClassifier(BaseKernelFusion):
     {'sepal': 0.0, 'petal': 1.0}
     """
 
-    def __init__(self, *, views=None, kernel="rbf", weights="uniform", norm=1.0, C=1.0, n_jobs=None):
+    def __init__(
+        self,
+        *,
+        views: Views = None,
+        kernel: Kernel | Mapping[str, Kernel] = "rbf",
+        weights: str | Mapping[str, float] | Sequence[float] | FloatArray = "uniform",
+        norm: float = 1.0,
+        C: float = 1.0,
+        n_jobs: int | None = None,
+    ) -> None:
         self.views = views
         self.kernel = kernel
         self.weights = weights
@@ -72,25 +127,130 @@ class MKLClassifier(BaseKernelFusion):
         self.C = C
         self.n_jobs = n_jobs
 
-    def _check_settings(self):
+    def _check_settings(self) -> None:
         super()._check_settings()
         if isinstance(self.norm, bool) or not (isinstance(self.norm, Real) and 1 <= self.norm < np.inf):
             raise ValueError(f"norm must be a number of at least 1; got {self.norm!r}.")
         if isinstance(self.weights, str) and self.weights == "sdp" and self.norm != 1:
             raise ValueError(f"weights='sdp' is defined for norm=1; got norm={self.norm!r}. Use weights='mkl'.")
+        check_solver(self.weights)
 
-    def _scale(self, gram):
+    def _scale(self, gram: FloatArray) -> float:
         return np.trace(gram) / len(gram) or 1.0
 
-    def _items(self, rows):
-        return rows.objects(), rows.codes, np.ones(len(rows.codes)), {}
+    def _items(self, data: KernelTrainingData) -> Items:
+        return Items(data.objects(), data.codes, np.ones(len(data.codes)), {})
 
-    def _weigh(self, weights, placed, problems, upper):
+    def _view_weights(
+        self, weights: str | FloatArray, kernels: ItemKernels, problems: list[Problem], upper: FloatArray
+    ) -> FloatArray:
+        if not isinstance(weights, str):
+            return weights
         if uses_learning(weights):
-            return learn_weights(weights, placed, problems, upper, float(self.norm), self.n_jobs)
-        n_views = len(placed.grams)
-        return np.full(n_views, n_views ** (-1.0 / self.norm)) if isinstance(weights, str) else weights
+            return learn_weights(weights, kernels, problems, upper, float(self.norm), self.n_jobs)
+        n_views = len(kernels.grams)
+        return np.full(n_views, n_views ** (-1.0 / self.norm))
 
-    def _publish(self, rows, features, placed, weights, machines):
-        super()._publish(rows, features, placed, weights, machines)
+    def _publish(
+        self, data: KernelTrainingData, kernels: ItemKernels, view_weights: FloatArray, machines: Machines
+    ) -> None:
+        super()._publish(data, kernels, view_weights, machines)
         self.objective_ = machines.objective
+
+
+def check_solver(weights: Any) -> None:
+    """Refuse ``weights="sdp"`` where its solver is missing, before the kernels are computed."""
+    if isinstance(weights, str) and weights == "sdp":
+        _conic_solver()
+
+
+def learn_weights(
+    kind: str,
+    kernels: ItemKernels,
+    problems: list[Problem],
+    upper: FloatArray,
+    norm: float,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return weights of norm 1 for kernels of mean diagonal 1; `kind` is "mkl" or "sdp"."""
+    if kind == "sdp":
+        return conic_weights(kernels, problems, upper)
+    return alternated_weights(kernels, problems, upper, norm, n_jobs)
+
+
+def alternated_weights(
+    kernels: ItemKernels, problems: list[Problem], upper: FloatArray, norm: float, n_jobs: int | None = None
+) -> FloatArray:
+    """Solve the machines for the weights and the weights for the machines, in turns, until the two bounds meet.
+
+    The weights that are best for given machines have a closed form, μ_m ∝ ‖w_m‖^(2/(p + 1)) with
+    ‖w_m‖² = μ_m² (α·y)ᵀ K_m (α·y) (Kloft, Brefeld, Sonnenburg and Zien, JMLR 2011).
+    """
+    weights: FloatArray = np.full(len(kernels.grams), len(kernels.grams) ** (-1.0 / norm))
+    machines = None
+    for _ in range(MOST_ROUNDS):
+        gram = kernels.combined(weights)
+        machines = fit_machines(gram, problems, upper, start=machines, tolerance=1e-4, n_jobs=n_jobs)
+        norms = kernels.squared_norms(machines.coefficients)
+        # The best that any weights could do for these machines: the dual norm of the squared norms.
+        best = norms.max() if norm == 1 else np.linalg.norm(norms, norm / (norm - 1))
+        if 0.5 * (best - weights @ norms) <= GAP * abs(machines.objective):
+            break
+        pulls = (weights**2 * norms) ** (1.0 / (norm + 1))
+        weights = pulls / np.linalg.norm(pulls, norm)
+    else:
+        warnings.warn(
+            f"Kernel weights have not converged in {MOST_ROUNDS} rounds: the objective may be off by more than {GAP:g} "
+            "of it. A smaller C or a larger norm helps.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+    return weights
+
+
+def conic_weights(kernels: ItemKernels, problems: list[Problem], upper: FloatArray) -> FloatArray:
+    """Return weights of sum 1 for kernels of mean diagonal 1, by a conic solver.
+
+    For weights μ ≥ 0 the semi-definite program of Lanckriet et al. becomes a quadratically constrained one,
+
+        max over α and t  of  Σα − ½ t,    t ≥ (α·y)ᵀ K_m (α·y) for every m,    0 ≤ α ≤ C,  yᵀα = 0,
+
+    whose multipliers are the weights.
+    """
+    cvxpy = _conic_solver()
+    alphas = [cvxpy.Variable(len(problem.items)) for problem in problems]
+    bound = cvxpy.Variable()
+    limits, box = [], []
+    for view in range(len(kernels.grams)):
+        factor = _factor(kernels.of_view(view))
+        squares = [
+            cvxpy.sum_squares((factor[:, problem.items] * problem.signs) @ alpha)
+            for problem, alpha in zip(problems, alphas)
+        ]
+        limits.append(sum(squares) <= bound)
+    for problem, alpha in zip(problems, alphas):
+        box += [alpha >= 0, alpha <= upper[problem.items], problem.signs @ alpha == 0]
+    program = cvxpy.Problem(cvxpy.Maximize(sum(cvxpy.sum(alpha) for alpha in alphas) - 0.5 * bound), [*limits, *box])
+    program.solve(solver="CLARABEL")
+    if program.status not in ("optimal", "optimal_inaccurate"):
+        raise RuntimeError(f"The conic solver ended with status {program.status!r}; weights='mkl' does without it.")
+    weights = np.maximum([float(np.sum(limit.dual_value)) for limit in limits], 0.0)
+    return weights / weights.sum()
+
+
+def _conic_solver() -> ModuleType:
+    """Import CVXPY, or raise an error that names the extra that brings it."""
+    try:
+        import cvxpy
+    except ImportError:
+        raise ImportError(
+            "weights='sdp' needs CVXPY and Clarabel: pip install 'fuselearn[sdp]', or use weights='mkl'."
+        ) from None
+    return cvxpy
+
+
+def _factor(gram: FloatArray) -> FloatArray:
+    """Return F with FᵀF = gram, of as many rows as the kernel has directions."""
+    values, vectors = eigh(gram)
+    kept = values > max(values[-1], 0.0) * len(gram) * np.finfo(float).eps
+    return (vectors[:, kept] * np.sqrt(values[kept])).T

@@ -1,17 +1,32 @@
 """Fusion of views whose objects are not matched."""
 
-import numpy as np
-from sklearn.utils import check_random_state
+from collections.abc import Mapping, Sequence
 
+import numpy as np
+
+from fuselearn.data import ViewBlocks
 from fuselearn.estimators import check_choice, check_count, check_flag
-from fuselearn.kernels.base import BaseKernelFusion, uses_learning
-from fuselearn.kernels.correspondence import CROSSINGS, Walk, paired_classes, walked_classes
-from fuselearn.kernels.matching import read_matching
-from fuselearn.kernels.meta_objects import marginal_weights
-from fuselearn.kernels.mkl_weights import learn_weights
+from fuselearn.kernels.base import BaseKernelFusion, Items, KernelTrainingData, object_numbers, uses_learning
+from fuselearn.kernels.composition import ItemKernels
+from fuselearn.kernels.correspondence import (
+    CROSSINGS,
+    TomographicSettings,
+    matched_at_random,
+    matched_by_density,
+    seed_of,
+)
+from fuselearn.kernels.machines import Problem
+from fuselearn.kernels.meta_objects import Matching, read_matching
+from fuselearn.kernels.mkl import check_solver, learn_weights
+from fuselearn.kernels.view_kernels import Kernel
 from fuselearn.numeric.pairs import mean_squared_distance
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState, Views
 
 CORRESPONDENCES = ("tomographic", "cartesian")
+FITTING_ROUNDS = 25
+"""Rounds of the proportional fitting of weights to marginals."""
+LEAST_WEIGHT = 1e-6
+"""A dual variable needs some range to move in."""
 
 
 class TomographicClassifier(BaseKernelFusion):
@@ -31,22 +46,22 @@ class TomographicClassifier(BaseKernelFusion):
         their kernel matrix, or a precomputed matrix as :class:`~fuselearn.kernels.GramLookup`. A dict gives each view
         its own. Kernels with a width take it from the data's variance, as scikit-learn's SVC does.
     scale_kernels : bool, default=True
-        Divide each kernel by the mean squared distance of its objects. Objects are matched by distance, so views on
-        different scales cannot be matched without it.
+        Whether to divide each kernel by the mean squared distance of its objects. Objects are matched by distance, so
+        views on different scales cannot be matched without it.
     correspondence : {"tomographic", "cartesian"}, default="tomographic"
-        How objects are put together.
+        How objects are put together: where their class is equally dense, or at random within the class.
     crossing : {"sample", "full", "corners"}, default="sample"
         How objects of the same density are put together, see :func:`~fuselearn.kernels.tomographic_correspondence`.
     l2 : bool, default=False
         Whether pairs lead on to other meta-objects only within a ball instead of a box.
     band : int, default=5
-        Most pairs of objects that are taken to be equally dense.
+        Largest number of pairs of objects that are taken to be equally dense.
     max_meta_objects : int, default=None
-        Most meta-objects. None: in each class four times its unmatched objects in the view with most of them, beside
-        those that are matched.
+        Largest number of meta-objects. None: in each class four times its unmatched objects in the view with most of
+        them, beside those that are matched.
     keep_marginals : bool, default=True
-        Weight the meta-objects so that in each view every object counts alike, however often it was put together
-        with others. False counts each meta-object once, as S4's experiments do, and leans on dense places.
+        Whether to weight the meta-objects so that in each view every object counts alike, however often it was put
+        together with others. False counts each meta-object once, as S4's experiments do, and favours dense places.
     weights : {"uniform", "mkl", "sdp"}, dict or array, default="uniform"
         Weight of each view's kernel: 1 each, learnt on the meta-objects (see :class:`MKLClassifier`), or given.
     C : float, default=1.0
@@ -54,26 +69,42 @@ class TomographicClassifier(BaseKernelFusion):
     n_jobs : int, default=None
         Threads for kernels and classes. The model is the same for any number.
     random_state : int, RandomState or None, default=None
+        Seed of the random choices of the correspondence.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    class_prior_ : ndarray of shape (n_classes,)
+        Share of each class among the training rows: the decision on a row without any view.
     meta_objects_ : int ndarray of shape (n_meta, n_views)
         Rows of `X` that were put together, one for each view.
     meta_labels_ : ndarray of shape (n_meta,)
+        Class of each meta-object.
     meta_weights_ : ndarray of shape (n_meta,)
         How much each meta-object counts; C times this is its penalty.
     kernel_weights_ : ndarray of shape (n_views,)
+        Weight of each view's kernel.
     kernel_scales_ : ndarray of shape (n_views,)
-        What each kernel was divided by.
+        Number that each kernel was divided by.
+    kernels_ : list of object
+        Kernel of each view, with its width.
     view_names_ : list of str
+        Names of the views.
     view_columns_ : list of ndarray
+        Columns of `X` that each view has.
     support_ : list of ndarray
-        Rows of `X` that the decision leans on, for each view.
-    support_rows_ : list of ndarray
-        Their columns of the view.
+        Rows of `X` that the decision depends on, for each view.
+    support_rows_ : list of ndarray of shape (n_support, n_columns of the view)
+        Values of these rows in the view.
     dual_coef_ : list of ndarray of shape (n_problems, n_support)
+        Coefficients of these rows, for each pair of classes.
     intercept_ : ndarray of shape (n_problems,)
+        Intercept for each pair of classes.
+    n_features_in_ : int
+        Number of columns of `X`.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if `X` was a data frame.
 
     See Also
     --------
@@ -106,20 +137,20 @@ class TomographicClassifier(BaseKernelFusion):
     def __init__(
         self,
         *,
-        views=None,
-        kernel="linear",
-        scale_kernels=True,
-        correspondence="tomographic",
-        crossing="sample",
-        l2=False,
-        band=5,
-        max_meta_objects=None,
-        keep_marginals=True,
-        weights="uniform",
-        C=1.0,
-        n_jobs=None,
-        random_state=None,
-    ):
+        views: Views = None,
+        kernel: Kernel | Mapping[str, Kernel] = "linear",
+        scale_kernels: bool = True,
+        correspondence: str = "tomographic",
+        crossing: str = "sample",
+        l2: bool = False,
+        band: int = 5,
+        max_meta_objects: int | None = None,
+        keep_marginals: bool = True,
+        weights: str | Mapping[str, float] | Sequence[float] | FloatArray = "uniform",
+        C: float = 1.0,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
         self.views = views
         self.kernel = kernel
         self.scale_kernels = scale_kernels
@@ -134,7 +165,7 @@ class TomographicClassifier(BaseKernelFusion):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _check_settings(self):
+    def _check_settings(self) -> None:
         super()._check_settings()
         check_choice("correspondence", self.correspondence, CORRESPONDENCES)
         check_choice("crossing", self.crossing, CROSSINGS)
@@ -144,46 +175,86 @@ class TomographicClassifier(BaseKernelFusion):
         check_count("band", self.band)
         if self.max_meta_objects is not None:
             check_count("max_meta_objects", self.max_meta_objects)
+        check_solver(self.weights)
 
-    def _check_rows(self, names, blocks, classes, codes):
+    def _check_rows(self, names: list[str], blocks: ViewBlocks, classes: AnyArray, codes: IntArray) -> None:
         self._matching(names, blocks.present, classes, codes)
 
-    def _matching(self, names, present, classes, codes):
-        labels = [classes[codes[here]] for here in present.T]
-        objects = np.where(present, np.cumsum(present, axis=0) - 1, -1)
-        sizes = present.sum(axis=0).tolist()
-        return read_matching(labels, sizes, objects[present.sum(axis=1) > 1], self.max_meta_objects, names)
+    def _matching(self, names: list[str], present: BoolArray, classes: AnyArray, codes: IntArray) -> Matching:
+        """Return the objects of each class; rows that several views saw are known matches."""
+        labels = [classes[codes[rows]] for rows in present.T]
+        known = object_numbers(present)[present.sum(axis=1) > 1]
+        return read_matching(labels, present.sum(axis=0).tolist(), known, self.max_meta_objects, names)
 
-    def _scale(self, gram):
+    def _scale(self, gram: FloatArray) -> float:
         return (mean_squared_distance(gram) or 1.0) if self.scale_kernels else 1.0
 
-    def _items(self, rows):
-        matching = self._matching(rows.names, rows.blocks.present, rows.classes, rows.codes)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+    def _items(self, data: KernelTrainingData) -> Items:
+        matching = self._matching(data.names, data.blocks.present, data.classes, data.codes)
+        seed = seed_of(self.random_state)
         if self.correspondence == "tomographic":
-            walk = Walk(self.crossing, self.l2, self.band)
-            found = walked_classes(rows.grams, matching, walk, False, seed)
+            settings = TomographicSettings(self.crossing, self.l2, self.band)
+            members_of_classes = matched_by_density(data.grams, matching, settings, False, seed)
         else:
-            found = paired_classes(matching, seed)
-        places, labels = matching.put_together(found)
-        codes = np.searchsorted(rows.classes, labels)
-        meta_objects = np.column_stack([rows.rows_of(view)[column] for view, column in enumerate(places.T)])
-        matched = rows.blocks.present.all(axis=1)[meta_objects]
-        weights = marginal_weights(places, codes, matched) if self.keep_marginals else np.ones(len(places))
-        seen = {
-            "meta_objects_": meta_objects,
-            "meta_labels_": labels,
-            "meta_weights_": weights,
-        }
-        return places, codes, weights, seen
+            members_of_classes = matched_at_random(matching, seed)
+        objects, labels = matching.joined(members_of_classes)
+        codes = np.searchsorted(data.classes, labels)
+        meta_objects = np.column_stack([data.rows_of(view)[column] for view, column in enumerate(objects.T)])
+        matched = np.all(data.blocks.present, axis=1)[meta_objects]
+        weights = marginal_weights(objects, codes, matched) if self.keep_marginals else np.ones(len(objects))
+        attributes = {"meta_objects_": meta_objects, "meta_labels_": labels, "meta_weights_": weights}
+        return Items(objects, codes, weights, attributes)
 
-    def _weigh(self, weights, placed, problems, upper):
+    def _view_weights(
+        self, weights: str | FloatArray, kernels: ItemKernels, problems: list[Problem], upper: FloatArray
+    ) -> FloatArray:
+        if not isinstance(weights, str):
+            return weights
         if not uses_learning(weights):
-            return np.ones(len(placed.grams)) if isinstance(weights, str) else weights
+            return np.ones(len(kernels.grams))
         # Learnt on kernels of one scale. A machine with an intercept does not see where the origin is, so the scale is
         # that of distances; what all objects have in common would pass for size otherwise.
-        scales = np.array([mean_squared_distance(gram) for gram in placed.grams])
-        spread = scales > 0
-        even = [gram / scale if scale > 0 else np.zeros_like(gram) for gram, scale in zip(placed.grams, scales)]
-        learnt = learn_weights(weights, type(placed)(even, placed.places), problems, upper, 1.0, self.n_jobs)
-        return np.divide(learnt * scales.sum(), scales, out=np.zeros(len(scales)), where=spread)
+        scales = np.array([mean_squared_distance(gram) for gram in kernels.grams])
+        grams = [gram / scale if scale > 0 else np.zeros_like(gram) for gram, scale in zip(kernels.grams, scales)]
+        learnt = learn_weights(weights, ItemKernels(grams, kernels.objects), problems, upper, 1.0, self.n_jobs)
+        return np.divide(learnt * scales.sum(), scales, out=np.zeros(len(scales)), where=scales > 0)
+
+
+def marginal_weights(objects: IntArray, codes: IntArray, matched: BoolArray | None = None) -> FloatArray:
+    """Return weights under which the objects of a class count alike in each view, as nearly as meta-objects allow.
+
+    Reading pairs from the nearest to the farthest puts objects of dense places together many times and those of sparse
+    places once. S4 asks that each view's marginal distribution of a class is kept: the deconvolved density has the same
+    marginals (§2.1), and sampling preserves marginal rates (§3.1.3). Weights can do that where counts cannot.
+
+    They come from proportional fitting: in turn, each view's objects are given equal sums, and of the last turn the
+    geometric mean over the views is taken, so that none is favoured. A thing that all views saw (where `matched` is
+    true for all its objects) counts once, and the objects that it lends to others do not take from that.
+    """
+    matched = np.zeros(objects.shape, dtype=bool) if matched is None else matched
+    weights = np.ones(len(objects))
+    unmatched = ~matched.all(axis=1)
+    for code in np.unique(codes[unmatched]):
+        here = (codes == code) & unmatched
+        weights[here] = _weights_of_class(objects[here], matched[here])
+    return np.maximum(weights, LEAST_WEIGHT)
+
+
+def _weights_of_class(objects: IntArray, matched: BoolArray) -> FloatArray:
+    """Return the weights of the meta-objects of one class that are not known matches."""
+    views = []
+    for column, lent in zip(objects.T, matched.T):
+        numbers = np.unique(column[~lent], return_inverse=True)[1]
+        views.append((numbers, ~lent, numbers.max(initial=-1) + 1, lent.any()))
+    total = max(count for _, _, count, _ in views)
+    weights = np.full(len(objects), total / len(objects))
+    for _ in range(FITTING_ROUNDS):
+        turns = []
+        for numbers, not_lent, count, any_lent in views:
+            if count:
+                # Where others lend objects, they make up for those that this view lacks.
+                due = 1.0 if any_lent else total / count
+                sums = np.bincount(numbers, weights[not_lent], minlength=count)
+                weights[not_lent] *= (due / np.maximum(sums, np.finfo(float).tiny))[numbers]
+            turns.append(np.maximum(weights, LEAST_WEIGHT))
+    return np.exp(np.mean(np.log(turns), axis=0))

@@ -1,15 +1,16 @@
-"""What kernel a view has: a name that scikit-learn knows, a function of two tables, or a matrix that is given.
+"""Kernels of single views: a name that scikit-learn knows, a function of two tables, or a matrix that is given."""
 
-Refuse what is not a kernel matrix, before any work is done.
-"""
-
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
 from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
+from fuselearn.backends.gpu.kernel_matrices import any_on_gpu, check_gpu_kernels
 from fuselearn.numeric.pairs import KERNEL_ROUNDING
+from fuselearn.typing import ArrayLike, FloatArray, IntArray
 
 ALWAYS_POSITIVE = ("linear", "rbf", "poly", "polynomial", "laplacian", "cosine", "chi2")
 """Kernels that are positive semi-definite whatever the data, so that it need not be tested."""
@@ -17,16 +18,25 @@ ALWAYS_POSITIVE = ("linear", "rbf", "poly", "polynomial", "laplacian", "cosine",
 WITH_GAMMA = ("rbf", "poly", "polynomial", "laplacian", "sigmoid")
 """Kernels whose width is set to the data's scale, as in scikit-learn's SVC."""
 
+Kernel: TypeAlias = str | Callable[[Any, Any], ArrayLike]
+"""The kernel of one view: a name, or a function that returns the kernel matrix of two tables."""
+
 
 class GramLookup:
-    """A kernel that was computed before, as a function of object numbers.
+    """A precomputed kernel matrix, as a function of object numbers.
 
     The view is then one column that holds the number of each object, its row in the matrix. So cross-validation and
-    everything else that takes rows works as with any other view.
+    everything else that selects rows works as with any other view.
 
     Parameters
     ----------
     gram : array of shape (n_objects, n_objects)
+        Kernel matrix of all objects, those of training and those of testing.
+
+    Attributes
+    ----------
+    gram : ndarray of shape (n_objects, n_objects)
+        The kernel matrix, in double precision.
 
     Examples
     --------
@@ -42,55 +52,71 @@ class GramLookup:
     array([0, 0, 1, 1])
     """
 
-    def __init__(self, gram):
+    def __init__(self, gram: ArrayLike) -> None:
         gram = np.asarray(gram, dtype=np.float64)
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
             raise ValueError(f"gram must be a square matrix; got shape {gram.shape}.")
-        self.gram = gram
+        self.gram: FloatArray = gram
 
-    def __call__(self, A, B):
-        return self.gram[np.ix_(self._numbers(A), self._numbers(B))]
+    def __call__(self, A: ArrayLike, B: ArrayLike) -> FloatArray:
+        """Return the kernel of two columns of object numbers.
 
-    def __deepcopy__(self, memo):
-        """Itself: scikit-learn copies the settings of every clone, and a matrix need not be there many times."""
+        Parameters
+        ----------
+        A, B : array of shape (n_rows, 1)
+            Object numbers.
+
+        Returns
+        -------
+        ndarray of shape (n_rows of A, n_rows of B)
+            Kernel of each object of `A` with each object of `B`.
+        """
+        return self.gram[np.ix_(self._object_numbers(A), self._object_numbers(B))]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return itself: scikit-learn copies the settings of every clone, and one matrix serves all of them."""
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"GramLookup({len(self.gram)} objects)"
 
-    def _numbers(self, rows):
+    def _object_numbers(self, rows: ArrayLike) -> IntArray:
+        """Check a view's column of object numbers, and return them."""
         rows = np.asarray(rows)
         if rows.ndim != 2 or rows.shape[1] != 1:
             raise ValueError(
                 f"A view with a GramLookup kernel is one column of object numbers; got {rows.shape[-1]} columns."
             )
-        numbers = rows[:, 0]
-        whole = numbers.astype(np.intp)
-        if (whole != numbers).any() or whole.min(initial=0) < 0 or whole.max(initial=0) >= len(self.gram):
-            wrong = numbers[(whole != numbers) | (whole < 0) | (whole >= len(self.gram))][0]
-            raise ValueError(f"A GramLookup of {len(self.gram)} objects was asked for object {wrong}.")
-        return whole
+        given = rows[:, 0]
+        numbers = given.astype(np.intp)
+        wrong = (numbers != given) | (numbers < 0) | (numbers >= len(self.gram))
+        if wrong.any():
+            raise ValueError(
+                f"A GramLookup of {len(self.gram)} objects was asked for object {given[wrong][0]}; objects are "
+                f"numbered from 0 to {len(self.gram) - 1}."
+            )
+        return numbers
 
 
 @dataclass(frozen=True)
 class ViewKernel:
-    """The kernel of one view, its width settled by the training rows.
+    """The kernel of one view, with the width that the training rows gave it.
 
     Attributes
     ----------
     name : str
-        Of the view.
+        Name of the view.
     kernel : str or callable
     gamma : float or None
     """
 
     name: str
-    kernel: object
+    kernel: Kernel
     gamma: float | None
 
     @classmethod
-    def fitted(cls, name, kernel, rows):
-        """Settle the kernel of a view on its training rows."""
+    def fitted(cls, name: str, kernel: Kernel, rows: FloatArray) -> Self:
+        """Check the kernel of a view, and choose its width by the training rows."""
         if isinstance(kernel, str):
             if kernel not in PAIRWISE_KERNEL_FUNCTIONS:
                 raise ValueError(
@@ -109,23 +135,24 @@ class ViewKernel:
             gamma = 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
         return cls(name, kernel, gamma)
 
-    def gram(self, rows):
-        """Kernel matrix of the training rows, checked where its kind does not guarantee what a kernel is."""
+    def gram(self, rows: FloatArray) -> FloatArray:
+        """Return the kernel matrix of the training rows, checked where its kind does not guarantee a kernel."""
         gram = self.between(rows, rows)
         return gram if self.kernel in ALWAYS_POSITIVE else check_kernel(gram, f"The kernel of the view {self.name!r}")
 
-    def between(self, rows, others):
-        """Kernel of each row with each of the others, as an array that nobody else has."""
+    def between(self, rows: FloatArray, others: FloatArray) -> FloatArray:
+        """Return the kernel of each row with each of the others, as an array that nothing else refers to."""
         with np.errstate(over="ignore", invalid="ignore"):
             values = self._values(rows, others)
         if not np.isfinite(values).all():
             raise ValueError(
-                f"The kernel of the view {self.name!r} has NaN or infinite values; are its columns too large, or is a "
-                "matrix given that has gaps?"
+                f"The kernel of the view {self.name!r} has NaN or infinite values. Scale the columns of the view, or "
+                "fill the gaps of its matrix."
             )
         return values
 
-    def _values(self, rows, others):
+    def _values(self, rows: FloatArray, others: FloatArray) -> FloatArray:
+        """Compute the kernel values, and check their shape."""
         if isinstance(self.kernel, str):
             settings = {} if self.gamma is None else {"gamma": self.gamma}
             return np.asarray(pairwise_kernels(rows, others, metric=self.kernel, **settings), dtype=np.float64)
@@ -138,42 +165,43 @@ class ViewKernel:
         return values
 
 
-def check_kernels(kernels):
-    """Kernel matrices of several views as arrays of floats, each checked."""
+def check_kernels(kernels: Sequence[ArrayLike]) -> list[ArrayLike]:
+    """Check the kernel matrices of several views, and return them in double precision, on the host or on the GPU."""
+    if any_on_gpu(kernels):
+        return check_gpu_kernels(kernels)
     if not isinstance(kernels, list | tuple | np.ndarray) or len(kernels) == 0:
         raise ValueError(f"kernels must be a list of square matrices, one per view; got {kernels!r:.80}.")
     return [check_kernel(kernel, f"kernels[{number}]") for number, kernel in enumerate(kernels)]
 
 
-def check_kernel(kernel, name):
-    """A kernel matrix as an array of floats; an error where it is not square, symmetric, finite and positive
-    semi-definite up to rounding."""
+def check_kernel(kernel: ArrayLike, name: str) -> FloatArray:
+    """Check that a matrix is square, symmetric, finite and positive semi-definite up to rounding, and return it."""
     try:
-        kernel = np.asarray(kernel, dtype=np.float64)
+        matrix = np.asarray(kernel, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a matrix of numbers; got {kernel!r:.60}.") from None
-    if kernel.ndim != 2 or kernel.shape[0] != kernel.shape[1]:
-        raise ValueError(f"{name} must be a square matrix; got shape {kernel.shape}.")
-    if len(kernel) == 0:
-        raise ValueError(f"{name} has no objects.")
-    if not np.isfinite(kernel).all():
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"{name} must be a square matrix; got shape {matrix.shape}.")
+    if len(matrix) == 0:
+        raise ValueError(f"{name} has no objects; a kernel matrix needs at least one.")
+    if not np.isfinite(matrix).all():
         raise ValueError(f"{name} holds NaN or infinity; a kernel has a value for every pair of objects.")
-    tolerance = KERNEL_ROUNDING * max(np.abs(np.diagonal(kernel)).max(), np.finfo(float).tiny)
-    asymmetry = np.abs(kernel - kernel.T)
+    tolerance = KERNEL_ROUNDING * max(np.abs(np.diagonal(matrix)).max(), np.finfo(float).tiny)
+    asymmetry = np.abs(matrix - matrix.T)
     if asymmetry.max() > tolerance:
-        row, column = np.unravel_index(np.argmax(asymmetry), kernel.shape)
+        row, column = np.unravel_index(np.argmax(asymmetry), matrix.shape)
         raise ValueError(
-            f"{name} must be symmetric; entry ({row}, {column}) is {kernel[row, column]:.6g} and ({column}, {row}) is "
-            f"{kernel[column, row]:.6g}."
+            f"{name} must be symmetric; entry ({row}, {column}) is {matrix[row, column]:.6g} and ({column}, {row}) is "
+            f"{matrix[column, row]:.6g}."
         )
-    tolerance *= np.sqrt(len(kernel))
+    tolerance *= np.sqrt(len(matrix))
     try:
-        cholesky(kernel + tolerance * np.eye(len(kernel)), check_finite=False)
+        cholesky(matrix + tolerance * np.eye(len(matrix)), check_finite=False)
     except LinAlgError:
-        least = eigvalsh(kernel, subset_by_index=[0, 0])[0]
+        least = eigvalsh(matrix, subset_by_index=[0, 0])[0]
         if least < -tolerance:
             raise ValueError(
                 f"{name} must be positive semi-definite; its least eigenvalue is {least:.3g}, beside a largest value "
-                f"of {np.diagonal(kernel).max():.3g} on the diagonal."
+                f"of {np.diagonal(matrix).max():.3g} on the diagonal."
             ) from None
-    return kernel
+    return matrix
