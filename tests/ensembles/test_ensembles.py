@@ -33,7 +33,7 @@ from fuselearn import (
     add_label_noise,
 )
 from fuselearn.data.training_data import majority_codes
-from fuselearn.ensembles.super_kernel import fit_sigmoid
+from fuselearn.classifiers.calibration import fit_sigmoid
 from fuselearn.registry import tuned_svm
 from tests.naive import fusion as naive
 

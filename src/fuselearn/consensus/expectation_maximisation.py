@@ -1,9 +1,10 @@
 """The agreement of labels and decision values, by expectation maximisation. Arrays in, arrays out.
 
-The model: an object has a true class z, which the decision values of the views speak of (`value_link`). Somebody wrote
-it down, wrongly with the *common rate* ε_0z: the written class s is z, or one of the others. Every label column copies
-s, wrongly with its own rate ε_js. Some classes are missed more often than others, so rates depend on the class; a wrong
-class is any of the others alike. So errors that the columns share and errors that each makes for itself are told apart.
+The model: an object has a true class z, which the decision values of the views speak of
+(`fuselearn.classifiers.calibration`). Somebody wrote it down, wrongly with the *common rate* ε_0z: the written class s
+is z, or one of the others. Every label column copies s, wrongly with its own rate ε_js. Some classes are missed more
+often than others, so rates depend on the class; a wrong class is any of the others alike. So errors that the columns
+share and errors that each makes for itself are told apart.
 
 Without the common rates this is Dawid and Skene's model, with a rate per class in the place of a confusion matrix, and
 with the values in the place of the class prior as in Raykar et al. With one label column there are no common rates: the
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.consensus.value_calibration import ValueLink
+from fuselearn.classifiers.calibration import ValueCalibration
 
 PSEUDO_WRONG = 2.0
 PSEUDO_RIGHT = 4.0
@@ -103,22 +104,22 @@ def agree(values, codes, *, max_iter=500, tol=1e-6):
     """
     n_rows, n_views, n_classes = values.shape
     labels = _Labels(codes, n_classes)
-    link = ValueLink(values)
+    calibration = ValueCalibration(values)
     rates = np.full((codes.shape[1], n_classes), START_RATE)
     common = np.full(n_classes, START_COMMON_RATE if codes.shape[1] > 1 else 0.0)
-    coefficients = link.start
+    coefficients = calibration.start
     objective, converged = [], False
     while True:
-        prior = np.exp(link.log_probabilities(coefficients))
+        prior, log_prior = calibration.probabilities(coefficients), calibration.log_prior(coefficients)
         posterior, columns, copied, log_likelihood = labels.expectation(prior, rates, common)
-        objective.append(log_likelihood + link.log_prior(coefficients) + _log_prior(rates, common))
+        objective.append(log_likelihood + log_prior + _log_prior(rates, common))
         converged = len(objective) > 1 and objective[-1] - objective[-2] < tol * n_rows
         if converged or len(objective) > max_iter:
             break
         rates = _rate(*columns)
         if codes.shape[1] > 1:
             common = _rate(*copied)
-        coefficients = link.refit(posterior, coefficients)
+        coefficients = calibration.refit(posterior, coefficients)
     return Agreement(
         posterior=posterior,
         noise_rates=labels.shares_wrong(posterior),
@@ -149,7 +150,7 @@ def judge(values, codes, agreement):
     """
     labels = _Labels(codes, values.shape[2])
     coefficients = np.concatenate([agreement.view_weights, agreement.class_biases])
-    prior = np.exp(ValueLink(values).log_probabilities(coefficients))
+    prior = ValueCalibration(values).probabilities(coefficients)
     posterior = labels.expectation(prior, agreement.column_rates, agreement.common_rates)[0]
     return posterior, labels.shares_wrong(posterior)
 

@@ -1,0 +1,399 @@
+"""Calibration of decision values: class probabilities as a softmax of logits, fitted by Newton steps.
+
+Three models of the logits share the weighted log likelihood Σ_i u_i Σ_k t_ik ln p_ik of targets t, its derivatives and
+the safeguarded Newton steps at the end of this file:
+
+- `fit_calibration`: slope · (value_k + shift_k) + ln share_k, for values that were fitted with classes of equal weight;
+- `ValueCalibration`: Σ_v weight_v · value_vk + bias_k, one model for the values of all views;
+- `fit_sigmoid`: slope · value + offset for one class against the others (Platt).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import chdtrc, log_softmax, logsumexp
+
+from fuselearn.typing import BoolArray, FloatArray, IntArray
+
+SLOPE_PENALTY = 1.0
+"""Ridge on the slope of values of mean square 1: a Gaussian prior of variance 1. Without it, values that separate the
+classes would be trusted without limit."""
+SHIFT_PENALTY = 10.0
+"""Ridge on the shifts of the same values, which are seldom more than a third of a value. The evidence that it stands
+against grows with the square of the slope: labels that hardly follow the values hardly shift them."""
+SIGNIFICANCE = 0.05
+WEIGHT_PENALTY = 1.0
+"""Ridge on the weights of the views, whose values have mean square 1: a Gaussian prior of variance 1."""
+BIAS_PENALTY = 1.0
+"""Ridge on the biases of the classes. Without it, weak views and one label column can end with a single class for all
+rows and every other label wrong, which the likelihood alone does not rule out."""
+
+MOST_STEPS = 100
+MOST_HALVINGS = 20
+SMALLEST_STEP = 1e-6
+"""Newton step, relative to 1 + slope, that slope and shifts are no longer moved by."""
+SMALLEST_GAIN = 1e-8
+"""Expected gain of a step below which it is the last one: Newton's next would gain less than rounding shows."""
+SMALLEST_MEAN_GAIN = 1e-20
+"""The same for a log likelihood that is a mean over the rows."""
+LARGEST_SHARE_OF_SLOPE = 0.9
+"""Share of the slope that a step may take off: a slope stays positive."""
+
+
+@dataclass(frozen=True)
+class SoftmaxCalibration:
+    """p(class k | values) = softmax_k(slope · (value_k + shift_k) + ln share_k).
+
+    The slope says how far the values can be trusted, the shifts where classes balance, and the shares how large the
+    classes are. With classes of one size, the most probable class is the one with the largest shifted value.
+    """
+
+    slope: float
+    shifts: FloatArray
+    log_shares: FloatArray
+    """Equal ones, unless the classes clearly differ in size. Slope and shifts are fitted with the actual sizes."""
+
+    def log_probabilities(self, values: FloatArray) -> FloatArray:
+        """Return ln p of each class, from values of shape (n_rows, n_classes)."""
+        return log_softmax(self.slope * (values + self.shifts) + self.log_shares, axis=1)
+
+    def label_likelihood(
+        self, values: FloatArray, codes: IntArray, weights: FloatArray, noise_rates: FloatArray
+    ) -> float:
+        """Return the log likelihood of labels that are wrong at a rate for each true class."""
+        logs = self.log_probabilities(values)
+        with np.errstate(divide="ignore"):
+            wrong, right = np.log(noise_rates / max(1, len(noise_rates) - 1)), np.log1p(-noise_rates)
+        joint = logs + wrong
+        given = np.arange(len(codes)), codes
+        joint[given] = logs[given] + right[codes]
+        return float(weights @ logsumexp(joint, axis=1))
+
+
+def fit_calibration(
+    values: FloatArray, posterior: FloatArray, weights: FloatArray, rows_per_observation: float = 1.0
+) -> SoftmaxCalibration:
+    """Fit the slope and the shifts with the highest posterior density to out-of-fold values.
+
+    All arrays have a row for each row and a column for each class; `posterior` are the class probabilities to fit, and
+    `rows_per_observation` says how many rows tell as much as one that depends on no other.
+    """
+    counts = weights @ posterior
+    log_shares = np.log(class_shares(counts))
+    size = _root_mean_square(values)
+    if not size > 0:
+        return SoftmaxCalibration(0.0, np.zeros(len(counts)), log_shares)
+    density = _SlopeAndShifts(values / size, posterior, weights, rows_per_observation)
+    # There may be two maxima: where values have an offset, no slope is worth much until a shift has removed it.
+    starts = [density.start(shifts) for shifts in (np.zeros(len(counts)), -density.offsets())]
+    start = max(starts, key=lambda point: density.height(point)[0])
+    slope, shifts = _split(density.ascend(start))
+    return SoftmaxCalibration(slope / size, shifts * size, log_shares)
+
+
+def fit_slope(values: FloatArray, posterior: FloatArray, weights: FloatArray) -> SoftmaxCalibration:
+    """Fit the slope alone, without shifts."""
+    size, no_shifts = _root_mean_square(values), np.zeros(values.shape[1])
+    slope = _SlopeAndShifts(values / size, posterior, weights).best_slope(no_shifts) / size if size > 0 else 0.0
+    return SoftmaxCalibration(slope, no_shifts, np.log(class_shares(weights @ posterior)))
+
+
+def class_shares(counts: FloatArray) -> FloatArray:
+    """Return the shares of the classes: equal ones, unless their sizes differ significantly (χ² test, 5 %).
+
+    Examples
+    --------
+    >>> class_shares(np.array([52.0, 48.0])), class_shares(np.array([80.0, 20.0]))
+    (array([0.5, 0.5]), array([0.8, 0.2]))
+    """
+    counts = _at_least_one(counts)
+    expected = counts.mean()
+    if chdtrc(len(counts) - 1, ((counts - expected) ** 2).sum() / expected) >= SIGNIFICANCE:
+        return np.full(len(counts), 1 / len(counts))
+    return counts / counts.sum()
+
+
+class ValueCalibration:
+    """p(class k | values) = softmax_k(Σ_v weight_v · value_vk + bias_k), with coefficients (weights, biases).
+
+    Values of different views are not independent given the class, so a product of likelihoods of views would count the
+    same evidence several times. In one model of all values a view gets the weight that it adds to the others.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_views, n_classes)
+        Zeros where a view abstains.
+    """
+
+    def __init__(self, values: FloatArray) -> None:
+        _, self._n_views, n_classes = values.shape
+        self._features = np.ascontiguousarray(values.transpose(1, 2, 0))
+        self._penalties = np.repeat([WEIGHT_PENALTY, BIAS_PENALTY], [self._n_views, n_classes])
+
+    @property
+    def start(self) -> FloatArray:
+        """Coefficients of equal probabilities."""
+        return np.zeros(len(self._penalties))
+
+    def probabilities(self, coefficients: FloatArray) -> FloatArray:
+        """Return p(class | values), of shape (n_rows, n_classes)."""
+        return np.ascontiguousarray(_softmax(self._logits(coefficients))[0].T)
+
+    def log_prior(self, coefficients: FloatArray) -> float:
+        """Return ln of the Gaussian prior of the coefficients, up to a constant."""
+        return float(-0.5 * (self._penalties * coefficients**2).sum())
+
+    def refit(self, posterior: FloatArray, coefficients: FloatArray) -> FloatArray:
+        """Maximise Σ posterior · ln p + ln prior from the given coefficients; the result is never worse than them."""
+        likelihood = _SoftmaxLikelihood(np.ascontiguousarray(posterior.T), np.ones(len(posterior)))
+        penalties = np.diag(self._penalties)
+
+        def height(point: FloatArray) -> tuple[float, FloatArray]:
+            log_likelihood, p = likelihood.value(self._logits(point))
+            return log_likelihood + self.log_prior(point), p
+
+        def derivatives(point: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+            gradient, curvature = likelihood.derivatives(self._features, p)
+            return gradient - self._penalties * point, curvature + penalties
+
+        return _ascend(coefficients, height, derivatives, _end_by_gain(SMALLEST_GAIN))
+
+    def _logits(self, coefficients: FloatArray) -> FloatArray:
+        weights, biases = coefficients[: self._n_views], coefficients[self._n_views :]
+        _, n_classes, n_rows = self._features.shape
+        return (weights @ self._features.reshape(self._n_views, -1)).reshape(n_classes, n_rows) + biases[:, None]
+
+
+def fit_sigmoid(values: FloatArray, positive: BoolArray, weights: FloatArray | None = None) -> tuple[float, float]:
+    """Fit P(positive) = 1 / (1 + exp(-(slope · value + offset))) by maximum likelihood; return slope and offset.
+
+    The targets are Platt's, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2) in place of 1 and 0: the slope stays finite where the
+    values separate the classes.
+
+    Examples
+    --------
+    >>> slope, offset = fit_sigmoid(np.array([-2.0, -1.0, 1.0, 2.0]), np.array([False, False, True, True]))
+    >>> round(slope, 1), bool(abs(offset) < 1e-6)
+    (0.7, True)
+    """
+    weights = np.ones(len(values)) if weights is None else weights
+    positives, negatives = weights[positive].sum(), weights[~positive].sum()
+    targets = np.where(positive, (positives + 1) / (positives + 2), 1 / (negatives + 2))
+    likelihood = _SoftmaxLikelihood(np.stack([1 - targets, targets]), weights / weights.sum())
+    scale = np.abs(values).max() or 1.0
+    # The negatives are the reference, whose logit is 0: the bias of their class is left out.
+    features = np.stack([np.zeros(len(values)), values / scale])[None]
+    kept = np.array([0, 2])
+
+    def height(point: FloatArray) -> tuple[float, FloatArray]:
+        return likelihood.value(point[0] * features[0] + np.array([[0.0], [point[1]]]))
+
+    def derivatives(point: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        gradient, curvature = likelihood.derivatives(features, p)
+        return gradient[kept], curvature[np.ix_(kept, kept)]
+
+    start = np.array([0.0, np.log((positives + 1) / (negatives + 1))])
+    slope, offset = _ascend(start, height, derivatives, _end_by_gain(SMALLEST_MEAN_GAIN))
+    return float(slope / scale), float(offset)
+
+
+class _SlopeAndShifts:
+    """Log posterior density of (slope, shifts), for values of mean square 1."""
+
+    def __init__(
+        self, values: FloatArray, posterior: FloatArray, weights: FloatArray, rows_per_observation: float = 1.0
+    ) -> None:
+        self._values = np.ascontiguousarray(values.T)
+        self._likelihood = _SoftmaxLikelihood(np.ascontiguousarray(posterior.T), weights)
+        self._slope_penalty = rows_per_observation * SLOPE_PENALTY
+        self._shift_penalty = rows_per_observation * SHIFT_PENALTY
+        # The actual sizes, whether they differ significantly or not: a shift must not stand for them.
+        self._log_shares = np.log(_at_least_one(self._likelihood.counts))[:, None]
+
+    def offsets(self) -> FloatArray:
+        """Return the mean values of a row if each class counted alike, about their mean."""
+        weighted = self._likelihood.weights * self._likelihood.targets
+        means = (self._values @ weighted.T / _at_least_one(self._likelihood.counts)).mean(axis=1)
+        return means - means.mean()
+
+    def best_slope(self, shifts: FloatArray) -> float:
+        """Return the best slope for given shifts, by Newton steps between bounds that close in on it."""
+        shifted = self._values + shifts[:, None]
+        slope, low, high = 0.0, 0.0, np.inf
+        wanted = self._likelihood.wanted(shifted)
+        for _ in range(MOST_STEPS):
+            p, _ = _softmax(slope * shifted + self._log_shares)
+            mean, variance = self._likelihood.moments(shifted, p)
+            gradient = wanted - mean - self._slope_penalty * slope
+            low, high = (slope, high) if gradient > 0 else (low, slope)
+            step = gradient / (variance + self._slope_penalty)
+            if high == 0 or abs(step) < SMALLEST_STEP * (1 + slope):
+                break
+            # Where classes are rare a bare step may overshoot, and the next one fall back to where it came from.
+            slope = slope + step if low < slope + step < high else (low + high) / 2
+        return slope
+
+    def start(self, shifts: FloatArray) -> FloatArray:
+        """Return a point to ascend from: the shifts with their best slope; without a slope they mean nothing."""
+        slope = self.best_slope(shifts)
+        return np.append(slope, shifts if slope > 0 else np.zeros_like(shifts))
+
+    def ascend(self, point: FloatArray) -> FloatArray:
+        """Return the maximum above a point; a slope of 0 stays."""
+        return _ascend(point, self.height, self._derivatives, _end_by_size) if point[0] > 0 else point
+
+    def height(self, point: FloatArray) -> tuple[float, FloatArray]:
+        slope, shifts = _split(point)
+        log_likelihood, p = self._likelihood.value(slope * (self._values + shifts[:, None]) + self._log_shares)
+        return log_likelihood - (self._slope_penalty * slope**2 + self._shift_penalty * (shifts @ shifts)) / 2, p
+
+    def _derivatives(self, point: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return gradient and curvature by the chain rule: a shift moves a logit by the slope."""
+        slope, shifts = _split(point)
+        gradient, curvature = self._likelihood.derivatives((self._values + shifts[:, None])[None], p)
+        curvature[0, 1:] = slope * curvature[0, 1:] - gradient[1:]
+        curvature[1:, 0] = curvature[0, 1:]
+        curvature[1:, 1:] *= slope**2
+        gradient[1:] *= slope
+        penalties = np.append(self._slope_penalty, np.full(len(shifts), self._shift_penalty))
+        return gradient - penalties * point, curvature + np.diag(penalties)
+
+
+class _SoftmaxLikelihood:
+    """Weighted log likelihood of target probabilities. Arrays have a row per class: sums over classes are then quick.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n_classes, n_rows)
+    weights : ndarray of shape (n_rows,)
+    """
+
+    def __init__(self, targets: FloatArray, weights: FloatArray) -> None:
+        self.targets, self.weights = targets, weights
+        self._weighted_targets = targets * weights
+        self.counts = targets @ weights
+
+    def value(self, logits: FloatArray) -> tuple[float, FloatArray]:
+        """Return the log likelihood of logits of shape (n_classes, n_rows), and their probabilities."""
+        p, log_totals = _softmax(logits)
+        return float(((self.targets * logits).sum(axis=0) - log_totals) @ self.weights), p
+
+    def wanted(self, feature: FloatArray) -> float:
+        """Return the weighted sum of a feature (n_classes, n_rows) by the targets."""
+        return float(self._weighted_targets.ravel() @ feature.ravel())
+
+    def moments(self, feature: FloatArray, p: FloatArray) -> tuple[float, float]:
+        """Return the weighted sums of mean and variance of a feature by the probabilities.
+
+        The first derivative by the coefficient of a feature is `wanted` less the mean, the second minus the variance.
+        """
+        products = p * feature
+        means = products.sum(axis=0)
+        products *= feature
+        return float(means @ self.weights), float((products.sum(axis=0) - means**2) @ self.weights)
+
+    def derivatives(self, features: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return gradient and curvature (minus the Hessian) by the coefficients of features, then by class biases.
+
+        The features are of shape (n_features, n_classes, n_rows), the probabilities of shape (n_classes, n_rows).
+        """
+        n_features, n_classes, _ = features.shape
+        flat = features.reshape(n_features, -1)
+        weighted = self.weights * p
+        totals = weighted.sum(axis=1)
+        products = features * p
+        means = products.sum(axis=1)
+        products *= self.weights
+        gradient = np.empty(n_features + n_classes)
+        gradient[:n_features] = flat @ (self._weighted_targets - weighted).ravel()
+        gradient[n_features:] = self.counts - totals
+        curvature = np.empty((len(gradient), len(gradient)))
+        own, cross, biases = (
+            curvature[:n_features, :n_features],
+            curvature[:n_features, n_features:],
+            curvature[n_features:, n_features:],
+        )
+        own[:] = products.reshape(n_features, -1) @ flat.T - (self.weights * means) @ means.T
+        cross[:] = products.sum(axis=2) - means @ weighted.T
+        biases[:] = np.diag(totals) - weighted @ p.T
+        curvature[n_features:, :n_features] = cross.T
+        return gradient, curvature
+
+
+_Height: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
+_Derivatives: TypeAlias = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+_StepRule: TypeAlias = Callable[[FloatArray, FloatArray, float], tuple[FloatArray, bool]]
+
+
+def _ascend(point: FloatArray, height: _Height, derivatives: _Derivatives, rule: _StepRule) -> FloatArray:
+    """Return the maximum above a point, by Newton steps; one that does not lead up is halved."""
+    best, p = height(point)
+    for _ in range(MOST_STEPS):
+        gradient, curvature = derivatives(point, p)
+        step = _newton_step(gradient, curvature)
+        step, is_last = rule(point, step, float(gradient @ step))
+        if is_last:
+            return point + step
+        for _ in range(MOST_HALVINGS + 1):
+            next_height, next_p = height(point + step)
+            if next_height > best:
+                break
+            step = step / 2
+        else:
+            return point  # rounding: nothing better can be found
+        point, best, p = point + step, next_height, next_p
+    return point
+
+
+def _newton_step(gradient: FloatArray, curvature: FloatArray) -> FloatArray:
+    # Between two maxima the density is curved up: a ridge makes every step lead uphill.
+    ridge = 0.0
+    while True:
+        try:
+            return cho_solve(cho_factor(curvature + ridge * np.eye(len(gradient))), gradient)
+        except LinAlgError:
+            ridge = 10 * ridge or 1e-3 * np.trace(curvature)
+
+
+def _end_by_gain(smallest_gain: float) -> _StepRule:
+    """Return the rule that the first step with a small expected gain is the last one."""
+
+    def rule(point: FloatArray, step: FloatArray, gain: float) -> tuple[FloatArray, bool]:
+        return step, gain < smallest_gain
+
+    return rule
+
+
+def _end_by_size(point: FloatArray, step: FloatArray, gain: float) -> tuple[FloatArray, bool]:
+    """Shorten a step that would make the slope negative; end before one that hardly moves slope and shifts."""
+    if step[0] < -LARGEST_SHARE_OF_SLOPE * point[0]:
+        step = step * (-LARGEST_SHARE_OF_SLOPE * point[0] / step[0])
+    is_small = bool(np.abs(step).max() < SMALLEST_STEP * (1 + point[0]))
+    return np.zeros_like(step) if is_small else step, is_small
+
+
+def _softmax(logits: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the softmax over the first axis, and the logarithm of its denominator."""
+    largest = logits.max(axis=0)
+    p = np.exp(logits - largest)
+    totals = p.sum(axis=0)
+    p /= totals
+    return p, largest + np.log(totals)
+
+
+def _split(point: FloatArray) -> tuple[float, FloatArray]:
+    return float(point[0]), point[1:]
+
+
+def _root_mean_square(values: FloatArray) -> float:
+    """Return the root mean square of values of any size, without overflow."""
+    largest = np.abs(values).max()
+    return float(largest * np.sqrt(((values / largest) ** 2).mean())) if largest > 0 else 0.0
+
+
+def _at_least_one(counts: FloatArray) -> FloatArray:
+    """Give a class without rows one row: it can still turn up."""
+    return np.maximum(counts, 1.0)
