@@ -1,22 +1,22 @@
 """What a fitted model has learnt: numbers about its views, rows and labels, and pictures of them.
 
-Pictures need matplotlib, which is imported when the first is drawn; numbers do without.
+Pictures need matplotlib, which is imported when the first one is drawn; the numbers do not need it.
 """
 
-from fuselearn.inspection.displays.correspondence_display import CorrespondenceDisplay
-from fuselearn.inspection.displays.importance_display import ViewImportanceDisplay
-from fuselearn.inspection.displays.label_sharing_display import LabelSharingDisplay
-from fuselearn.inspection.displays.leaderboard_display import LeaderboardDisplay
-from fuselearn.inspection.displays.margin_display import MarginDisplay
-from fuselearn.inspection.displays.sample_weight_display import SampleWeightDisplay
-from fuselearn.inspection.displays.selection_display import ViewSelectionDisplay
-from fuselearn.inspection.displays.staged_score_display import StagedScoreDisplay
-from fuselearn.inspection.label_suspects import suspects
-from fuselearn.inspection.margins import margin_distribution
+from fuselearn.inspection.displays import (
+    CorrespondenceDisplay,
+    LabelSharingDisplay,
+    LeaderboardDisplay,
+    MarginDisplay,
+    SampleWeightDisplay,
+    StagedScoreDisplay,
+    ViewImportanceDisplay,
+    ViewSelectionDisplay,
+)
+from fuselearn.inspection.label_agreement import margin_distribution, suspects
 from fuselearn.inspection.meta_object_positions import Correspondence, correspondence
-from fuselearn.inspection.missingness import Missingness, missingness
-from fuselearn.inspection.redundancy import Redundancy, redundancy
-from fuselearn.inspection.view_importance import ViewImportance, view_importance
+from fuselearn.inspection.view_importances import ViewImportance, view_importance
+from fuselearn.inspection.view_statistics import Missingness, Redundancy, missingness, redundancy
 
 __all__ = [
     "Correspondence",

@@ -1,1 +1,21 @@
-"""Pictures of fitted models: one Display per file, all in the one style of `style.py`."""
+"""Pictures of fitted models: one Display per file, all drawn with matplotlib in the style of `style.py`."""
+
+from fuselearn.inspection.displays.correspondence_display import CorrespondenceDisplay
+from fuselearn.inspection.displays.importance_display import ViewImportanceDisplay
+from fuselearn.inspection.displays.label_sharing_display import LabelSharingDisplay
+from fuselearn.inspection.displays.leaderboard_display import LeaderboardDisplay
+from fuselearn.inspection.displays.margin_display import MarginDisplay
+from fuselearn.inspection.displays.sample_weight_display import SampleWeightDisplay
+from fuselearn.inspection.displays.selection_display import ViewSelectionDisplay
+from fuselearn.inspection.displays.staged_score_display import StagedScoreDisplay
+
+__all__ = [
+    "CorrespondenceDisplay",
+    "LabelSharingDisplay",
+    "LeaderboardDisplay",
+    "MarginDisplay",
+    "SampleWeightDisplay",
+    "StagedScoreDisplay",
+    "ViewImportanceDisplay",
+    "ViewSelectionDisplay",
+]

@@ -1,9 +1,21 @@
-"""Bars of what each view is worth."""
+"""Bars of how much each view contributes to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from fuselearn.inspection.displays import style
-from fuselearn.inspection.view_importance import view_importance
+from fuselearn.inspection.fitted_model import FittedModel
+from fuselearn.inspection.view_importances import Method, ViewImportance, view_importance
+from fuselearn.typing import ArrayLike, FloatArray, TableLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.container import BarContainer
+    from matplotlib.figure import Figure
 
 AXIS_NAMES = {
     "share": "share of the vote",
@@ -13,11 +25,12 @@ AXIS_NAMES = {
 
 
 class ViewImportanceDisplay:
-    """What each view is worth to a model, by one or several measures.
+    """Bars of how much each view contributes to a model, by one or several measures.
 
     Parameters
     ----------
     view_names : list of str
+        Names of the views.
     means : dict of str to array of shape (n_views,)
         Importance of the views by each method.
     stds : dict of str to array of shape (n_views,), default=None
@@ -26,11 +39,13 @@ class ViewImportanceDisplay:
     Attributes
     ----------
     ax_ : matplotlib Axes
+        The axes drawn into.
     figure_ : matplotlib Figure
+        The figure of the axes.
     bars_ : dict of str to BarContainer
-        By method.
+        The bars of each method.
     order_ : ndarray of shape (n_views,)
-        Views from top to bottom.
+        Numbers of the views from top to bottom.
 
     See Also
     --------
@@ -44,7 +59,13 @@ class ViewImportanceDisplay:
     [1, 0]
     """
 
-    def __init__(self, *, view_names, means, stds=None):
+    ax_: Axes
+    figure_: Figure
+    bars_: dict[str, BarContainer]
+
+    def __init__(
+        self, *, view_names: Sequence[str], means: Mapping[str, ArrayLike], stds: Mapping[str, ArrayLike] | None = None
+    ) -> None:
         self.view_names = list(view_names)
         self.means = {method: np.asarray(mean, dtype=np.float64) for method, mean in means.items()}
         if not self.means:
@@ -61,59 +82,91 @@ class ViewImportanceDisplay:
         self.order_ = np.argsort(-next(iter(self.means.values())), kind="stable")
 
     @classmethod
-    def from_estimator(cls, model, X=None, y=None, *, methods="share", ax=None, **settings):
-        """Measure and draw.
+    def from_estimator(
+        cls,
+        model: FittedModel,
+        X: TableLike = None,
+        y: ArrayLike = None,
+        *,
+        methods: Method | Sequence[Method] = "share",
+        ax: Axes | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Measure the importance of the views of a fitted model, and draw it.
 
         Parameters
         ----------
         model : fitted classifier of fuselearn
-        X, y : default=None
+            The classifier itself, not a pipeline or search around it.
+        X : array or data frame of shape (n_samples, n_features), default=None
             Held-out rows, for methods that need them.
+        y : array of shape (n_samples,) or (n_samples, n_labels), default=None
+            Their labels.
         methods : str or list of str, default="share"
-            See :func:`~fuselearn.inspection.view_importance`. The first one orders the views.
+            Methods of :func:`~fuselearn.inspection.view_importance`. The first one orders the views.
         ax : matplotlib Axes, default=None
+            Axes to draw into; None makes a figure.
         **settings
             `scoring`, `n_repeats`, `n_jobs` and `random_state` of :func:`~fuselearn.inspection.view_importance`.
+
+        Returns
+        -------
+        ViewImportanceDisplay
+            The display, drawn.
         """
-        methods = [methods] if isinstance(methods, str) else list(methods)
-        found = [view_importance(model, X, y, method=method, **settings) for method in methods]
-        return cls.from_results(*found, ax=ax)
+        names: Sequence[Method] = [methods] if isinstance(methods, str) else list(methods)
+        return cls.from_results(*(view_importance(model, X, y, method=name, **settings) for name in names), ax=ax)
 
     @classmethod
-    def from_results(cls, *importances, ax=None):
-        """Draw what :func:`~fuselearn.inspection.view_importance` returned, once or for several methods."""
+    def from_results(cls, *importances: ViewImportance, ax: Axes | None = None) -> Self:
+        """Draw results of :func:`~fuselearn.inspection.view_importance`.
+
+        Parameters
+        ----------
+        *importances : ViewImportance
+            One or several results, by different methods for the same views.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; None makes a figure.
+
+        Returns
+        -------
+        ViewImportanceDisplay
+            The display, drawn.
+        """
         if not importances:
-            raise ValueError("importances is empty; pass what view_importance returns, at least once.")
+            raise ValueError("importances is empty; pass at least one result of view_importance.")
         first = importances[0].view_names
         for other in importances[1:]:
             if list(other.view_names) != list(first):
                 raise ValueError(f"importances must be of the same views; got {first} and {other.view_names}.")
-        means = {one.method: one.mean for one in importances}
-        return cls(view_names=first, means=means, stds={one.method: one.std for one in importances}).plot(ax)
+        means: dict[str, FloatArray] = {importance.method: importance.mean for importance in importances}
+        stds: dict[str, FloatArray] = {importance.method: importance.std for importance in importances}
+        return cls(view_names=first, means=means, stds=stds).plot(ax)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw one group of bars per view, the most important on top.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            Axes to draw into; None makes a figure.
         **kwargs
             For the bars.
 
         Returns
         -------
-        self
+        ViewImportanceDisplay
+            The display itself.
         """
         n_views, n_methods = len(self.view_names), len(self.means)
         height, size = style.lanes_height(n_views, 0.2 if n_methods == 1 else 0.13 * n_methods + 0.08, 0.75)
         with style.drawing(self, ax, height) as ax:
-            thick = 0.74 / n_methods
+            thickness = 0.74 / n_methods
             self.bars_ = {}
             for number, method in enumerate(self.means):
-                places = np.arange(n_views) + (number - (n_methods - 1) / 2) * thick
-                look = {
-                    "height": thick,
+                places = np.arange(n_views) + (number - (n_methods - 1) / 2) * thickness
+                look: dict[str, Any] = {
+                    "height": thickness,
                     "color": style.PALETTE[number % len(style.PALETTE)],
                     "hatch": style.HATCHES[number % len(style.HATCHES)],
                     "edgecolor": "white",
@@ -126,7 +179,7 @@ class ViewImportanceDisplay:
                         mean, places, xerr=std, fmt="none", ecolor=style.BLACK, elinewidth=0.8, capsize=min(2, size / 4)
                     )
             ax.axvline(0, color=style.BLACK, linewidth=0.6)
-            names = style.names_shown([self.view_names[view] for view in self.order_])
+            names = style.short_names(self.view_names[view] for view in self.order_)
             ax.set_yticks(range(n_views), names, fontsize=size)
             ax.tick_params(axis="y", length=0)
             ax.spines["left"].set_visible(False)

@@ -1,9 +1,23 @@
-"""Score against the number of models."""
+"""Scores against the number of models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 
 from fuselearn.inspection.displays import style
-from fuselearn.inspection.fitted_model import check_has, forgetful, read_labels, read_rows
+from fuselearn.inspection.fitted_model import FittedModel, check_has, read_labels, read_rows, without_feature_names
+from fuselearn.typing import AnyArray, ArrayLike, FloatArray, TableLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import PolyCollection
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+Metric: TypeAlias = Callable[[AnyArray, AnyArray], float]
 
 
 class StagedScoreDisplay:
@@ -12,19 +26,24 @@ class StagedScoreDisplay:
     Parameters
     ----------
     scores : dict of name to array of shape (n_models,) or (n_runs, n_models)
-        With several runs the mean is drawn, in a band of two standard errors.
-    train_scores : dict of the same, default=None
-        On the training rows; drawn thinner.
+        Scores of each ensemble. With several runs the mean is drawn, in a band of two standard errors.
+    train_scores : dict of name to array, default=None
+        Scores on the training rows, for some or all names; drawn thinner.
     score_name : str, default="accuracy"
+        Name of the score, for the axis.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
+        The axes drawn into.
     figure_ : matplotlib Figure
+        The figure of the axes.
     lines_ : dict of name to Line2D
+        The lines of the scores.
     train_lines_ : dict of name to Line2D
+        The lines of the training scores.
     bands_ : dict of name to PolyCollection
-        For names with several runs.
+        The bands of names with several runs.
 
     Examples
     --------
@@ -34,7 +53,19 @@ class StagedScoreDisplay:
     (2, 3)
     """
 
-    def __init__(self, *, scores, train_scores=None, score_name="accuracy"):
+    ax_: Axes
+    figure_: Figure
+    lines_: dict[str, Line2D]
+    train_lines_: dict[str, Line2D]
+    bands_: dict[str, PolyCollection]
+
+    def __init__(
+        self,
+        *,
+        scores: Mapping[str, ArrayLike],
+        train_scores: Mapping[str, ArrayLike] | None = None,
+        score_name: str = "accuracy",
+    ) -> None:
         self.scores = {name: _as_runs("scores", name, runs) for name, runs in scores.items()}
         if not self.scores:
             raise ValueError("scores is empty; give the scores of at least one ensemble.")
@@ -46,132 +77,202 @@ class StagedScoreDisplay:
 
     @classmethod
     def from_estimator(
-        cls, model, X, y, *, X_train=None, y_train=None, name=None, metric=None, score_name="accuracy", ax=None
-    ):
+        cls,
+        model: FittedModel,
+        X: TableLike,
+        y: ArrayLike,
+        *,
+        X_train: TableLike = None,
+        y_train: ArrayLike = None,
+        name: str | None = None,
+        metric: Metric | None = None,
+        score_name: str = "accuracy",
+        ax: Axes | None = None,
+    ) -> Self:
         """Draw the score of a fitted ensemble after each of its models.
 
         Parameters
         ----------
         model : fitted classifier with `staged_predict`
-        X, y
+            The ensemble.
+        X : array or data frame of shape (n_samples, n_features)
             Rows that it was not fitted on.
-        X_train, y_train : default=None
+        y : array of shape (n_samples,) or (n_samples, n_labels)
+            Their labels.
+        X_train : array or data frame, default=None
             Rows that it was fitted on.
+        y_train : array, default=None
+            Their labels.
         name : str, default=None
-            For the legend; None is the name of the class.
+            Name in the legend; None is the name of the class.
         metric : callable, default=None
-            Function of (y, predicted). None is accuracy, for several labels its mean over them.
+            Function of (y, predicted). None is accuracy, for a multi-label model the mean accuracy over the labels.
         score_name : str, default="accuracy"
-            What the metric is called.
+            Name of the metric.
         ax : matplotlib Axes, default=None
+            Axes to draw into; None makes a figure.
+
+        Returns
+        -------
+        StagedScoreDisplay
+            The display, drawn.
         """
         models = {type(model).__name__ if name is None else name: model}
-        settings = {"X_train": X_train, "y_train": y_train, "metric": metric, "score_name": score_name, "ax": ax}
-        return cls.from_estimators(models, X, y, **settings)
+        return cls.from_estimators(
+            models, X, y, X_train=X_train, y_train=y_train, metric=metric, score_name=score_name, ax=ax
+        )
 
     @classmethod
-    def from_estimators(cls, models, X, y, *, X_train=None, y_train=None, metric=None, score_name="accuracy", ax=None):
-        """Draw the scores of several fitted ensembles, a dict of name to model, on the same rows."""
+    def from_estimators(
+        cls,
+        models: Mapping[str, FittedModel],
+        X: TableLike,
+        y: ArrayLike,
+        *,
+        X_train: TableLike = None,
+        y_train: ArrayLike = None,
+        metric: Metric | None = None,
+        score_name: str = "accuracy",
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw the scores of several fitted ensembles on the same rows.
+
+        Parameters
+        ----------
+        models : dict of name to fitted classifier with `staged_predict`
+            The ensembles, by their name in the legend.
+        X : array or data frame of shape (n_samples, n_features)
+            Rows that they were not fitted on.
+        y : array of shape (n_samples,) or (n_samples, n_labels)
+            Their labels.
+        X_train : array or data frame, default=None
+            Rows that they were fitted on.
+        y_train : array, default=None
+            Their labels.
+        metric : callable, default=None
+            Function of (y, predicted). None is accuracy, for a multi-label model the mean accuracy over the labels.
+        score_name : str, default="accuracy"
+            Name of the metric.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; None makes a figure.
+
+        Returns
+        -------
+        StagedScoreDisplay
+            The display, drawn.
+        """
         if (X_train is None) != (y_train is None):
-            raise ValueError("X_train and y_train must be given both, or neither.")
-        scores = {name: staged_scores(model, X, y, metric) for name, model in models.items()}
-        train = {}
+            raise ValueError("X_train and y_train must be given together; got only one of them.")
+        scores = {name: _staged_scores(model, X, y, metric) for name, model in models.items()}
+        train_scores = {}
         if X_train is not None:
-            train = {name: staged_scores(model, X_train, y_train, metric) for name, model in models.items()}
-        return cls(scores=scores, train_scores=train, score_name=score_name).plot(ax)
+            train_scores = {name: _staged_scores(model, X_train, y_train, metric) for name, model in models.items()}
+        return cls(scores=scores, train_scores=train_scores, score_name=score_name).plot(ax)
 
     @classmethod
-    def from_results(cls, scores, *, score_name="accuracy", ax=None):
-        """Draw scores of several runs, a dict of name to list of arrays; a run that ended early keeps its last."""
+    def from_results(
+        cls, scores: Mapping[str, Sequence[ArrayLike]], *, score_name: str = "accuracy", ax: Axes | None = None
+    ) -> Self:
+        """Draw scores of several runs, which may differ in length.
+
+        Parameters
+        ----------
+        scores : dict of name to list of array
+            Scores of each run; a run that ended early keeps its last score.
+        score_name : str, default="accuracy"
+            Name of the score.
+        ax : matplotlib Axes, default=None
+            Axes to draw into; None makes a figure.
+
+        Returns
+        -------
+        StagedScoreDisplay
+            The display, drawn.
+        """
         padded = {}
         for name, runs in scores.items():
-            runs = [np.atleast_1d(np.asarray(run, dtype=np.float64)) for run in runs]
-            longest = max((len(run) for run in runs), default=0)
-            padded[name] = np.array([np.pad(run, (0, longest - len(run)), mode="edge") for run in runs])
+            arrays = [np.atleast_1d(np.asarray(run, dtype=np.float64)) for run in runs]
+            longest = max((len(run) for run in arrays), default=0)
+            padded[name] = np.array([np.pad(run, (0, longest - len(run)), mode="edge") for run in arrays])
         return cls(scores=padded, score_name=score_name).plot(ax)
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Axes | None = None, **kwargs: Any) -> Self:
         """Draw a line per ensemble.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None makes a figure.
+            Axes to draw into; None makes a figure.
         **kwargs
             For the lines.
 
         Returns
         -------
-        self
+        StagedScoreDisplay
+            The display itself.
         """
         with style.drawing(self, ax, 2.3) as ax:
             self.lines_, self.train_lines_, self.bands_ = {}, {}, {}
             for number, (name, runs) in enumerate(self.scores.items()):
                 look = style.line_style(number)
                 models = np.arange(1, runs.shape[1] + 1)
-                label = style.shown(name, 30)
                 # Markers of different lines do not stand on each other.
                 every = max(1, len(models) // 8)
                 look["markevery"] = (min(number * every // max(len(self.scores), 1), len(models) - 1), every)
-                if name in self.train_scores:
-                    label = f"{label}, test"
-                self.lines_[name] = _line(ax, models, runs.mean(axis=0), label, look | kwargs)
+                short_name = style.short_name(name, 30)
+                label = f"{short_name}, test" if name in self.train_scores else short_name
+                mean = runs.mean(axis=0)
+                [self.lines_[name]] = ax.plot(models, mean, label=label, **(look | kwargs))
                 if len(runs) > 1:
-                    mean, error = runs.mean(axis=0), 2 * runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
+                    error = 2 * runs.std(axis=0, ddof=1) / np.sqrt(len(runs))
                     self.bands_[name] = ax.fill_between(
                         models, mean - error, mean + error, color=look["color"], alpha=0.18, linewidth=0
                     )
                 if name in self.train_scores:
-                    train = self.train_scores[name]
+                    train_mean = self.train_scores[name].mean(axis=0)
+                    train_models = np.arange(1, len(train_mean) + 1)
                     thin = look | {"linewidth": 0.7, "markerfacecolor": "white", "markersize": 2.5}
-                    self.train_lines_[name] = _line(
-                        ax,
-                        np.arange(1, train.shape[1] + 1),
-                        train.mean(axis=0),
-                        f"{style.shown(name, 30)}, train",
-                        thin | kwargs,
+                    [self.train_lines_[name]] = ax.plot(
+                        train_models, train_mean, label=f"{short_name}, train", **(thin | kwargs)
                     )
             ax.set_xlabel("number of models")
             ax.set_ylabel(self.score_name)
             style.whole_ticks(ax.xaxis)
             style.light_grid(ax)
             if len(self.scores) + len(self.train_scores) > 1:
-                _legend(ax)
+                _add_legend(ax)
         return self
 
 
-def staged_scores(model, X, y, metric=None):
-    """Score after each model, of shape (n_models,); one that has none gets the score of its prediction."""
-    check_has(model, "staged_predict", "a score after each model is of ensembles that grow in rounds.")
+def _staged_scores(model: FittedModel, X: TableLike, y: ArrayLike, metric: Metric | None) -> FloatArray:
+    """Return the score after each model, of shape (n_models,); without models the score of the prediction."""
+    check_has(model, "staged_predict", "only ensembles that grow in rounds have a score after each model.")
     table = read_rows(model, X)
     y = read_labels(model, y, len(table))
     metric = _accuracy if metric is None else metric
-    bare = forgetful(model)
-    scores = [float(metric(y, predicted)) for predicted in bare.staged_predict(table)]
-    return np.array(scores or [float(metric(y, bare.predict(table)))])
+    nameless = without_feature_names(model)
+    scores = [float(metric(y, predicted)) for predicted in nameless.staged_predict(table)]
+    return np.array(scores or [float(metric(y, nameless.predict(table)))])
 
 
-def _accuracy(y, predicted):
-    return np.mean(y == predicted)
+def _accuracy(y: AnyArray, predicted: AnyArray) -> float:
+    """Return the accuracy, for several labels its mean over them."""
+    return float(np.mean(y == predicted))
 
 
-def _as_runs(argument, name, runs):
+def _as_runs(argument: str, name: str, runs: ArrayLike) -> FloatArray:
+    """Return scores of shape (n_runs, n_models)."""
     runs = np.atleast_2d(np.asarray(runs, dtype=np.float64))
     if runs.ndim != 2 or runs.size == 0:
         raise ValueError(
-            f"{argument}[{name!r}] must have shape (n_models,) or (n_runs, n_models), with at least one; got shape "
-            f"{runs.shape}."
+            f"{argument}[{name!r}] must have shape (n_models,) or (n_runs, n_models), with at least one score; got "
+            f"shape {runs.shape}."
         )
     return runs
 
 
-def _line(ax, models, scores, label, look):
-    [line] = ax.plot(models, scores, label=label, **look)
-    return line
-
-
-def _legend(ax):
-    """Inside where few lines leave room, above otherwise."""
+def _add_legend(ax: Axes) -> None:
+    """Add a legend, inside if few lines leave space for it, else above."""
     handles, labels = ax.get_legend_handles_labels()
     if len(handles) <= 4 and max(map(len, labels)) <= 24:
         ax.legend(loc="best", handlelength=3)
