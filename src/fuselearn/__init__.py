@@ -4,10 +4,11 @@ Public names are imported on first use, so that `import fuselearn` costs nothing
 """
 
 from importlib import import_module
+from typing import Any
 
 from fuselearn._version import __version__
 
-_HOMES = {
+_PACKAGE_OF = {
     "AugmentedKernelClassifier": "fuselearn.kernels",
     "ConcatenatedClassifier": "fuselearn.ensembles",
     "FitReport": "fuselearn.reporting",
@@ -26,13 +27,14 @@ _HOMES = {
     "ViewVotingClassifier": "fuselearn.ensembles",
     "add_feature_noise": "fuselearn.evaluation",
     "add_label_noise": "fuselearn.evaluation",
+    "all_estimators": "fuselearn.registry",
     "compare": "fuselearn.evaluation.comparison",
     "load": "fuselearn.persistence",
     "save": "fuselearn.persistence",
     "stack_unpaired": "fuselearn.data",
     "stack_views": "fuselearn.data",
 }
-_ROOMS = (
+_PACKAGES = (
     "backends",
     "bandits",
     "boosting",
@@ -50,21 +52,24 @@ _ROOMS = (
     "multilabel",
     "papers",
     "persistence",
+    "progress",
     "registry",
     "reporting",
     "tables",
 )
 
-__all__ = ["__version__", *_HOMES, *_ROOMS]
+__all__ = ["__version__", *_PACKAGE_OF, *_PACKAGES]
 
 
-def __getattr__(name):
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
-    if name in _ROOMS:
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used."""
+    if name in _PACKAGE_OF:
+        return getattr(import_module(_PACKAGE_OF[name]), name)
+    if name in _PACKAGES:
         return import_module(f"fuselearn.{name}")
     raise AttributeError(f"module 'fuselearn' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
+    """Return the public names."""
     return sorted(__all__)

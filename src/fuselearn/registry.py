@@ -1,100 +1,154 @@
-"""The methods that a comparison knows by name.
+"""Names of methods and their estimators, for `compare` and the command line, and the list of all estimators.
 
-The support vector machine of S0's, S1's and S3's comparisons, with its grid.
+Estimators are imported when a method makes one: to fit one method must not import the others.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
-from fuselearn.boosting import IndependentBoostClassifier, ShareBoostClassifier
-from fuselearn.ensembles import (
-    ConcatenatedClassifier,
-    SuperKernelClassifier,
-    ViewStackingClassifier,
-    ViewVotingClassifier,
-)
+import fuselearn
 from fuselearn.estimators import check_count, check_flag, check_jobs
-from fuselearn.fusion import FusionClassifier
-from fuselearn.kernels import MKLClassifier
+from fuselearn.typing import Estimator
+
+ViewColumns: TypeAlias = Mapping[str, Any]
+"""View name to column numbers."""
 
 DEFAULT_ROUNDS = 150
+SINGLE = "view:"
+"""Prefix of the name of a view that is to be judged alone."""
 
 
 @dataclass(frozen=True)
 class Method:
     """A way to fuse views.
 
-    Attributes
+    Parameters
     ----------
     name : str
+        Name of the method, in tables and on the command line.
     make : callable of (views, n_estimators) to estimator
-        `views` is a dict of name to column numbers.
-    only_view : str or None
-        The one view that it looks at.
-    whole_views : bool
+        Makes an unfitted estimator; `views` is a dict of view name to column numbers.
+    only_view : str or None, default=None
+        The one view that it uses; None for all.
+    whole_views : bool, default=False
         Whether it needs all columns of a view that a row has, so that gaps are filled for it.
-    folds : int
-        Objects of each class that it needs to train on, for the folds it makes itself.
+    folds : int, default=1
+        Rows of each class that it needs to train on, for the folds it makes itself.
     """
 
     name: str
-    make: Callable
+    make: Callable[[ViewColumns, int], Any]
     only_view: str | None = None
     whole_views: bool = False
     folds: int = 1
 
-    def estimator(self, views, n_estimators, seed):
-        """An unfitted estimator, with all its draws seeded, also those of what it is made of."""
+    def estimator(self, views: ViewColumns, n_estimators: int | None, seed: int) -> Any:
+        """Return an unfitted estimator, with all its draws seeded, also those of the estimators inside it.
+
+        Parameters
+        ----------
+        views : dict of str to sequence of int
+            View name to column numbers.
+        n_estimators : int or None
+            Rounds of boosting; None is 150.
+        seed : int
+            Every `random_state`.
+
+        Returns
+        -------
+        estimator
+            Not fitted.
+        """
         estimator = self.make(views, n_estimators or DEFAULT_ROUNDS)
         names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "random_state"]
         return estimator.set_params(**dict.fromkeys(names, seed))
 
-    def takes_view_labels(self, views):
-        """Whether labels that differ between views are of use to it. One classifier of all columns needs one label."""
+    def takes_view_labels(self, views: ViewColumns) -> bool:
+        """Check whether labels that differ between views are of use to it. A classifier of all columns needs one label.
+
+        Parameters
+        ----------
+        views : dict of str to sequence of int
+            View name to column numbers.
+
+        Returns
+        -------
+        bool
+            True where its `fit` takes `view_labels`.
+        """
         estimator = self.make(views, 1)
-        return has_fit_parameter(estimator, "view_labels") and not isinstance(estimator, ConcatenatedClassifier)
+        return has_fit_parameter(estimator, "view_labels") and not isinstance(
+            estimator, fuselearn.ConcatenatedClassifier
+        )
 
 
-def svm():
-    """The plain support vector machine of a view: means in gaps, standardised columns, RBF kernel, C = 1."""
-    return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), SVC())
+def _adaboost(rounds: int) -> Any:
+    """Return shared boosting of one view, which is AdaBoost with the same weak learner as the others."""
+    return fuselearn.ShareBoostClassifier(n_estimators=rounds)
 
 
-MAKERS = {
-    "fusion": lambda views, rounds: FusionClassifier(views=views),
-    "shareboost": lambda views, rounds: ShareBoostClassifier(views=views, n_estimators=rounds),
-    "rshareboost": lambda views, rounds: ShareBoostClassifier(views=views, n_estimators=rounds, view_policy="exp3p"),
-    "bssd": lambda views, rounds: ShareBoostClassifier(views=views, n_estimators=rounds, resample=True),
-    "iboost": lambda views, rounds: IndependentBoostClassifier(views=views, n_estimators=rounds),
-    # With one view shared boosting is AdaBoost, with the same weak learner as the others.
-    "adaboost_vote": lambda views, rounds: ViewVotingClassifier(ShareBoostClassifier(n_estimators=rounds), views=views),
-    "adaboost_concatenated": lambda views, rounds: ConcatenatedClassifier(
-        ShareBoostClassifier(n_estimators=rounds), views=views
-    ),
-    "svm_vote": lambda views, rounds: ViewVotingClassifier(svm(), views=views, voting="majority"),
-    "svm_sum": lambda views, rounds: ViewVotingClassifier(svm(), views=views, voting="sum"),
-    "svm_concatenated": lambda views, rounds: ConcatenatedClassifier(svm(), views=views),
-    "tuned_svm_vote": lambda views, rounds: ViewVotingClassifier(tuned_svm(), views=views, voting="majority"),
-    "stacking": lambda views, rounds: ViewStackingClassifier(svm(), views=views, stack_method="predict"),
-    "stacking_decision": lambda views, rounds: ViewStackingClassifier(
-        svm(), views=views, stack_method="decision_function"
-    ),
-    "tuned_stacking": lambda views, rounds: ViewStackingClassifier(tuned_svm(), views=views, stack_method="predict"),
-    "super_kernel": lambda views, rounds: SuperKernelClassifier(views=views),
-    "mkl_uniform": lambda views, rounds: MKLClassifier(views=views),
-    "mkl": lambda views, rounds: MKLClassifier(views=views, weights="mkl"),
-    "sdp": lambda views, rounds: MKLClassifier(views=views, weights="sdp"),
+def _vote(classifier: Any, views: ViewColumns, voting: str = "majority") -> Any:
+    """Return a vote of one classifier per view."""
+    return fuselearn.ViewVotingClassifier(classifier, views=views, voting=voting)
+
+
+def _stack(classifier: Any, views: ViewColumns, stack_method: str = "predict") -> Any:
+    """Return a stack of one classifier per view."""
+    return fuselearn.ViewStackingClassifier(classifier, views=views, stack_method=stack_method)
+
+
+def _boost(views: ViewColumns, rounds: int, **settings: Any) -> Any:
+    """Return shared boosting."""
+    return fuselearn.ShareBoostClassifier(views=views, n_estimators=rounds, **settings)
+
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("fusion", lambda views, rounds: fuselearn.FusionClassifier(views=views)),
+        Method("shareboost", lambda views, rounds: _boost(views, rounds)),
+        Method("rshareboost", lambda views, rounds: _boost(views, rounds, view_policy="exp3p")),
+        Method("bssd", lambda views, rounds: _boost(views, rounds, resample=True)),
+        Method("iboost", lambda views, rounds: fuselearn.IndependentBoostClassifier(views=views, n_estimators=rounds)),
+        Method("adaboost_vote", lambda views, rounds: _vote(_adaboost(rounds), views)),
+        Method(
+            "adaboost_concatenated",
+            lambda views, rounds: fuselearn.ConcatenatedClassifier(_adaboost(rounds), views=views),
+        ),
+        Method("svm_vote", lambda views, rounds: _vote(svm(), views)),
+        Method("svm_sum", lambda views, rounds: _vote(svm(), views, "sum")),
+        Method("svm_concatenated", lambda views, rounds: fuselearn.ConcatenatedClassifier(svm(), views=views)),
+        Method("tuned_svm_vote", lambda views, rounds: _vote(tuned_svm(), views), whole_views=True, folds=10),
+        Method("stacking", lambda views, rounds: _stack(svm(), views), folds=5),
+        Method("stacking_decision", lambda views, rounds: _stack(svm(), views, "decision_function"), folds=5),
+        Method("tuned_stacking", lambda views, rounds: _stack(tuned_svm(), views), whole_views=True, folds=10),
+        Method(
+            "super_kernel",
+            lambda views, rounds: fuselearn.SuperKernelClassifier(views=views),
+            whole_views=True,
+            folds=5,
+        ),
+        Method("mkl_uniform", lambda views, rounds: fuselearn.MKLClassifier(views=views), whole_views=True),
+        Method("mkl", lambda views, rounds: fuselearn.MKLClassifier(views=views, weights="mkl"), whole_views=True),
+        Method("sdp", lambda views, rounds: fuselearn.MKLClassifier(views=views, weights="sdp"), whole_views=True),
+    )
 }
+"""Methods that `compare` and `fuselearn fit` know by name."""
+UNMATCHED_METHODS: dict[str, Method] = {
+    "tomographic": Method(
+        "tomographic", lambda views, rounds: fuselearn.TomographicClassifier(views=views), whole_views=True
+    ),
+    "augmented": Method(
+        "augmented", lambda views, rounds: fuselearn.AugmentedKernelClassifier(views=views), whole_views=True
+    ),
+}
+"""Methods for views whose objects are not matched, which `fuselearn fit` knows too."""
 DEFAULT = (
     "fusion",
     "shareboost",
@@ -111,25 +165,29 @@ DEFAULT = (
     "mkl",
 )
 """All but those that search a grid or solve a conic program, which take many times as long."""
-WHOLE_VIEWS = ("tuned_svm_vote", "tuned_stacking", "super_kernel", "mkl_uniform", "mkl", "sdp")
-FOLDS = {"stacking": 5, "stacking_decision": 5, "super_kernel": 5, "tuned_svm_vote": 10, "tuned_stacking": 10}
-SINGLE = "view:"
-"""What stands before the name of a view that is to be judged alone."""
 
 
-def resolve_methods(methods, view_names):
-    """The methods of a comparison.
+def resolve_methods(methods: str | Sequence[str] | Mapping[str, Estimator], view_names: Sequence[str]) -> list[Method]:
+    """Return the methods of a comparison.
 
     Parameters
     ----------
     methods : "default", "all", list of names, or dict of name to estimator
-        A name is one of `MAKERS`, or "view:" and the name of a view, for that view alone. "default" and "all" have
+        A name is one of `METHODS`, or "view:" and the name of a view, for that view alone. "default" and "all" have
         every view alone too. An estimator is cloned; where it has a setting `views` that is None, it gets the views.
     view_names : list of str
+        Names of the views.
 
     Returns
     -------
     list of Method
+        In the order of `methods`.
+
+    Examples
+    --------
+    >>> from fuselearn.registry import resolve_methods
+    >>> [method.name for method in resolve_methods(["fusion", "view:petal"], ["sepal", "petal"])]
+    ['fusion', 'view:petal']
     """
     if isinstance(methods, Mapping):
         if not methods:
@@ -137,12 +195,12 @@ def resolve_methods(methods, view_names):
         names = [str(name) for name in methods]
         if len(set(names)) < len(names):
             raise ValueError(f"methods has two methods of one name: {names}.")
-        return [Method(name, _given(name, estimator)) for name, estimator in zip(names, methods.values())]
+        return [Method(name, _maker_of(name, estimator)) for name, estimator in zip(names, methods.values())]
     if isinstance(methods, str):
         if methods not in ("default", "all"):
             methods = [methods]
         else:
-            chosen = DEFAULT if methods == "default" else tuple(MAKERS)
+            chosen = DEFAULT if methods == "default" else tuple(METHODS)
             methods = [*chosen, *(f"{SINGLE}{name}" for name in view_names)]
     if not isinstance(methods, list | tuple):
         raise TypeError(f"methods must be 'default', 'all', a list of names or a dict of estimators; got {methods!r}.")
@@ -152,39 +210,66 @@ def resolve_methods(methods, view_names):
     repeated = {name for name in methods if methods.count(name) > 1}
     if repeated:
         raise ValueError(f"methods names {sorted(map(str, repeated))[0]!r} more than once.")
-    return [_named(name, view_names) for name in methods]
+    return [find_method(name, view_names) for name in methods]
 
 
-def _named(name, view_names):
-    known = [*MAKERS, *(f"{SINGLE}{view}" for view in view_names)]
-    if name not in known:
+def find_method(name: str, view_names: Sequence[str], *, unmatched: bool = False) -> Method:
+    """Return the method of a name.
+
+    Parameters
+    ----------
+    name : str
+        One of `METHODS`, or "view:" and the name of a view.
+    view_names : list of str
+        Names of the views.
+    unmatched : bool, default=False
+        Whether methods for views whose objects are not matched are known too.
+
+    Returns
+    -------
+    Method
+        The method; a `ValueError` names similar ones where there is none of that name.
+
+    Examples
+    --------
+    >>> from fuselearn.registry import find_method
+    >>> find_method("stacking", ["sepal", "petal"]).folds
+    5
+    """
+    methods = METHODS | (UNMATCHED_METHODS if unmatched else {})
+    if name in methods:
+        return methods[name]
+    single = [f"{SINGLE}{view}" for view in view_names]
+    if name not in single:
+        known = [*methods, *single]
         near = get_close_matches(str(name), known, n=3)
-        hint = f"; did you mean {', '.join(map(repr, near))}?" if near else f"; known are {known}."
+        hint = f"; did you mean {', '.join(map(repr, near))}?" if near else f"; known are {', '.join(known)}."
         raise ValueError(f"methods names {name!r}, which is not known{hint}")
-    if name in MAKERS:
-        return Method(name, MAKERS[name], whole_views=name in WHOLE_VIEWS, folds=FOLDS.get(name, 1))
     view = name.removeprefix(SINGLE)
-    return Method(name, lambda views, rounds: ViewVotingClassifier(svm(), views={view: views[view]}), view)
+    return Method(name, lambda views, rounds: _vote(svm(), {view: views[view]}), only_view=view)
 
 
-def _given(name, estimator):
-    if not hasattr(estimator, "fit") or isinstance(estimator, type):
-        raise TypeError(f"methods has {estimator!r} for {name!r}; it must be an unfitted estimator.")
+def svm() -> Any:
+    """Return the plain support vector machine of a view: means in gaps, standardised columns, RBF kernel, C = 1.
 
-    def make(views, rounds):
-        own = clone(estimator)
-        if own.get_params(deep=False).get("views", 0) is None:
-            own.set_params(views=views)
-        return own
+    Returns
+    -------
+    :class:`sklearn.pipeline.Pipeline`
+        Not fitted.
+    """
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
 
-    return make
+    return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), SVC())
 
 
-def tuned_svm(*, standardise=True, points=5, cv=10, n_jobs=None):
-    """Support vector machine whose kernel width and C are chosen by cross-validation within the rows it is fitted on.
+def tuned_svm(*, standardise: bool = True, points: int = 5, cv: Any = 10, n_jobs: int | None = None) -> Any:
+    """Return a support vector machine whose kernel width and C are chosen by cross-validation.
 
-    S0 §5 and S3 §4: a Gaussian kernel exp(-‖x - x′‖² / σ²), σ and C in [10⁻², 10²], ten-fold cross-validation. They
-    name the ranges and not the points; these are powers of ten.
+    S0 §5 and S3 §4: a Gaussian kernel exp(-‖x - x′‖² / σ²), σ and C in [10⁻², 10²], ten-fold cross-validation within
+    the rows it is fitted on. They name the ranges and not the points; these are powers of ten.
 
     Parameters
     ----------
@@ -194,6 +279,7 @@ def tuned_svm(*, standardise=True, points=5, cv=10, n_jobs=None):
     points : int, default=5
         Number of values of σ, and of C, evenly spaced in their logarithm.
     cv : int or splitter, default=10
+        Folds, as in scikit-learn.
     n_jobs : int, default=None
         Processes, over the grid and folds.
 
@@ -212,6 +298,11 @@ def tuned_svm(*, standardise=True, points=5, cv=10, n_jobs=None):
     >>> [search.best_params_["svc__C"] for search in model.estimators_]
     [1.0, 100.0]
     """
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
     check_flag("standardise", standardise)
     check_count("points", points)
     check_jobs(n_jobs)
@@ -219,3 +310,35 @@ def tuned_svm(*, standardise=True, points=5, cv=10, n_jobs=None):
     machine = make_pipeline(StandardScaler() if standardise else "passthrough", SVC())
     grid = {"svc__C": values.tolist(), "svc__gamma": (values**-2.0).tolist()}
     return GridSearchCV(machine, grid, cv=cv, n_jobs=n_jobs)
+
+
+def all_estimators() -> list[tuple[str, type[Any]]]:
+    """Return every public estimator of fuselearn, as scikit-learn's function of that name does.
+
+    Returns
+    -------
+    list of (str, type)
+        Name and class, in alphabetical order.
+
+    Examples
+    --------
+    >>> from fuselearn import all_estimators
+    >>> all_estimators()[0]
+    ('AugmentedKernelClassifier', <class 'fuselearn.kernels.augmented.AugmentedKernelClassifier'>)
+    """
+    public = [(name, getattr(fuselearn, name)) for name in sorted(fuselearn._PACKAGE_OF)]
+    return [(name, kind) for name, kind in public if isinstance(kind, type) and issubclass(kind, BaseEstimator)]
+
+
+def _maker_of(name: str, estimator: Estimator) -> Callable[[ViewColumns, int], Any]:
+    """Return what makes a user's estimator, with the views of the comparison where it has none of its own."""
+    if not hasattr(estimator, "fit") or isinstance(estimator, type):
+        raise TypeError(f"methods has {estimator!r} for {name!r}; it must be an unfitted estimator.")
+
+    def make(views: ViewColumns, rounds: int) -> Any:
+        copy = clone(estimator)
+        if copy.get_params(deep=False).get("views", 0) is None:
+            copy.set_params(views=views)
+        return copy
+
+    return make

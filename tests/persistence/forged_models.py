@@ -40,6 +40,8 @@ NAMES = [
     ("sklearn.metrics", "accuracy_score"),
     ("fuselearn", "save"),
     ("fuselearn", "boosting.share.ShareBoostClassifier"),
+    ("fuselearn", "ShareBoostClassifier.fit"),
+    ("fuselearn.boosting.share", "ShareBoostClassifier"),
     ("fuselearn.cli", "main"),
     ("fuselearn.cli.app", "app"),
     ("fuselearn.persistence.model_file", "save"),

@@ -5,7 +5,6 @@ Learners that a view may have, by name.
 
 from difflib import get_close_matches
 
-import fuselearn
 from fuselearn.cli.errors import refuse
 
 FUSION = "fusion"
@@ -29,17 +28,12 @@ def find_method(name, view_names):
     -------
     fuselearn.registry.Method
     """
-    from fuselearn.registry import MAKERS, Method, resolve_methods
+    from fuselearn import registry
 
-    own = _own_makers()
-    known = [*dict.fromkeys([*own, *MAKERS]), *(f"view:{view}" for view in view_names)]
-    if name not in known:
-        near = get_close_matches(name, known, n=3)
-        hint = f"did you mean {', '.join(map(repr, near))}?" if near else f"known are {', '.join(known)}."
-        refuse(f"--method {name!r} is not known; {hint}")
-    if name in MAKERS or name not in own:
-        return resolve_methods([name], view_names)[0]
-    return Method(name, own[name], whole_views=True)
+    try:
+        return registry.find_method(name, view_names, unmatched=True)
+    except ValueError as error:
+        refuse(f"--method: {str(error).removeprefix('methods names ')}")
 
 
 def make_estimator(method, views, learners, settings, *, seed, jobs):
@@ -116,14 +110,6 @@ def takes(estimator, argument):
     from sklearn.utils.validation import has_fit_parameter
 
     return has_fit_parameter(estimator, argument)
-
-
-def _own_makers():
-    """Methods beside those of the comparison: of views that are not matched."""
-    return {
-        "tomographic": lambda views, rounds: fuselearn.TomographicClassifier(views=views),
-        "augmented": lambda views, rounds: fuselearn.AugmentedKernelClassifier(views=views),
-    }
 
 
 def _give_learners(estimator, method, views, learners, seed):

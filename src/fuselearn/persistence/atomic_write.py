@@ -1,34 +1,43 @@
-"""Files that are there in whole or not at all."""
+"""Files that are written in whole or not at all."""
 
 import os
 import secrets
 import stat
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any, Literal
 
 
 @contextmanager
-def write_atomically(path, mode="w", *, encoding=None, newline=None):
-    """Open a file that takes the place of `path` when the block ends well.
+def write_atomically(
+    path: str | os.PathLike[str],
+    mode: Literal["w", "wb"] = "w",
+    *,
+    encoding: str | None = None,
+    newline: str | None = None,
+) -> Iterator[IO[Any]]:
+    """Open a file that takes the place of `path` when the block ends without an error.
 
-    What is written goes to a temporary file in the same folder. When the block ends it is forced to disk and renamed.
-    When the block fails or is interrupted, it is removed, and a file that was at `path` is as it was. A device or a
+    Everything is written to a temporary file in the same folder. When the block ends it is forced to disk and renamed.
+    When the block fails or is interrupted, it is removed, and a file that was at `path` stays as it was. A device or a
     pipe is written to directly.
 
     Parameters
     ----------
     path : str or Path
-        A link is followed. The file has the permissions that `open` would give it.
+        The file to write. A link is followed. The file has the permissions that `open` would give it.
     mode : {"w", "wb"}, default="w"
+        Text or bytes.
     encoding : str, default=None
-        Of text; None is UTF-8.
+        Encoding of text; None is UTF-8.
     newline : str, default=None
-        As in `open`.
+        Line ends of text, as in `open`.
 
     Yields
     ------
     file
-        Its `name` is the path of the temporary file, for writers that want a path.
+        The open file. Its `name` is the path of the temporary file, for writers that want a path.
 
     Examples
     --------
@@ -51,28 +60,28 @@ def write_atomically(path, mode="w", *, encoding=None, newline=None):
         with open(target, mode, encoding=encoding, newline=newline) as file:
             yield file
         return
-    unfinished = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
+    temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(6)}.part")
     # The system's umask applies to what os.open makes, as it does for a plain open.
-    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     os.close(descriptor)
     try:
-        with open(unfinished, mode, encoding=encoding, newline=newline) as file:
+        with open(temporary, mode, encoding=encoding, newline=newline) as file:
             yield file
             if not file.closed:
                 file.flush()
                 os.fsync(file.fileno())
         if before is not None:
-            os.chmod(unfinished, stat.S_IMODE(before))
-        os.replace(unfinished, target)
+            os.chmod(temporary, stat.S_IMODE(before))
+        os.replace(temporary, target)
     except BaseException:
         with suppress(OSError):
-            os.unlink(unfinished)
+            os.unlink(temporary)
         raise
     _force_folder_to_disk(target.parent)
 
 
-def _mode_of(target):
-    """Mode of what is at a path, None for nothing. Refuses a place that cannot be written to."""
+def _mode_of(target: Path) -> int | None:
+    """Return the mode of what is at a path, None for nothing. Refuse a place that cannot be written to."""
     if target.is_dir():
         raise IsADirectoryError(f"{target} is a folder; name a file.")
     if not target.parent.is_dir():
@@ -84,7 +93,7 @@ def _mode_of(target):
     return target.stat().st_mode
 
 
-def _force_folder_to_disk(folder):
+def _force_folder_to_disk(folder: Path) -> None:
     """Make the new name survive a power cut, where the system can."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)

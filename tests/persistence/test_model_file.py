@@ -1,7 +1,5 @@
 """Models that are saved and loaded again, and what is refused before anything is written."""
 
-import io
-import json
 import re
 import subprocess
 import sys
@@ -10,166 +8,23 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_selector
-from sklearn.decomposition import PCA
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    BaggingClassifier,
-    ExtraTreesClassifier,
-    GradientBoostingClassifier,
-    HistGradientBoostingClassifier,
-    RandomForestClassifier,
-)
-from sklearn.gaussian_process import GaussianProcessClassifier
-from sklearn.gaussian_process.kernels import RBF
-from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.metrics.pairwise import laplacian_kernel
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
-from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
 
 import fuselearn
 from fuselearn import (
-    AugmentedKernelClassifier,
-    ConcatenatedClassifier,
     FusionClassifier,
-    IndependentBoostClassifier,
-    LabelConsensus,
-    MKLClassifier,
     MSSBoostClassifier,
-    NSBoostClassifier,
-    RSBagClassifier,
     ShareBoostClassifier,
-    SuperKernelClassifier,
-    TomographicClassifier,
-    ViewStackingClassifier,
     ViewVotingClassifier,
     load,
     save,
 )
-from fuselearn.kernels import GramLookup
-from fuselearn.multilabel import RbfSVC
 from fuselearn.persistence import describe
-from fuselearn.persistence.container import pack, unpack
-
-VIEWS = {"a": [0, 1, 2], "b": slice(3, 6), "c": [6, 7, 8]}
-DRAWS = np.random.default_rng(0)
-X = DRAWS.normal(size=(90, 9))
-SUMS = X[:, 0] + X[:, 4] + X[:, 8] + 0.3 * DRAWS.normal(size=90)
-TWO, THREE = (SUMS > 0).astype(int), np.array(["low", "mid", "high"])[np.digitize(SUMS, [-0.8, 0.8])]
-LABELS = np.column_stack([SUMS > 0, X[:, 1] > 0, X[:, 7] > 0.2]).astype(int)
-ONE_VIEW_EACH = np.where(np.repeat(np.eye(3, dtype=bool)[np.arange(90) % 3], 3, axis=1), X, np.nan)
-NUMBERED = np.column_stack([np.arange(90.0), X[:, :2]])
-
-SHARED = {
-    learner: (ShareBoostClassifier(learner, views=VIEWS, n_estimators=4, random_state=0), X, y)
-    for learner, y in (("gaussian_nb", THREE), ("stump", TWO), ("tree", THREE), ("linear", TWO))
-}
-POLICIES = {
-    policy: (ShareBoostClassifier(views=VIEWS, n_estimators=6, view_policy=policy, random_state=0), X, TWO)
-    for policy in ("exp3p", "uniform", "round_robin")
-}
-MODELS = {
-    **SHARED,
-    **POLICIES,
-    "resampled": (
-        ShareBoostClassifier(SVC(), views=VIEWS, n_estimators=3, resample=True, error="out_of_bag", random_state=0),
-        X,
-        TWO,
-    ),
-    "learner per view": (
-        ShareBoostClassifier(
-            {"a": ["stump", LogisticRegression()], "b": DecisionTreeClassifier(max_depth=2), "c": "tree"},
-            views=VIEWS,
-            n_estimators=6,
-            preprocess={"a": PCA(2), "b": StandardScaler()},
-        ),
-        X,
-        THREE,
-    ),
-    "gaps": (ShareBoostClassifier("tree", views=VIEWS, n_estimators=4), ONE_VIEW_EACH, TWO),
-    "independent": (IndependentBoostClassifier("stump", views=VIEWS, n_estimators=4), X, TWO),
-    "mss": (MSSBoostClassifier(n_estimators=4, data_ratio=0.5, feature_ratio=0.5, random_state=0), X, LABELS),
-    "ns": (NSBoostClassifier(n_estimators=4, data_ratio=0.5, feature_ratio=0.5, random_state=0), X, LABELS),
-    "bag": (
-        RSBagClassifier(DecisionTreeClassifier(), n_estimators=4, data_ratio=0.5, feature_ratio=0.5, random_state=0),
-        X,
-        LABELS,
-    ),
-    "rbf": (RbfSVC(), X, TWO),
-    "tomographic": (TomographicClassifier(views=VIEWS, random_state=0), ONE_VIEW_EACH, TWO),
-    "augmented": (AugmentedKernelClassifier(views=VIEWS), ONE_VIEW_EACH, TWO),
-    "kernel dict": (
-        MKLClassifier(views=VIEWS, kernel={"a": "rbf", "b": laplacian_kernel, "c": "poly"}, weights="mkl"),
-        X,
-        THREE,
-    ),
-    "gram": (
-        MKLClassifier(views={"g": [0], "a": [1, 2]}, kernel={"g": GramLookup(X @ X.T), "a": "rbf"}),
-        NUMBERED,
-        TWO,
-    ),
-    "voting": (ViewVotingClassifier(SVC(), views=VIEWS), X, THREE),
-    "stacking": (ViewStackingClassifier(LogisticRegression(), views=VIEWS), X, TWO),
-    "concatenated": (ConcatenatedClassifier(AdaBoostClassifier(n_estimators=3), views=VIEWS), X, TWO),
-    "super kernel": (SuperKernelClassifier(views=VIEWS), X, TWO),
-    "fusion": (FusionClassifier(views=VIEWS, random_state=0), X, TWO),
-    "fusion of three classes": (FusionClassifier(views=VIEWS, random_state=0), X, THREE),
-    "fusion with gaps": (FusionClassifier(views=VIEWS, consensus=False, random_state=0), ONE_VIEW_EACH, TWO),
-    "fusion of classifiers": (
-        FusionClassifier(
-            views=VIEWS, learners={"nb": GaussianNB(), "svm": SVC(), "forest": RandomForestClassifier(2)}, max_fits=9
-        ),
-        X,
-        THREE,
-    ),
-    "consensus": (LabelConsensus(GaussianNB(), views=VIEWS, random_state=0), X, TWO),
-    "pipeline": (make_pipeline(StandardScaler(), ShareBoostClassifier(views=VIEWS, n_estimators=3)), X, TWO),
-    "search": (
-        GridSearchCV(
-            ShareBoostClassifier(views=VIEWS), {"n_estimators": [2, 3]}, scoring="accuracy", cv=StratifiedKFold(2)
-        ),
-        X,
-        TWO,
-    ),
-}
-CLASSIFIERS = [
-    BaggingClassifier(n_estimators=3, max_features=0.5),
-    ExtraTreesClassifier(5),
-    GaussianProcessClassifier(RBF(2.0)),
-    GradientBoostingClassifier(n_estimators=3),
-    HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5),
-    MLPClassifier((4,), max_iter=2000),
-    RandomForestClassifier(5),
-    SGDClassifier(random_state=np.random.RandomState(3)),
-    SVC(class_weight={0: 1.0, 1: 2.0}),
-    make_pipeline(FunctionTransformer(np.arcsinh), LogisticRegression()),
-]
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "model.fuse"
-
-
-@pytest.fixture
-def saved(path):
-    """A small model, and its file."""
-    model = ShareBoostClassifier(views=VIEWS, n_estimators=3).fit(X, TWO)
-    save(model, path)
-    return model
-
-
-def forge(path, edit):
-    """Change a file by a function of its header, tree and members, and make its checksum right again."""
-    header, members = unpack(path.read_bytes())
-    schema = json.loads(members.pop("schema.json"))
-    edit(header, schema, members)
-    path.write_bytes(pack(header, {"schema.json": json.dumps(schema).encode(), **members}))
+from fuselearn.persistence.container import unpack
+from tests.persistence.saved_models import CLASSIFIERS, LABELS, MODELS, POLICIES, SHARED, THREE, TWO, VIEWS, X, forge
 
 
 def assert_same(one, other, X):
@@ -296,104 +151,6 @@ def test_a_model_that_is_not_fitted_is_kept_as_well(path):
 
 
 # Forests whose numbers lead astray: compiled code walks them without looking at bounds
-
-
-def forests_in(value):
-    if isinstance(value, dict):
-        if value.get("__class__") == "Forest":
-            yield value["content"]["content"]
-        for item in value.values():
-            yield from forests_in(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from forests_in(item)
-
-
-def changed(edit):
-    """Bytes of an array that a function has changed; it may return another."""
-
-    def apply(content):
-        array = np.load(io.BytesIO(content)).copy()
-        made = edit(array)
-        buffer = io.BytesIO()
-        np.save(buffer, array if made is None else made)
-        return buffer.getvalue()
-
-    return apply
-
-
-def put(place, value):
-    def edit(array):
-        array[place] = value
-
-    return edit
-
-
-FORGED_FORESTS = {
-    "a circle": ("left", put(0, 0)),
-    "left child out of it": ("left", put(0, 10**6)),
-    "right child out of it": ("left", lambda left: put(0, len(left) - 1)(left)),
-    "before it": ("left", put(0, -5)),
-    "a column too many": ("feature", put(0, 3)),
-    "a number that overflows": ("left", lambda left: np.where(np.arange(len(left)) == 0, 2**63 - 1, left)),
-    "root out of it": ("roots", put(-1, 10**6)),
-    "root before it": ("roots", put(0, -1)),
-    "roots of another shape": ("roots", lambda roots: roots[:, None]),
-    "a last node that is no leaf": ("feature", put(-1, 0)),
-    "fewer values": ("values", lambda values: values[:-1]),
-    "fewer thresholds": ("threshold", lambda threshold: threshold[:-1]),
-    "fewer links": ("left", lambda left: left[:-1]),
-    "flat values": ("values", lambda values: values[:, 0]),
-    "fractions": ("left", lambda left: left.astype(np.float64)),
-    "numbers without a sign": ("feature", lambda feature: feature.astype(np.uint32)),
-    "no nodes": ("feature", lambda feature: feature[:0]),
-}
-
-
-@pytest.fixture(scope="module")
-def forest_file(tmp_path_factory):
-    """A model of trees, as a file."""
-    path = tmp_path_factory.mktemp("forest") / "model.fuse"
-    model = FusionClassifier(views=VIEWS, learners="trees", consensus=False, max_fits=1, random_state=0).fit(X, TWO)
-    save(model, path)
-    return path.read_bytes()
-
-
-@pytest.mark.parametrize("case", FORGED_FORESTS)
-def test_a_forest_that_leads_out_of_itself_is_refused(case, forest_file, path):
-    part, edit = FORGED_FORESTS[case]
-
-    def lead_astray(header, schema, members):
-        file = next(forests_in(schema))[part]["file"]
-        members[file] = changed(edit)(members[file])
-
-    path.write_bytes(forest_file)
-    load(path)
-    forge(path, lead_astray)
-    with pytest.raises(ValueError, match=r"has a (forest|tree)"):
-        load(path)
-
-
-@pytest.mark.parametrize("told", ["2", "true", "3.0", "null", '"3"'])
-def test_a_forest_that_hides_how_many_columns_it_reads_is_refused(told, forest_file, path):
-    def other_columns(header, schema, members):
-        next(forests_in(schema))["n_columns"]["content"] = told
-
-    path.write_bytes(forest_file)
-    forge(path, other_columns)
-    with pytest.raises(ValueError, match=r"has a (forest|tree)"):
-        load(path)
-
-
-def test_a_forest_that_says_it_reads_more_columns_reads_none(forest_file, path):
-    def more_columns(header, schema, members):
-        for forest in forests_in(schema):
-            forest["n_columns"]["content"] = "4"
-
-    path.write_bytes(forest_file)
-    forge(path, more_columns)
-    with pytest.raises(ValueError, match="grown on 4 columns; columns has 3"):
-        load(path).predict(X)
 
 
 # What is refused before anything is written

@@ -1,0 +1,68 @@
+"""Names of fuselearn's own types in saved models.
+
+A file names a type of ours by its public id, never by the module that defines it, so that the module can move without
+orphaning files. This table says where the class of an id is defined now, as text: nothing is imported to read it. What
+has no id cannot be part of a saved model.
+
+An id never changes once it was released. When a class is moved or renamed, only the right-hand side changes.
+"""
+
+DEFINED_IN: dict[str, str] = {
+    # Estimators
+    "AugmentedKernelClassifier": "fuselearn.kernels.augmented:AugmentedKernelClassifier",
+    "ConcatenatedClassifier": "fuselearn.ensembles.concatenated:ConcatenatedClassifier",
+    "FusionClassifier": "fuselearn.fusion.fusion_classifier:FusionClassifier",
+    "IndependentBoostClassifier": "fuselearn.boosting.independent:IndependentBoostClassifier",
+    "LabelConsensus": "fuselearn.consensus.label_consensus:LabelConsensus",
+    "MKLClassifier": "fuselearn.kernels.mkl:MKLClassifier",
+    "MSSBoostClassifier": "fuselearn.multilabel.mssboost:MSSBoostClassifier",
+    "NSBoostClassifier": "fuselearn.multilabel.nsboost:NSBoostClassifier",
+    "RSBagClassifier": "fuselearn.multilabel.rsbag:RSBagClassifier",
+    "ShareBoostClassifier": "fuselearn.boosting.share:ShareBoostClassifier",
+    "SuperKernelClassifier": "fuselearn.ensembles.super_kernel:SuperKernelClassifier",
+    "TableClassifier": "fuselearn.tables.table_classifier:TableClassifier",
+    "TomographicClassifier": "fuselearn.kernels.tomographic:TomographicClassifier",
+    "ViewStackingClassifier": "fuselearn.ensembles.stacking:ViewStackingClassifier",
+    "ViewVotingClassifier": "fuselearn.ensembles.voting:ViewVotingClassifier",
+    # Policies, and what a boosting run recorded
+    "bandits.Best": "fuselearn.bandits.best:Best",
+    "bandits.Exp3P": "fuselearn.bandits.exp3p:Exp3P",
+    "bandits.RoundRobin": "fuselearn.bandits.round_robin:RoundRobin",
+    "bandits.UniformRandom": "fuselearn.bandits.uniform:UniformRandom",
+    "boosting.Round": "fuselearn.boosting.trace:Round",
+    "boosting.RunSettings": "fuselearn.boosting.trace:RunSettings",
+    "boosting.Trace": "fuselearn.boosting.trace:Trace",
+    "boosting.Update": "fuselearn.boosting.trace:Update",
+    # Weak learners, their plans for a view, and their hypotheses
+    "learners.AsGiven": "fuselearn.learners.sklearn_learner:AsGiven",
+    "learners.Binning": "fuselearn.learners.binning:Binning",
+    "learners.ConstantHypothesis": "fuselearn.learners.protocol:ConstantHypothesis",
+    "learners.EstimatorHypothesis": "fuselearn.learners.sklearn_learner:EstimatorHypothesis",
+    "learners.GaussianNB": "fuselearn.learners.gaussian_nb:GaussianNB",
+    "learners.LeastSquares": "fuselearn.learners.least_squares:LeastSquares",
+    "learners.ScoreHypothesis": "fuselearn.learners.standardisation:ScoreHypothesis",
+    "learners.SklearnLearner": "fuselearn.learners.sklearn_learner:SklearnLearner",
+    "learners.Standardisation": "fuselearn.learners.standardisation:Standardisation",
+    "learners.Stump": "fuselearn.learners.tree:Stump",
+    "learners.Tree": "fuselearn.learners.tree:Tree",
+    "learners.TreeHypothesis": "fuselearn.learners.tree:TreeHypothesis",
+    # Parts of the other estimators
+    "classifiers.ViewModel": "fuselearn.classifiers.view_model:ViewModel",
+    "fusion.Calibration": "fuselearn.fusion.calibration:Links",
+    "fusion.CrossFittedModel": "fuselearn.fusion.base_models.cross_fitted:CrossFitted",
+    "fusion.Forest": "fuselearn.fusion.base_models.forests:ForestModel",
+    "fusion.KernelMachine": "fuselearn.fusion.base_models.kernel_machines:Machine",
+    "fusion.LinearMachine": "fuselearn.fusion.base_models.kernel_machines:LinearMachine",
+    "fusion.RadialMachine": "fuselearn.fusion.base_models.kernel_machines:RadialMachine",
+    "fusion.Scale": "fuselearn.fusion.base_models.scaling:Scale",
+    "fusion.SizeScale": "fuselearn.fusion.base_models.scaling:_Sized",
+    "fusion.SupportVectorMachine": "fuselearn.fusion.base_models.support_vector_machines:MarginMachine",
+    "fusion.SupportVectorMachines": "fuselearn.fusion.base_models.support_vector_machines:MarginMachines",
+    "kernels.GramLookup": "fuselearn.kernels.view_kernels:GramLookup",
+    "kernels.ViewKernel": "fuselearn.kernels.view_kernels:ViewKernel",
+    "multilabel.RbfSVC": "fuselearn.multilabel.rbf_svc:RbfSVC",
+    "numeric.Forest": "fuselearn.numeric.forest:Forest",
+    "tables.ViewColumns": "fuselearn.tables.view_columns:ViewColumns",
+    "tables.ViewPreparation": "fuselearn.tables.view_preparation:ViewPreparation",
+}
+"""Public id to "module:class"."""
