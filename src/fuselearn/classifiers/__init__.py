@@ -1,1 +1,1 @@
-"""Any scikit-learn classifier as a base model."""
+"""Any scikit-learn classifier as a base model: checks, seeds, weights, values, cross-fitting, BLAS threads."""

@@ -1,40 +1,44 @@
-"""Matrix products on one thread, so that only `n_jobs` says how many are used."""
+"""The one guard that keeps matrix products on one thread, so that only `n_jobs` says how many are used."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
 
 from threadpoolctl import threadpool_limits
 
 
-class _Limit:
-    """How many are inside, since the limit is one of the process: the first sets it, the last lifts it."""
+class _CountedLimit:
+    """A limit of the whole process: the first fit that enters sets it, the last one that leaves lifts it."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock = Lock()
-        self._inside = 0
-        self._limits = None
+        self._n_inside = 0
+        self._limits: threadpool_limits | None = None
 
-    def enter(self):
+    def enter(self) -> None:
+        """Set the limit, unless another fit has."""
         with self._lock:
-            if self._inside == 0:
+            if self._n_inside == 0:
                 self._limits = threadpool_limits(limits=1, user_api="blas")
-            self._inside += 1
+            self._n_inside += 1
 
-    def leave(self):
+    def leave(self) -> None:
+        """Restore the number of threads, unless another fit still runs."""
         with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
+            self._n_inside -= 1
+            if self._n_inside == 0 and self._limits is not None:
                 self._limits.restore_original_limits()
+                self._limits = None
 
 
-_LIMIT = _Limit()
+_LIMIT = _CountedLimit()
 
 
 @contextmanager
-def single_threaded_products():
-    """A context in which BLAS has one thread: the bits of a product may depend on how many it has.
+def single_threaded_blas() -> Iterator[None]:
+    """Limit BLAS to one thread: the bits of a product may depend on how many it has.
 
-    Fits that overlap in several threads of a process leave BLAS as they found it.
+    Fits that overlap in several threads of a process, in whatever order they end, leave BLAS as the first one found it.
     """
     _LIMIT.enter()
     try:

@@ -1,186 +1,275 @@
-"""What each view's models say of rows that they were not fitted on."""
+"""Cross-fitting: outputs of the views' models for rows that the models were not fitted on, and the folds for it."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.model_selection import check_cv
+from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import check_cv as as_splitter
 from sklearn.utils.parallel import Parallel, delayed
 
-SMALLEST_PROBABILITY = 1e-6
+from fuselearn.classifiers.adapter import array_for, seeded_clone
+from fuselearn.classifiers.view_model import Output, ViewModel, fit_view_model, model_output
+from fuselearn.data import TrainingData
+from fuselearn.typing import AnyArray, BoolArray, Classifier, FloatArray, IntArray
+
+DEFAULT_FOLDS = 5
+
+Fold: TypeAlias = tuple[IntArray, IntArray]
+"""Numbers of the training rows, and of the rows that are held out."""
 
 
 @dataclass(frozen=True)
 class CrossFitting:
-    """How out-of-fold values are made.
+    """The views of some rows, for models that are fitted on a part of the rows and applied to the others.
 
     Attributes
     ----------
+    names : list of str
+        How messages call the models, such as ``the view 'rna'``.
     estimators : list of classifier
         One per view; clones are fitted.
     tables : list of ndarray of shape (n_rows_v, n_columns_v)
         The rows that have each view.
     present : bool ndarray of shape (n_rows, n_views)
-    n_classes : int
-    cv : int, splitter, or list of (training rows, held-out rows)
-    seed : int
+        True where a row has a view.
+    classes : ndarray of shape (n_classes,)
+        Labels of all classes.
+    weights : ndarray of shape (n_rows,) or None
+        Weights of the rows.
+    encoded : bool
+        Whether classifiers are given the classes as 0, 1, … instead of their labels; see `fit_view_model`.
     n_jobs : int or None
+        Number of threads, over views and folds.
     """
 
-    estimators: list
-    tables: list
-    present: np.ndarray
-    n_classes: int
-    cv: object
-    seed: int
-    n_jobs: int | None
+    names: list[str]
+    estimators: Sequence[Classifier]
+    tables: list[FloatArray]
+    present: BoolArray
+    classes: AnyArray
+    weights: FloatArray | None = None
+    encoded: bool = False
+    n_jobs: int | None = None
 
-    def values(self, codes, pass_number):
-        """Out-of-fold decision values of all views.
+    @classmethod
+    def of(
+        cls, data: TrainingData, estimators: Sequence[Classifier], *, encoded: bool = False, n_jobs: int | None = None
+    ) -> "CrossFitting":
+        """Return the views of training data, refused where they have gaps that their classifier does not take."""
+        return cls(
+            [f"the view {name!r}" for name in data.names],
+            estimators,
+            [array_for(view, estimator) for view, estimator in zip(data.blocks, estimators)],
+            data.blocks.present,
+            data.classes,
+            data.weights if data.weighted else None,
+            encoded,
+            n_jobs,
+        )
+
+    def run(
+        self,
+        codes: IntArray,
+        folds: Sequence[Sequence[Fold]],
+        output: Output,
+        width: int,
+        seed_of: Callable[[int, int], tuple[int, ...]],
+    ) -> tuple[list[list[ViewModel | None]], list[FloatArray]]:
+        """Fit a model of each view and fold, and apply it to the rows that the fold holds out.
 
         Parameters
         ----------
         codes : int ndarray of shape (n_rows, n_views)
             Class that each view learns for each row; -1 for a row that it does not learn from.
-        pass_number : int
-            Folds and random classifiers differ between passes.
+        folds : list of list of (training rows, held-out rows)
+            Folds of each view. A fold may hold out no row, where only its model is wanted.
+        output : callable
+            Takes a model and rows, and returns an array of shape (n_rows, width).
+        width : int
+            Number of columns of an output.
+        seed_of : callable
+            Takes the numbers of a view and of its fold, and returns the seed of the model.
 
         Returns
         -------
-        ndarray of shape (n_rows, n_views, n_classes)
-            Of mean 0 in every row and of mean square 1 in every view; zeros where a view is absent.
+        models : list of list of ViewModel
+            Of each view and fold; None where no training row has the view.
+        outputs : list of ndarray of shape (n_rows, width)
+            Of each view; NaN where the view is absent, the model abstains or no fold holds out the row.
         """
-        tasks = [
-            (view, fold, train, test)
-            for view in range(len(self.tables))
-            for fold, (train, test) in enumerate(self._folds(codes[:, view], view, pass_number))
-        ]
-        said = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(self._fold_values)(view, codes[:, view], train, test, (self.seed, pass_number, view, fold))
-            for view, fold, train, test in tasks
+        tasks = [(view, number) for view, view_folds in enumerate(folds) for number in range(len(view_folds))]
+        # All folds of all views in one go, so that threads are busy to the end.
+        results = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(self._fit_fold)(view, codes[:, view], folds[view][number], seed_of(view, number), output)
+            for view, number in tasks
         )
-        values = np.zeros((len(codes), len(self.tables), self.n_classes))
-        for (view, _, _, test), fold_values in zip(tasks, said):
-            values[test, view] = fold_values
-        for view, here in enumerate(self.present.T):
-            size = np.sqrt((values[here, view] ** 2).mean())
-            if size > 0:
-                values[:, view] /= size
-        return values
+        models: list[list[ViewModel | None]] = [[] for _ in self.tables]
+        outputs = [np.full((len(codes), width), np.nan) for _ in self.tables]
+        for (view, _), (model, rows, values) in zip(tasks, results):
+            models[view].append(model)
+            outputs[view][rows] = values
+        return models, outputs
 
-    def _folds(self, codes, view, pass_number):
-        """(training rows, held-out rows) among the rows that have the view."""
-        here = self.present[:, view]
-        if isinstance(self.cv, Integral):
-            generator = np.random.default_rng([self.seed, pass_number, view])
-            fold_of = stratified_folds(np.where(here, codes, -1), self.cv, generator)
-            folds = [(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in range(self.cv)]
-        else:
-            folds = self.cv
-        learnt = here & (codes >= 0)
-        return [(train[learnt[train]], test[here[test]]) for train, test in folds]
-
-    def _fold_values(self, view, codes, train, test, seed):
-        seen, local_codes = np.unique(codes[train], return_inverse=True)
-        if len(seen) < 2 or len(test) == 0:
-            return np.zeros((len(test), self.n_classes))  # nothing to tell apart: the view abstains
-        place = np.cumsum(self.present[:, view]) - 1
+    def _fit_fold(
+        self, view: int, codes: IntArray, fold: Fold, seed: tuple[int, ...], output: Output
+    ) -> tuple[ViewModel | None, IntArray, FloatArray | float]:
+        """Return the model of a view and fold, the held-out rows that have the view, and the outputs for them."""
+        present = self.present[:, view]
+        train, test = fold
+        train, test = train[present[train] & (codes[train] >= 0)], test[present[test]]
+        if len(train) == 0:
+            return None, test, np.nan
+        position = np.cumsum(present) - 1
         table = self.tables[view]
-        model = _seeded(clone(self.estimators[view]), seed)
-        model.fit(table[place[train]], local_codes)
-        values = np.zeros((len(test), self.n_classes))
-        values[:, seen] = class_values(model, table[place[test]], len(seen))
-        return values
-
-
-def class_values(model, rows, n_classes):
-    """A decision value for each class, with mean 0 in every row.
-
-    Decision values of a classifier that has them, else logarithms of probabilities.
-    """
-    if hasattr(model, "decision_function"):
-        source, values = "decision_function", np.asarray(model.decision_function(rows), dtype=np.float64)
-        if values.ndim == 1:
-            values = np.column_stack([-values, values])
-    else:
-        source, values = "predict_proba", np.asarray(model.predict_proba(rows), dtype=np.float64)
-        values = np.log(np.maximum(values, SMALLEST_PROBABILITY))
-    if values.shape != (len(rows), n_classes) or not np.isfinite(values).all():
-        raise ValueError(
-            f"{type(model).__name__}.{source} must give a finite value for each of {len(rows)} rows and {n_classes} "
-            f"classes; it gave shape {values.shape}{'' if np.isfinite(values).all() else ', with NaN or infinity'}."
+        model = fit_view_model(
+            self.names[view],
+            seeded_clone(self.estimators[view], seed),
+            table[position[train]],
+            codes[train],
+            self.classes,
+            None if self.weights is None else self.weights[train],
+            encoded=self.encoded,
         )
-    return values - values.mean(axis=1, keepdims=True)
+        return model, test, model_output(model, table[position[test]], output)
 
 
-def stratified_folds(codes, n_folds, generator, groups=None):
-    """Number of the fold of each row. Every class is dealt out in turn, so its shares differ by one row at most.
+def check_cv(cv: Any) -> None:
+    """Refuse what scikit-learn would not take as `cv`, before any row is read."""
+    is_count = isinstance(cv, Integral) and not isinstance(cv, bool) and int(cv) >= 2
+    is_iterable = hasattr(cv, "__iter__") and not isinstance(cv, str)
+    if not (cv is None or is_count or hasattr(cv, "split") or is_iterable):
+        raise ValueError(
+            f"cv must be an integer of at least 2, None for {DEFAULT_FOLDS}, a splitter such as StratifiedKFold(5), or "
+            f"an iterable of (training rows, held-out rows); got {cv!r}."
+        )
+
+
+def read_cv(cv: Any, data: TrainingData, codes: IntArray) -> int | list[Fold]:
+    """Return a number of folds, or the folds of a splitter or an iterable, checked; `codes` are what it stratifies by.
+
+    Rows that a splitter sees are those of the training data; an iterable has numbers of rows of `X`.
+    """
+    if cv is None or isinstance(cv, Integral):
+        return DEFAULT_FOLDS if cv is None else int(cv)
+    if hasattr(cv, "split"):
+        groups = {} if data.groups is None else {"groups": data.groups}
+        folds = cv.split(np.zeros((len(data), 1)), data.classes[codes], **groups)
+    else:
+        folds = _folds_of_used_rows(as_splitter(cv).split(), data)
+    checked = [(np.asarray(train), np.asarray(test)) for train, test in folds]
+    _check_folds(checked, data, cv)
+    return checked
+
+
+def shuffled_folds(n_folds: int, codes: IntArray, groups: IntArray | None, seed: int) -> list[Fold]:
+    """Return folds in which classes have their shares, and whole groups are held out."""
+    counts = np.bincount(codes)
+    if groups is None and counts[counts > 0].min() >= n_folds:
+        splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
+        return list(splitter.split(np.zeros((len(codes), 1)), codes))
+    return as_folds(stratified_folds(codes, n_folds, np.random.default_rng(seed), groups), n_folds)
+
+
+def as_folds(fold_of: IntArray, n_folds: int) -> list[Fold]:
+    """Return (training rows, held-out rows) of each fold, given the fold of each row."""
+    return [(np.flatnonzero(fold_of != fold), np.flatnonzero(fold_of == fold)) for fold in range(n_folds)]
+
+
+def stratified_folds(
+    codes: IntArray, n_folds: int, generator: np.random.Generator, groups: IntArray | None = None
+) -> IntArray:
+    """Return the fold of each row. Every class is dealt out in turn, so that its shares differ by one row at most.
 
     A class with fewer rows than folds is dealt out as well, which scikit-learn's splitter warns of.
 
     Parameters
     ----------
     codes : int ndarray of shape (n_rows,)
+        Class codes; -1, for rows without a label, is dealt out like a class.
     n_folds : int
-    generator : Generator
-    groups : intp ndarray of shape (n_rows,) or None
-        Rows of the same number, from 0, stay in one fold. Classes are then shared out as well as that allows.
+        Number of folds.
+    generator : numpy.random.Generator
+        Shuffles the rows, or the groups.
+    groups : intp ndarray of shape (n_rows,), default=None
+        Rows of the same number, from 0, stay in one fold. Classes then have their shares as far as that allows.
+
+    Returns
+    -------
+    intp ndarray of shape (n_rows,)
+        Number of the fold that holds out each row.
     """
     if groups is not None:
         return _folds_of_groups(codes, n_folds, generator, groups)[groups]
     fold_of = np.empty(len(codes), dtype=np.intp)
-    dealt = 0
+    n_dealt = 0
     for code in np.unique(codes):
         rows = generator.permutation(np.flatnonzero(codes == code))
-        fold_of[rows] = (dealt + np.arange(len(rows))) % n_folds
-        dealt += len(rows)  # the next class goes on where this one ended, so that folds are of equal size
+        fold_of[rows] = (n_dealt + np.arange(len(rows))) % n_folds
+        n_dealt += len(rows)  # the next class goes on where this one ended, so that folds are of equal size
     return fold_of
 
 
-def _folds_of_groups(codes, n_folds, generator, groups):
-    """Fold of each group: the largest first, each to where its most frequent class has the fewest rows."""
+def check_class_sizes(
+    n_folds: int, codes: IntArray, classes: AnyArray, groups: IntArray | None, where: str = ""
+) -> None:
+    """Check that labels, those `where` the message says, are enough for a number of folds."""
+    counts = np.bincount(codes[codes >= 0], minlength=len(classes))
+    single = np.flatnonzero(counts == 1)
+    if len(single):
+        raise ValueError(
+            f"cv={n_folds} needs at least 2 rows of each class{where}, one to learn from while the other is held out, "
+            f"but the class {classes.tolist()[single[0]]!r} has 1; leave the class out."
+        )
+    if groups is None and counts.max() < n_folds:
+        raise ValueError(
+            f"cv={n_folds} needs at least {n_folds} rows of some class{where}, but the largest class has "
+            f"{counts.max()}; lower cv."
+        )
+    if groups is not None and (n_groups := len(np.unique(groups))) < n_folds:
+        raise ValueError(f"cv={n_folds} needs at least {n_folds} groups, but groups has {n_groups}; lower cv.")
+
+
+def _folds_of_groups(codes: IntArray, n_folds: int, generator: np.random.Generator, groups: IntArray) -> IntArray:
+    """Return the fold of each group: the largest first, each to where its most frequent class has the fewest rows."""
+    codes = codes - min(codes.min(), 0)
     counts = np.zeros((groups.max() + 1, codes.max() + 1), dtype=np.intp)
     np.add.at(counts, (groups, codes), 1)
     sizes, main_class = counts.sum(axis=1), counts.argmax(axis=1)
     order = generator.permutation(len(sizes))
     fold_of = np.empty(len(sizes), dtype=np.intp)
-    held = np.zeros((n_folds, counts.shape[1]), dtype=np.intp)
+    fold_counts = np.zeros((n_folds, counts.shape[1]), dtype=np.intp)
     for group in order[np.argsort(-sizes[order], kind="stable")]:
-        fold_of[group] = np.lexsort((held.sum(axis=1), held[:, main_class[group]]))[0]
-        held[fold_of[group]] += counts[group]
+        fold_of[group] = np.lexsort((fold_counts.sum(axis=1), fold_counts[:, main_class[group]]))[0]
+        fold_counts[fold_of[group]] += counts[group]
     return fold_of
 
 
-def read_cv(cv, labels):
-    """A number of folds as it is; a splitter or a list as (training rows, held-out rows), checked.
+def _folds_of_used_rows(folds: Any, data: TrainingData) -> list[Fold]:
+    """Return folds of rows of `X` as folds of the rows that are used."""
+    position = np.full(data.n_rows_given, -1)
+    position[data.row_numbers] = np.arange(len(data))
+    used_folds = []
+    for train, test in folds:
+        rows = [np.arange(data.n_rows_given)[np.asarray(part)] for part in (train, test)]
+        train, test = (position[part][position[part] >= 0] for part in rows)
+        used_folds.append((train, test))
+    return used_folds
 
-    Parameters
-    ----------
-    cv : int, splitter or iterable
-    labels : ndarray of shape (n_rows,)
-        What a splitter is given to stratify by.
-    """
-    if isinstance(cv, Integral) and not isinstance(cv, bool) and cv >= 2:
-        return int(cv)
-    if isinstance(cv, bool | Integral | str) or not (hasattr(cv, "split") or hasattr(cv, "__iter__")):
-        raise ValueError(
-            "cv must be an integer of at least 2, a splitter such as StratifiedKFold(5), or a list of (training rows, "
-            f"held-out rows); got {cv!r}."
-        )
-    folds = [(np.asarray(train), np.asarray(test)) for train, test in check_cv(cv).split(np.zeros(len(labels)), labels)]
+
+def _check_folds(folds: list[Fold], data: TrainingData, cv: Any) -> None:
+    """Check that every row is held out once, by models that saw neither the row nor its group."""
     held_out = np.concatenate([test for _, test in folds]) if folds else np.array([], dtype=np.intp)
-    if not np.array_equal(np.sort(held_out), np.arange(len(labels))):
-        raise ValueError(f"cv must hold out every row once; {cv!r:.80} does not.")
-    return folds
-
-
-def _seeded(model, seed):
-    """Give every `random_state` that is None a number that depends on the seed alone."""
-    names = sorted(
-        name
-        for name, value in model.get_params(deep=True).items()
-        if name.split("__")[-1] == "random_state" and value is None
-    )
-    states = np.random.SeedSequence(seed).generate_state(len(names))
-    return model.set_params(**{name: int(state >> 1) for name, state in zip(names, states)})
+    if not np.array_equal(np.sort(held_out), np.arange(len(data))):
+        raise ValueError(f"cv must hold out every row of X exactly once; {cv!r:.80} does not.")
+    groups = np.arange(len(data)) if data.groups is None else data.groups
+    for train, test in folds:
+        on_both_sides = np.intersect1d(groups[train], groups[test])
+        if len(on_both_sides):
+            shared = "rows" if data.groups is None else "rows of the same group"
+            raise ValueError(
+                f"cv has {shared} on both sides of a fold, among the training rows and among those held out; "
+                f"{cv!r:.80} must keep them on one side, as an integer or GroupKFold does."
+            )

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.classifiers.calibration import ValueCalibration
+from fuselearn.typing import FloatArray, IntArray
 
 PSEUDO_WRONG = 2.0
 PSEUDO_RIGHT = 4.0
@@ -153,6 +154,43 @@ def judge(values, codes, agreement):
     prior = ValueCalibration(values).probabilities(coefficients)
     posterior = labels.expectation(prior, agreement.column_rates, agreement.common_rates)[0]
     return posterior, labels.shares_wrong(posterior)
+
+
+def agree_on_subsample(
+    values: FloatArray, codes: IntArray, most_rows: int, seed: int
+) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """Estimate an agreement on a subsample of the rows, where there are many, and apply it to all of them.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_rows, n_classes)
+        Combined values of all views, of any scale.
+    codes : int ndarray of shape (n_rows, n_columns)
+        As for :func:`agree`.
+    most_rows : int
+        Size of the subsample.
+    seed : int
+        Draws it.
+
+    Returns
+    -------
+    posterior : ndarray of shape (n_rows, n_classes)
+        p(true class | values, labels).
+    noise_rates : ndarray of shape (n_columns,)
+        Estimated share of wrong labels of each column.
+    class_rates : ndarray of shape (n_classes,) or None
+        The same of each class, where there is one column.
+    """
+    scale = np.sqrt((values**2).mean()) or 1.0
+    view_values = (values / scale)[:, None, :]
+    if len(values) <= most_rows:
+        agreement = agree(view_values, codes)
+        posterior, noise_rates = agreement.posterior, agreement.noise_rates
+    else:
+        subsample = np.random.default_rng(seed).permutation(len(values))[:most_rows]
+        agreement = agree(view_values[subsample], codes[subsample])
+        posterior, noise_rates = judge(view_values, codes, agreement)
+    return posterior, noise_rates, agreement.column_rates[0] if codes.shape[1] == 1 else None
 
 
 class _Labels:

@@ -1,43 +1,59 @@
-"""Which labels are wrong, and what the truth probably is.
+"""Wrong labels, and the classes that views and label columns agree on."""
 
-Labels that are probably wrong, as records.
-"""
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.classifiers.cross_fitting import CrossFitting, read_cv
-from fuselearn.consensus.expectation_maximisation import agree
-from fuselearn.consensus.training_data import check_rows_per_class, estimators_of_views, read_labelled_rows, view_tables
-from fuselearn.data import note_features
+from fuselearn.classifiers.adapter import check_values, view_estimators
+from fuselearn.classifiers.cross_fitting import (
+    CrossFitting,
+    Fold,
+    as_folds,
+    check_class_sizes,
+    check_cv,
+    read_cv,
+    stratified_folds,
+)
+from fuselearn.classifiers.view_model import ViewModel
+from fuselearn.consensus.expectation_maximisation import Agreement, agree
+from fuselearn.data import TrainingData, note_features, read_training_data
+from fuselearn.data.labels import NO_LABEL
 from fuselearn.estimators import check_count, check_jobs
+from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
 
 class LabelConsensus(BaseEstimator):
     """Find wrong labels by what the views and the label columns agree on.
 
-    Every view fits a classifier on its labels and says how sure it is of the objects that the classifier has not seen.
-    Expectation maximisation then estimates together what the true classes are, how much each view's word is worth, and
-    how often each label column is wrong. The views learn again from the labels agreed on, and so on for a few passes.
+    Every view fits a classifier on its labels and gives out-of-fold decision values of all objects. Expectation
+    maximisation then estimates together what the true classes are, how much the values of each view count, and how
+    often each label column is wrong. The views learn again from the labels agreed on, and so on for a few passes.
 
     Parameters
     ----------
-    estimator : None, classifier or dict, default=None
-        Classifier with `decision_function` or `predict_proba`, one for all views, or a dict per view. None is an RBF
-        support vector machine on standardised columns, with their means in gaps and with classes of equal weight.
+    estimator : None, classifier, list or dict, default=None
+        Classifier with `decision_function` or `predict_proba`: one for all views, a list with one per view, or a dict
+        of view name to classifier. None is an RBF support vector machine on standardised columns, with their means in
+        gaps and with classes of equal weight.
     views : dict, list or None, default=None
         Views of the columns of `X`: a dict of name to selector, or a list of selectors. A selector is what
         :class:`~sklearn.compose.ColumnTransformer` takes. None is one view of all columns. Views may overlap: for
         several annotators of one table, give each a view of all columns, and their labels as `view_labels`.
-    cv : int, splitter or list, default=5
-        Number of folds, in which every class is dealt out evenly and anew in each pass; or a splitter, or a list of
-        (training rows, held-out rows), that holds out every row once.
+    cv : int, splitter, iterable or None, default=5
+        Number of folds, over which every class is dealt out evenly and anew in each pass; with `groups`, folds of whole
+        groups. None is 5. Or a splitter, which is given the groups, or an iterable of (training rows, held-out rows);
+        every row must be held out exactly once.
     n_passes : int, default=3
         How often the views' classifiers are fitted: first on the given labels, then on those agreed on.
-    n_jobs : int, default=None
-        Threads. The result is the same for any number.
+    n_jobs : int or None, default=None
+        Number of threads, over the views and folds. The result is the same for any number.
     random_state : int, RandomState or None, default=None
         Seed of the folds, and of classifiers whose own `random_state` is None.
 
@@ -61,13 +77,19 @@ class LabelConsensus(BaseEstimator):
     view_weights_ : ndarray of shape (n_views,)
         How much the decision values of each view count beside the others', per standard deviation.
     classes_ : ndarray of shape (n_classes,)
+        The classes, in sorted order.
     view_names_ : list of str
+        Names of the views.
     view_columns_ : list of ndarray
+        Columns of each view.
     n_iter_ : int
         Iterations of the last expectation maximisation.
     converged_ : bool
+        Whether the last expectation maximisation converged.
     n_features_in_ : int
+        Number of columns of `X`.
     feature_names_in_ : ndarray of str
+        Names of the columns, where `X` is a data frame.
 
     See Also
     --------
@@ -91,7 +113,7 @@ class LabelConsensus(BaseEstimator):
     >>> from sklearn.datasets import load_iris
     >>> from fuselearn import LabelConsensus
     >>> X, y = load_iris(return_X_y=True)
-    >>> y[7] = 2  # a setosa that somebody took for a virginica
+    >>> y[7] = 2  # a setosa, labelled as a virginica
     >>> consensus = LabelConsensus(views={"sepal": [0, 1], "petal": [2, 3]}, random_state=0).fit(X, y)
     >>> worst = consensus.suspects(1)[0]
     >>> worst["row"], worst["given"], worst["proposed"]
@@ -100,7 +122,16 @@ class LabelConsensus(BaseEstimator):
     0
     """
 
-    def __init__(self, estimator=None, *, views=None, cv=5, n_passes=3, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        views: Views = None,
+        cv: Any = 5,
+        n_passes: int = 3,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
         self.estimator = estimator
         self.views = views
         self.cv = cv
@@ -108,42 +139,52 @@ class LabelConsensus(BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def fit(self, X, y, view_labels=None):
+    def fit(self, X: TableLike, y: ArrayLike, view_labels: ArrayLike = None, groups: ArrayLike = None) -> Self:
         """Estimate which labels are wrong.
 
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-            A view of a row is absent when all its columns are NaN there; it then says nothing, and its label is not
-            looked at.
+            A view of a row is absent when all its columns are NaN there; it then counts for nothing, and its label is
+            not read.
         y : array of shape (n_samples,)
             The labels.
         view_labels : array of shape (n_samples, n_views), default=None
             Each view's own label of each row; NaN or None where it gave none. With it, `y` supplies `classes_` only.
+        groups : array of shape (n_samples,), default=None
+            Rows that belong together, such as all pictures of a person, have the same entry: a number or a name. They
+            are held out together, so that no label is judged by others of its group. None takes all rows for
+            independent.
 
         Returns
         -------
         self
+            The fitted consensus.
         """
         check_count("n_passes", self.n_passes)
         check_jobs(self.n_jobs)
-        data = read_labelled_rows(self, X, y, view_labels)
-        cv = read_cv(self.cv, data.first_labels())
-        check_rows_per_class(data, cv)
-        estimators = estimators_of_views(self.estimator, data.names, len(data.classes))
-        tables = view_tables(data.blocks, estimators)
+        check_cv(self.cv)
+        data = read_training_data(self, X, y, None, view_labels, groups, optional_labels=True)
+        folds = read_cv(self.cv, data, _first_labels(data.codes))
+        codes = data.view_codes()
+        if isinstance(folds, int):
+            _check_class_sizes_of_views(folds, data, codes)
+        estimators = view_estimators(self.estimator, data, _default_estimator())
+        for name, estimator in zip(data.names, estimators):
+            check_values(estimator, f"estimator for the view {name!r}", type(self).__name__)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        cross_fitting = CrossFitting(estimators, tables, data.blocks.present, len(data.classes), cv, seed, self.n_jobs)
-        learnt = data.codes_of_views()
+        # Class codes instead of labels, since some classifiers insist on them.
+        cross_fitting = CrossFitting.of(data, estimators, encoded=True, n_jobs=self.n_jobs)
         for pass_number in range(self.n_passes):
-            found = agree(cross_fitting.values(learnt, pass_number), data.codes)
-            agreed = found.posterior.argmax(axis=1)
-            learnt = np.where(data.blocks.present, agreed[:, None], -1)
-        self._publish(data, found, agreed)
+            agreement = agree(_out_of_fold_values(cross_fitting, data, codes, folds, (seed, pass_number)), data.codes)
+            agreed = agreement.posterior.argmax(axis=1)
+            codes = np.where(data.blocks.present, agreed[:, None], NO_LABEL)
+        # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
+        self._publish(data, agreement, agreed)
         return self
 
-    def suspects(self, n=None):
-        """Labels that are probably wrong, the most suspect first.
+    def suspects(self, n: int | None = None) -> list[dict[str, Any]]:
+        """Return the labels that are probably wrong, the most suspect first.
 
         Parameters
         ----------
@@ -161,41 +202,34 @@ class LabelConsensus(BaseEstimator):
         check_is_fitted(self)
         return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
+        """Return scikit-learn's tags."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
 
-    def _publish(self, data, found, agreed):
+    def _publish(self, data: TrainingData, agreement: Agreement, agreed: IntArray) -> None:
+        """Set the fitted attributes."""
         note_features(self, data.features)
         self.classes_, self.view_names_, self.view_columns_ = data.classes, data.names, data.columns
-        self.label_columns_ = data.column_names
-        self.posterior_ = found.posterior
+        self.label_columns_ = data.label_columns
+        self.posterior_ = agreement.posterior
         self.labels_ = data.classes[agreed]
-        self.confidence_ = found.posterior.max(axis=1)
-        self.noise_rates_ = found.noise_rates
-        self.class_noise_rates_ = _shares_missed(found.posterior, data.codes)
-        self.common_rate_ = found.common_rate
-        self.view_weights_ = found.view_weights
-        self.n_iter_, self.converged_ = found.n_iter, found.converged
-        # What `suspects` has to know of the labels.
+        self.confidence_ = agreement.posterior.max(axis=1)
+        self.noise_rates_ = agreement.noise_rates
+        self.class_noise_rates_ = _missed_shares(agreement.posterior, data.codes)
+        self.common_rate_ = agreement.common_rate
+        self.view_weights_ = agreement.view_weights
+        self.n_iter_, self.converged_ = agreement.n_iter, agreement.converged
+        # For `suspects`.
         self._given_codes = data.codes
 
 
-def _shares_missed(posterior, codes):
-    """Expected share of the objects of each class that each label column gives another label."""
-    shares = np.full((codes.shape[1], posterior.shape[1]), np.nan)
-    for column, given in enumerate(codes.T):
-        labelled = given >= 0
-        members = posterior[labelled].sum(axis=0)
-        found = np.bincount(given[labelled], posterior[labelled, given[labelled]], minlength=posterior.shape[1])
-        np.divide(members - found, members, out=shares[column], where=members > 0)
-    return shares
-
-
-def suspect_labels(posterior, codes, classes, columns, n):
-    """Labels that are probably wrong, the most suspect first.
+def suspect_labels(
+    posterior: FloatArray, codes: IntArray, classes: AnyArray, columns: list[str], n: int | None
+) -> list[dict[str, Any]]:
+    """Return the labels that are probably wrong, the most suspect first, as `LabelConsensus.suspects` does.
 
     Parameters
     ----------
@@ -204,6 +238,7 @@ def suspect_labels(posterior, codes, classes, columns, n):
     codes : int ndarray of shape (n_rows, n_columns)
         Class by each label column; -1 where a column has no label.
     classes : ndarray of shape (n_classes,)
+        Labels of the classes.
     columns : list of str
         Names of the label columns.
     n : int or None
@@ -216,20 +251,80 @@ def suspect_labels(posterior, codes, classes, columns, n):
     """
     if n is not None:
         check_count("n", n, least=0)
-    rows, places = np.nonzero(codes >= 0)
-    given = codes[rows, places]
+    rows, column_numbers = np.nonzero(codes >= 0)
+    given = codes[rows, column_numbers]
     probability = 1 - posterior[rows, given]
     order = np.argsort(-probability, kind="stable")
     order = order[probability[order] > 0.5] if n is None else order[:n]
     others = posterior[rows[order]].copy()
     others[np.arange(len(order)), given[order]] = -1
     return [
-        {"row": row, "column": columns[place], "given": label, "proposed": proposed, "probability": wrong}
-        for row, place, label, proposed, wrong in zip(
+        {"row": row, "column": columns[column], "given": label, "proposed": proposed, "probability": wrong}
+        for row, column, label, proposed, wrong in zip(
             rows[order].tolist(),
-            places[order].tolist(),
+            column_numbers[order].tolist(),
             classes[given[order]].tolist(),
             classes[others.argmax(axis=1)].tolist(),
             probability[order].tolist(),
         )
     ]
+
+
+def _default_estimator() -> Pipeline:
+    """Return an RBF support vector machine on standardised columns, means in gaps, with classes of equal weight."""
+    return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), SVC(class_weight="balanced"))
+
+
+def _first_labels(codes: IntArray) -> IntArray:
+    """Return one label of each row, for splitters that stratify; 0 where there is none."""
+    first = (codes >= 0).argmax(axis=1)
+    return np.maximum(codes[np.arange(len(codes)), first], 0)
+
+
+def _check_class_sizes_of_views(n_folds: int, data: TrainingData, codes: IntArray) -> None:
+    """Check that each view's labels are enough for a number of folds."""
+    for name, view_codes in zip(data.names, codes.T):
+        check_class_sizes(n_folds, view_codes, data.classes, data.groups, f" in the view {name!r}")
+        n_classes = len(np.unique(view_codes[view_codes >= 0]))
+        if n_classes < 2:
+            raise ValueError(
+                f"The labels of the view {name!r} must be of at least two classes, where it is present; there is "
+                f"{n_classes}."
+            )
+
+
+def _out_of_fold_values(
+    cross_fitting: CrossFitting, data: TrainingData, codes: IntArray, folds: int | list[Fold], seed: tuple[int, int]
+) -> FloatArray:
+    """Return out-of-fold decision values of all views, of shape (n_rows, n_views, n_classes).
+
+    They have mean 0 in every row and mean square 1 in every view, and are 0 where a view is absent.
+    """
+    if isinstance(folds, int):
+        generators = [np.random.default_rng([*seed, view]) for view in range(codes.shape[1])]
+        folds_of_views = [
+            as_folds(stratified_folds(view_codes, folds, generator, data.groups), folds)
+            for view_codes, generator in zip(codes.T, generators)
+        ]
+    else:
+        folds_of_views = [folds] * codes.shape[1]
+    _, outputs = cross_fitting.run(
+        codes, folds_of_views, ViewModel.centred_values, len(data.classes), lambda view, fold: (*seed, view, fold)
+    )
+    values = np.nan_to_num(np.stack(outputs, axis=1))
+    for view, view_present in enumerate(data.blocks.present.T):
+        size = np.sqrt((values[view_present, view] ** 2).mean())
+        if size > 0:
+            values[:, view] /= size
+    return values
+
+
+def _missed_shares(posterior: FloatArray, codes: IntArray) -> FloatArray:
+    """Return the expected share of the objects of each class that each label column gives another label."""
+    shares = np.full((codes.shape[1], posterior.shape[1]), np.nan)
+    for column, given in enumerate(codes.T):
+        labelled = given >= 0
+        members = posterior[labelled].sum(axis=0)
+        right = np.bincount(given[labelled], posterior[labelled, given[labelled]], minlength=posterior.shape[1])
+        np.divide(members - right, members, out=shares[column], where=members > 0)
+    return shares

@@ -1,18 +1,25 @@
-"""Which columns are a view, which rows have it, and how separate arrays become one table."""
+"""Everything an estimator reads: columns of views, rows that have them, labels, weights and groups."""
 
-from fuselearn.data.selectors import per_view, resolve_views
-from fuselearn.data.stacking import stack_unpaired, stack_views
-from fuselearn.data.table import check_on_host, is_device_array, note_features, read_table
-from fuselearn.data.training_data import (
-    check_sample_weight,
+from fuselearn.data.labels import (
     check_view_labels,
     encode_known,
     encode_labels,
     encode_view_labels,
 )
-from fuselearn.data.view_table import View, ViewBlocks, check_presence, fit_transformer, transformed
+from fuselearn.data.selectors import per_view, resolve_views
+from fuselearn.data.stacking import stack_unpaired, stack_views
+from fuselearn.data.table import check_on_host, is_gpu_array, note_features, read_new_rows, read_table
+from fuselearn.data.training_data import (
+    TrainingData,
+    check_presence,
+    check_sample_weight,
+    read_indicator_data,
+    read_training_data,
+)
+from fuselearn.data.view_table import View, ViewBlocks, fit_transformer, transformed
 
 __all__ = [
+    "TrainingData",
     "View",
     "ViewBlocks",
     "check_on_host",
@@ -23,10 +30,13 @@ __all__ = [
     "encode_labels",
     "encode_view_labels",
     "fit_transformer",
-    "is_device_array",
+    "is_gpu_array",
     "note_features",
     "per_view",
+    "read_indicator_data",
+    "read_new_rows",
     "read_table",
+    "read_training_data",
     "resolve_views",
     "stack_unpaired",
     "stack_views",

@@ -1,68 +1,268 @@
-"""Labels to class codes, and back.
+"""The one reader of training data: `X`, `y`, `sample_weight`, `view_labels` and `groups` of every `fit`."""
 
-Weights of rows.
-
-One label column from several: what most of the views say.
-"""
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
-
-def encode_labels(y):
-    """Classes in sorted order, and the class code of each row."""
-    check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(f"y must hold at least two classes; it has one class only, {classes.tolist()}.")
-    return classes, codes.astype(np.int32)
-
-
-def encode_known(labels, classes, what):
-    """Class codes of labels that must be among the classes."""
-    code_of = {label: code for code, label in enumerate(classes.tolist())}
-    distinct, where = np.unique(labels, return_inverse=True) if labels.dtype.kind != "O" else (labels, None)
-    codes = [code_of.get(label, -1) for label in distinct.tolist()]
-    unknown = [label for label, code in zip(distinct.tolist(), codes) if code < 0]
-    if unknown:
-        shown = list(dict.fromkeys(map(repr, unknown)))[:5]
-        raise ValueError(
-            f"{what} holds labels that are not among the classes: {', '.join(shown)}; the classes are "
-            f"{classes.tolist()[:20]}."
-        )
-    codes = np.array(codes, dtype=np.int32)
-    return codes if where is None else codes[where]
+from fuselearn.data.labels import (
+    NO_LABEL,
+    IndicatorLabels,
+    check_indicator,
+    check_two_classes,
+    check_view_labels,
+    encode_indicator,
+    encode_labels,
+    encode_view_labels,
+    majority_codes,
+)
+from fuselearn.data.selectors import resolve_views
+from fuselearn.data.table import Features, read_table
+from fuselearn.data.view_table import ViewBlocks
+from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Views
 
 
-def check_view_labels(view_labels, n_rows, view_names):
-    """`view_labels` as an array with a column per view."""
-    names = [str(name) for name in getattr(view_labels, "columns", [])]
-    labels = np.asarray(view_labels)
-    expected = (n_rows, len(view_names))
-    if labels.shape != expected:
-        raise ValueError(
-            f"view_labels must have shape (n_samples, n_views) = {expected}, one column for each of the views "
-            f"{view_names}; got shape {labels.shape}."
-        )
-    if sorted(names) == sorted(view_names):
-        # The columns of a data frame that are named as the views belong to them, in whatever order they stand.
-        labels = labels[:, [names.index(name) for name in view_names]]
-    return labels
+class ViewEstimator(Estimator, Protocol):
+    """An estimator with a `views` parameter."""
+
+    views: Views
 
 
-def encode_view_labels(labels, classes, view_names, present):
-    """Class codes of each view's own labels. A label is not looked at where its view is absent."""
-    codes = []
-    for name, column, here in zip(view_names, labels.T, present.T):
-        view_codes = np.zeros(len(column), dtype=np.int32)
-        view_codes[here] = encode_known(column[here], classes, f"view_labels of the view {name!r}")
-        codes.append(view_codes)
-    return codes
+@dataclass(frozen=True)
+class TrainingData:
+    """The rows that an estimator learns from, with their views, labels, weights and groups.
+
+    Attributes
+    ----------
+    blocks : ViewBlocks
+        The views of the rows. Rows of weight 0 that were not dropped have no view.
+    columns : list of intp ndarray
+        Columns of each view.
+    classes : ndarray of shape (n_classes,)
+        All classes of `y`, in sorted order.
+    label_columns : list of str
+        ``["y"]``, or the names of the views whose labels they are.
+    has_view_labels : bool
+        Whether the views have labels of their own.
+    codes : int32 ndarray of shape (n_rows, n_label_columns)
+        Class code by each label column; -1 where a column has no label.
+    weights : ndarray of shape (n_rows,)
+        The user's weights; ones where none were given.
+    weighted : bool
+        Whether the user gave weights.
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number, from 0, belong together.
+    row_numbers : intp ndarray of shape (n_rows,)
+        Numbers of the rows in `X`.
+    n_rows_given : int
+        Number of rows of `X`.
+    features : dict
+        ``n_features_in_`` and, for a data frame, ``feature_names_in_``.
+    """
+
+    blocks: ViewBlocks
+    columns: list[IntArray]
+    classes: AnyArray
+    label_columns: list[str]
+    has_view_labels: bool
+    codes: IntArray
+    weights: FloatArray
+    weighted: bool
+    groups: IntArray | None
+    row_numbers: IntArray
+    n_rows_given: int
+    features: Features
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.codes)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the views."""
+        return [view.name for view in self.blocks]
+
+    def view_codes(self) -> IntArray:
+        """Return the class codes that each view learns from, of shape (n_rows, n_views); -1 where it is absent."""
+        return np.where(self.blocks.present, self.codes, NO_LABEL).astype(np.int32, copy=False)
+
+    def majority(self) -> IntArray:
+        """Return one class code per row: that of `y`, or of the majority of the views' own labels."""
+        return majority_codes(self.view_codes(), self.blocks.present, len(self.classes))
+
+    def votes(self) -> FloatArray:
+        """Return the share of a row's labels that name each class, of shape (n_rows, n_classes)."""
+        counts = np.zeros((len(self), len(self.classes)))
+        rows = np.arange(len(self))
+        for column in self.codes.T:
+            given = column >= 0
+            counts[rows[given], column[given]] += 1
+        return counts / counts.sum(axis=1, keepdims=True)
+
+    def class_prior(self) -> FloatArray:
+        """Return the weight of each class, with sum 1; a row on which its views disagree counts in parts."""
+        present = self.blocks.present
+        shares = self.weights / np.maximum(present.sum(axis=1), 1)
+        prior = np.zeros(len(self.classes))
+        for codes, view_present in zip(self.view_codes().T, present.T):
+            prior += np.bincount(codes[view_present], shares[view_present], minlength=len(self.classes))
+        return prior / prior.sum()
+
+    def over_all_rows(self, values: AnyArray, fill: float = np.nan) -> AnyArray:
+        """Return values of these rows at their places among all rows of `X`, with `fill` for the others."""
+        if len(self) == self.n_rows_given:
+            return values
+        spread = np.full((self.n_rows_given, *values.shape[1:]), fill, dtype=values.dtype)
+        spread[self.row_numbers] = values
+        return spread
 
 
-def check_sample_weight(sample_weight, X):
-    """Weights as an array of floats, or None where none are given."""
+class TableReader(NamedTuple):
+    """Functions that read a table where it is, such as in memory or on a GPU.
+
+    Attributes
+    ----------
+    read_table : callable
+        As `fuselearn.data.table.read_table`.
+    read_labels : callable
+        Returns weights or labels in memory, given them, the table and the name of the argument.
+    view_blocks : callable
+        As `ViewBlocks.of`.
+    """
+
+    read_table: Callable[..., tuple[Any, AnyArray, Features]]
+    read_labels: Callable[[ArrayLike, Any, str], ArrayLike]
+    view_blocks: Callable[[Any, list[str], list[IntArray], BoolArray | None], ViewBlocks]
+
+
+IN_MEMORY = TableReader(read_table, lambda labels, table, name: labels, ViewBlocks.of)
+
+
+def read_training_data(
+    model: ViewEstimator,
+    X: TableLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike = None,
+    view_labels: ArrayLike = None,
+    groups: ArrayLike = None,
+    *,
+    reset: bool = True,
+    reader: TableReader = IN_MEMORY,
+    optional_labels: bool = False,
+    negligible_weight: float = 0.0,
+    drop_unused: bool = False,
+) -> TrainingData:
+    """Check the arguments of `fit` and resolve the views of a model, which is not changed.
+
+    Parameters
+    ----------
+    model : estimator
+        Its `views` are resolved, and its name stands in messages.
+    X, y, sample_weight, view_labels, groups
+        As the user gave them to `fit`.
+    reset : bool, default=True
+        Whether the columns of `X` may differ from those that the model was fitted on.
+    reader : TableReader
+        Reads `X` where it is.
+    optional_labels : bool, default=False
+        Whether a view may have given no label of a row (NaN or None in `view_labels`).
+    negligible_weight : float, default=0.0
+        Share of the largest weight up to which a row counts as one of weight 0.
+    drop_unused : bool, default=False
+        Whether rows of weight 0 and rows without any label are dropped; else they stay, and those of weight 0 have no
+        view.
+
+    Returns
+    -------
+    TrainingData
+        Everything that the fit needs to know.
+    """
+    table, y, features = reader.read_table(model, X, y, reset=reset)
+    names, columns = resolve_views(model.views, X, table.shape[1])
+    classes, y_codes = encode_labels(y)
+    weights = check_sample_weight(reader.read_labels(sample_weight, table, "sample_weight"), table)
+    used = np.ones(len(table), dtype=bool) if weights is None else weights / weights.max() > negligible_weight
+    view_labels = reader.read_labels(view_labels, table, "view_labels")
+    if view_labels is not None:
+        view_labels = check_view_labels(view_labels, len(table), names)
+    blocks = reader.view_blocks(table, names, columns, None if used.all() else used)
+    check_presence(blocks.present, names, used)
+    if view_labels is None:
+        label_columns, codes = ["y"], y_codes[:, None]
+        check_two_classes(y_codes[used], classes)
+    else:
+        label_columns = names
+        codes = encode_view_labels(view_labels, classes, names, blocks.present, optional=optional_labels)
+    rows = np.arange(len(table))
+    if drop_unused and not (used := used & (codes >= 0).any(axis=1)).all():
+        rows = np.flatnonzero(used)
+        blocks = reader.view_blocks(table[rows], names, columns, None)
+        codes = codes[rows]
+    return TrainingData(
+        blocks=blocks,
+        columns=columns,
+        classes=classes,
+        label_columns=label_columns,
+        has_view_labels=view_labels is not None,
+        codes=codes,
+        weights=np.ones(len(rows)) if weights is None else weights[rows],
+        weighted=weights is not None,
+        groups=None if groups is None else encode_groups(groups, len(table), rows),
+        row_numbers=rows,
+        n_rows_given=len(table),
+        features=features,
+    )
+
+
+@dataclass(frozen=True)
+class IndicatorData:
+    """The rows that a multi-label estimator learns from.
+
+    Attributes
+    ----------
+    table : ndarray or sparse array of shape (n_rows, n_features)
+        The rows.
+    names : list of str
+        Names of the views.
+    columns : list of intp ndarray
+        Columns of each view.
+    labels : IndicatorLabels
+        Labels of the rows.
+    features : dict
+        ``n_features_in_`` and, for a data frame, ``feature_names_in_``.
+    """
+
+    table: Any
+    names: list[str]
+    columns: list[IntArray]
+    labels: IndicatorLabels
+    features: Features
+
+
+def read_indicator_data(
+    model: ViewEstimator, X: TableLike, y: ArrayLike, *, ensure_all_finite: bool | str
+) -> IndicatorData:
+    """Check `X` and the indicator labels `y` of `fit`, and resolve the views of a model, which is not changed."""
+    check_indicator(y)
+    label_names = None if (columns := getattr(y, "columns", None)) is None else [str(name) for name in columns]
+    table, y, features = read_table(
+        model,
+        X,
+        y,
+        reset=True,
+        accept_sparse=["csr", "csc"],
+        multi_output=True,
+        ensure_all_finite=ensure_all_finite,
+    )
+    labels = encode_indicator(y, label_names)
+    view_names, view_columns = resolve_views(model.views, X, table.shape[1])
+    return IndicatorData(table, view_names, view_columns, labels, features)
+
+
+def check_sample_weight(sample_weight: ArrayLike, X: TableLike) -> FloatArray | None:
+    """Return the weights as an array of floats, or None where none are given."""
     if sample_weight is None:
         return None
     try:
@@ -75,44 +275,73 @@ def check_sample_weight(sample_weight, X):
         raise ValueError(f"sample_weight must be 1-D, a weight per row; got shape {weights.shape}.")
     check_consistent_length(X, weights)
     if not np.isfinite(weights).all():
-        raise ValueError("sample_weight holds NaN or infinity; weights are finite numbers.")
+        raise ValueError("sample_weight holds NaN or infinity; weights must be finite numbers.")
     if (weights < 0).any():
-        raise ValueError(f"sample_weight holds negative weights, the least {weights.min()}; none may be.")
-    if not (weights > 0).any():
-        raise ValueError("sample_weight is zero for every row; at least one row must count.")
+        raise ValueError(
+            f"sample_weight holds negative weights, the least {weights.min()}; weights must be at least 0."
+        )
+    check_some_weight(bool((weights > 0).any()))
     return weights
 
 
-def majority_codes(codes, present, n_classes):
-    """The class that most of a row's present views name.
+def check_some_weight(some_weight: bool) -> None:
+    """Check that some row has a positive weight."""
+    if not some_weight:
+        raise ValueError("sample_weight is zero for every row; at least one row must count.")
 
-    A tie goes to the first view that names one of the tied classes: the lowest class would be favoured without reason.
 
-    Parameters
-    ----------
-    codes : int ndarray of shape (n_rows, n_views)
-        Class code of each row by each view.
-    present : bool ndarray of shape (n_rows, n_views)
-    n_classes : int
+def check_presence(present: BoolArray, view_names: list[str], used: BoolArray) -> None:
+    """Check that every row that counts has a view, and every view such a row."""
+    without_view = np.flatnonzero(used & ~present.any(axis=1))
+    first = int(without_view[0]) if len(without_view) else None
+    check_views_present(first, present.any(axis=0), view_names, n_without_view=len(without_view))
 
-    Returns
-    -------
-    int32 ndarray of shape (n_rows,)
-        -1 where no view is present.
 
-    Examples
-    --------
-    >>> import numpy as np
-    >>> majority_codes(np.array([[0, 1, 1], [1, 0, 0], [2, 0, 1]]), np.array([[1, 1, 1], [1, 1, 0], [1, 1, 1]]) > 0, 3)
-    array([1, 1, 2], dtype=int32)
-    """
-    everyone = np.arange(len(codes))
-    counts = np.zeros((len(codes), n_classes), dtype=np.intp)
-    for column, here in zip(codes.T, present.T):
-        counts[everyone[here], column[here]] += 1
-    most = counts.max(axis=1)
-    agreed = np.full(len(codes), -1, dtype=np.int32)
-    for column, here in zip(codes.T, present.T):
-        chosen = here & (agreed < 0) & (counts[everyone, column] == most)
-        agreed[chosen] = column[chosen]
-    return agreed
+def check_views_present(
+    first_without_view: int | None,
+    is_present: ArrayLike,
+    view_names: list[str],
+    *,
+    n_without_view: int | None = None,
+) -> None:
+    """Refuse rows that count but have no view, of which the first is given, and views that no such row has."""
+    if first_without_view is not None:
+        how_many = "some" if n_without_view is None else n_without_view
+        raise ValueError(
+            f"Every view is absent (all NaN) in {how_many} of the rows of X, the first being row {first_without_view}; "
+            "leave such rows out of fit."
+        )
+    for name, view_is_present in zip(view_names, is_present):
+        if not view_is_present:
+            raise ValueError(
+                f"The view {name!r} is absent (all NaN) in every row of X that counts; leave it out of views."
+            )
+
+
+def encode_groups(groups: ArrayLike, n_rows: int, rows: IntArray) -> IntArray:
+    """Return the group of each of some rows, numbered from 0 in the order of their first row."""
+    # As objects: in an array of text, NaN would be the name "nan".
+    names = np.asarray(groups, dtype=object)
+    if names.shape != (n_rows,):
+        raise ValueError(f"groups must have one entry for each of the {n_rows} rows of X; got shape {names.shape}.")
+    missing = next((row for row, name in enumerate(names) if _is_missing_name(name)), None)
+    if missing is not None:
+        raise ValueError(
+            f"groups has no value for row {missing}; give a row that belongs to no other a group of its own."
+        )
+    number_of: dict[Any, int] = {}
+    try:
+        numbers = np.array([number_of.setdefault(names[row], len(number_of)) for row in rows], dtype=np.intp)
+    except TypeError as error:
+        raise ValueError(f"groups must hold numbers or names: {error}.") from None
+    if len(number_of) < 2:
+        raise ValueError(
+            "groups puts all rows of X that count into one group, so that none can be held out; at least two groups "
+            "are needed. Leave groups out where rows are independent."
+        )
+    return numbers
+
+
+def _is_missing_name(name: Any) -> bool:
+    """Return whether the name of a group is None, NaN or a data frame's missing value."""
+    return name is None or (not isinstance(name, str) and str(name) in ("nan", "NaT", "<NA>"))

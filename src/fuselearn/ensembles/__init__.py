@@ -1,4 +1,4 @@
-"""Fusion by voting, stacking and concatenation: what every other method is compared with."""
+"""Fusion by voting, stacking, concatenation and super-kernels: the methods that all others are compared with."""
 
 from fuselearn.ensembles.concatenated import ConcatenatedClassifier
 from fuselearn.ensembles.stacking import ViewStackingClassifier

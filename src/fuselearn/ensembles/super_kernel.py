@@ -1,5 +1,7 @@
 """A kernel machine on the probabilities that machines of the views give."""
 
+from typing import Any
+
 import numpy as np
 from scipy.special import expit
 from sklearn.pipeline import make_pipeline
@@ -7,48 +9,56 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from fuselearn.classifiers.calibration import fit_sigmoid
-from fuselearn.classifiers.view_model import fit_view_model
-from fuselearn.ensembles.base import BaseLastWord
-from fuselearn.ensembles.cross_fitting import check_cv, fit_and_cross_fit, make_folds, outputs_of
-from fuselearn.estimators import check_positive
+from fuselearn.classifiers.cross_fitting import check_cv
+from fuselearn.classifiers.view_model import ViewModel, fit_view_model, view_outputs
+from fuselearn.data import TrainingData, ViewBlocks
+from fuselearn.ensembles.base import BaseStacking
+from fuselearn.estimators import check_jobs, check_positive
+from fuselearn.typing import BoolArray, Classifier, FloatArray, IntArray, RandomState, Views
 
 
-class SuperKernelClassifier(BaseLastWord):
+class SuperKernelClassifier(BaseStacking):
     """A support vector machine per view, and one more on the probabilities that they give: super-kernel fusion.
 
     This is the fusion of Wu et al. [1]_ that S3 [2]_ compares with. All machines have an RBF kernel. Those of the views
-    standardise their columns; their margins become probabilities by Platt's sigmoid, fitted on rows that a machine was
-    not fitted on. The last machine, which learns how views depend on each other, is trained on these probabilities.
+    standardise their columns; their margins become probabilities by Platt's sigmoid, fitted on out-of-fold
+    margins. The final machine, which learns how views depend on each other, is trained on these probabilities.
 
     Parameters
     ----------
     views : dict, list or None, default=None
         Views of the columns of `X`: a dict of name to selector, or a list of selectors.
     C : float, default=1.0
-        Of all machines.
-    cv : int or splitter, default=5
-        How rows are held out. An int is a number of stratified folds, the same for all views.
-    n_jobs : int, default=None
-        Threads, over the views and folds. The model is the same for any number.
+        Penalty of all machines.
+    cv : int, splitter, iterable or None, default=5
+        How rows are held out. An int is a number of stratified folds, the same for all views; with `groups`, folds of
+        whole groups. None is 5. A splitter is given the groups; an iterable has pairs (training rows, held-out rows).
+        Every row must be held out exactly once.
+    n_jobs : int or None, default=None
+        Number of threads, over the views and folds. The model is the same for any number.
     random_state : int, RandomState or None, default=None
         Shuffles the folds.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        The classes, in sorted order.
     class_prior_ : ndarray of shape (n_classes,)
-        What a row without any view gets, and what the last machine sees of a view that is absent.
+        Class probabilities of a row without any view, and what the final machine sees of a view that is absent.
     estimators_ : list of Pipeline
         The machine of each view, fitted on all rows that have it.
     sigmoids_ : list of ndarray of shape (n_problems, 2)
         Slope and offset of each view's sigmoids: one for two classes, else one per class.
     final_estimator_ : SVC
-        The last machine.
+        The final machine.
     view_names_ : list of str
+        Names of the views.
     view_columns_ : list of ndarray
+        Columns of each view.
     n_features_in_ : int
+        Number of columns of `X`.
     feature_names_in_ : ndarray
-        Where `X` is a data frame.
+        Names of the columns, where `X` is a data frame.
 
     Notes
     -----
@@ -70,74 +80,73 @@ class SuperKernelClassifier(BaseLastWord):
     True
     """
 
-    def __init__(self, *, views=None, C=1.0, cv=5, n_jobs=None, random_state=None):
+    def __init__(
+        self,
+        *,
+        views: Views = None,
+        C: float = 1.0,
+        cv: Any = 5,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
         self.views = views
         self.C = C
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _classifiers(self):
+    def _classifiers(self) -> list[Any]:
         return [SVC()]
 
-    def _check_settings(self):
+    def _check_settings(self) -> None:
+        check_jobs(self.n_jobs)
         check_positive("C", self.C)
         check_cv(self.cv)
 
-    def _fit(self, rows, seed):
-        n_classes = len(rows.classes)
-        folds = make_folds(self.cv, rows.agreed, rows.classes, seed)
+    def _fit(self, data: TrainingData, majority: IntArray, seed: int) -> dict[str, Any]:
         machine = make_pipeline(StandardScaler(), SVC(C=self.C))
-        models, margins = fit_and_cross_fit(
-            rows, [machine] * len(rows.names), folds, seed, _margins, n_classes, self.n_jobs
-        )
+        fitted, margins = self._cross_fit(data, majority, [machine] * len(data.names), ViewModel.values, seed)
+        weights = data.weights if data.weighted else None
         sigmoids = [
-            _fit_sigmoids(view_margins, codes, rows.weights) for view_margins, codes in zip(margins, rows.codes)
+            _fit_sigmoids(view_margins, codes, weights) for view_margins, codes in zip(margins, data.view_codes().T)
         ]
-        last = fit_view_model(
-            "the last machine",
+        final_model = fit_view_model(
+            "the final machine",
             SVC(C=self.C, break_ties=True),  # decision values and predictions then name the same class
-            _probabilities(margins, sigmoids, rows.class_prior()),
-            rows.agreed,
-            rows.classes,
-            rows.weights,
+            _probabilities(margins, sigmoids, data.class_prior()),
+            majority,
+            data.classes,
+            weights,
         )
-        return {
-            "estimators_": [model.estimator for model in models],
-            "sigmoids_": sigmoids,
-            "final_estimator_": last.estimator,
-        }
+        return {"estimators_": fitted, "sigmoids_": sigmoids, "final_estimator_": final_model.estimator}
 
-    def _last_word(self):
-        return self.final_estimator_
+    def _final_classifier(self) -> Classifier:
+        fitted: Classifier = self.final_estimator_
+        return fitted
 
-    def _table(self, blocks):
-        margins = outputs_of(self._view_models(), blocks, _margins, len(self.classes_), self.n_jobs)
-        return _probabilities(margins, self.sigmoids_, self.class_prior_), blocks.present.any(axis=1)
+    def _final_table(self, blocks: ViewBlocks) -> tuple[FloatArray, BoolArray]:
+        margins = view_outputs(self._view_models(), blocks, ViewModel.values, len(self.classes_), self.n_jobs)
+        return _probabilities(margins, self.sigmoids_, self.class_prior_), blocks.has_view
 
 
-def _margins(model, rows):
-    return model.values(rows)
-
-
-def _fit_sigmoids(margins, codes, weights):
-    """Slope and offset for each class against the others; for two classes, for the second one only."""
-    heard = ~np.isnan(margins[:, 0])
+def _fit_sigmoids(margins: FloatArray, codes: IntArray, weights: FloatArray | None) -> FloatArray:
+    """Return slope and offset for each class against the others; for two classes, for the second one only."""
+    has_margin = ~np.isnan(margins[:, 0])
     n_classes = margins.shape[1]
-    problems = [1] if n_classes == 2 else range(n_classes)
-    if not heard.any():
+    problems = [1] if n_classes == 2 else list(range(n_classes))
+    if not has_margin.any():
         return np.zeros((len(problems), 2))
-    weights = None if weights is None else weights[heard]
-    return np.array([fit_sigmoid(margins[heard, code], codes[heard] == code, weights) for code in problems])
+    weights = None if weights is None else weights[has_margin]
+    return np.array([fit_sigmoid(margins[has_margin, code], codes[has_margin] == code, weights) for code in problems])
 
 
-def _probabilities(margins, sigmoids, prior):
-    """What the last machine sees: P(second class) of each view, or for more classes P of each, which sum to 1."""
+def _probabilities(margins: list[FloatArray], sigmoids: list[FloatArray], prior: FloatArray) -> FloatArray:
+    """Return what the final machine sees: P(second class) of each view, or for more classes P of each, with sum 1."""
     columns = []
     for view_margins, view_sigmoids in zip(margins, sigmoids):
-        own, otherwise = (view_margins[:, 1:], prior[1:]) if len(prior) == 2 else (view_margins, prior)
-        values = expit(own * view_sigmoids[:, 0] + view_sigmoids[:, 1])
+        inputs, otherwise = (view_margins[:, 1:], prior[1:]) if len(prior) == 2 else (view_margins, prior)
+        values = expit(inputs * view_sigmoids[:, 0] + view_sigmoids[:, 1])
         if len(prior) > 2:
             values /= values.sum(axis=1, keepdims=True)
-        columns.append(np.where(np.isnan(own), otherwise, values))
+        columns.append(np.where(np.isnan(inputs), otherwise, values))
     return np.hstack(columns)
