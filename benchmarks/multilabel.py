@@ -33,8 +33,8 @@ MANY_ROWS, MANY_FEATURES, MANY_LABELS, MANY_POOL = 20_000, 500, 1_000, 64
 PARTS = {
     "support vector machines: Gram matrices": ("rbf_gram",),
     "support vector machines: solver": ("solve_svm",),
-    "outputs of base models on all rows": ("outputs_of_table",),
-    "Newton steps of all candidates and labels": ("_take_products",),
+    "outputs of base models on all rows": ("fill_outputs",),
+    "Newton steps of all candidates and labels": ("_compute_products",),
     "exact joint losses": ("_evaluate",),
     "χ² tests": ("related",),
 }

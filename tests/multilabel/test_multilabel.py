@@ -26,7 +26,7 @@ from sklearn.utils import get_tags
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from fuselearn import MSSBoostClassifier, NSBoostClassifier, RSBagClassifier
-from fuselearn.classifiers.blas_threads import single_threaded_products
+from fuselearn.classifiers.blas_threads import single_threaded_blas
 from fuselearn.datasets import make_overlapping_labels
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.multilabel import RbfSVC
@@ -575,7 +575,7 @@ def test_fits_that_overlap_leave_the_threads_of_products_alone():
 
     with threadpool_limits(limits=2, user_api="blas"):
         before = counts()
-        first, second = single_threaded_products(), single_threaded_products()
+        first, second = single_threaded_blas(), single_threaded_blas()
         first.__enter__()
         second.__enter__()
         assert counts() == {1}

@@ -14,11 +14,11 @@ from sklearn.utils import check_random_state
 from fuselearn import MSSBoostClassifier, NSBoostClassifier, RSBagClassifier
 from fuselearn.multilabel import RbfSVC
 from fuselearn.multilabel import pool as pool_of_candidates
-from fuselearn.multilabel.base_models import Candidate
+from fuselearn.multilabel.subspace_models import Candidate
 from fuselearn.multilabel.mssboost import boosted_rounds
 from fuselearn.multilabel.pool import JointLoss, Pool, related
 from fuselearn.multilabel.ratios import RATIOS
-from fuselearn.multilabel.strength import strength_and_correlation
+from fuselearn.multilabel.rsbag import strength_and_correlation
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.logistic import least_losses
 from tests.naive import mssboost as naive

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fuselearn.kernels.base import BaseKernelFusion, Items, KernelTrainingData, uses_learning
+from fuselearn.data import TrainingData
+from fuselearn.kernels.base import BaseKernelFusion, Items, object_numbers, uses_learning
 from fuselearn.kernels.composition import ItemKernels
 from fuselearn.kernels.machines import Problem
 from fuselearn.kernels.view_kernels import Kernel
@@ -109,12 +110,12 @@ class AugmentedKernelClassifier(BaseKernelFusion):
                 "between views; use 'uniform', numbers, or TomographicClassifier."
             )
 
-    def _items(self, data: KernelTrainingData) -> Items:
-        objects = data.objects()
+    def _items(self, data: TrainingData, grams: list[FloatArray]) -> Items:
+        objects = object_numbers(data.blocks.present)
         rows, views = np.nonzero(objects >= 0)
         single = np.full((len(rows), objects.shape[1]), -1)
         single[np.arange(len(single)), views] = objects[rows, views]
-        return Items(single, data.codes[rows], np.ones(len(single)), {})
+        return Items(single, data.codes[rows, 0], np.ones(len(single)), {})
 
     def _view_weights(
         self, weights: str | FloatArray, kernels: ItemKernels, problems: list[Problem], upper: FloatArray

@@ -3,16 +3,15 @@ absent views."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.data import View, ViewBlocks, check_on_host, note_features, per_view, read_training_data
+from fuselearn.data import TrainingData, View, ViewBlocks, note_features, per_view, read_new_rows, read_training_data
 from fuselearn.estimators import PredictsByDecision, check_jobs, check_positive
 from fuselearn.kernels.composition import ItemKernels
 from fuselearn.kernels.machines import Machines, Problem, fit_machines, problems_of
@@ -24,44 +23,6 @@ CHUNK_ROWS = 2048
 """Rows whose kernels with the support vectors are there at the same time."""
 LEARNT = ("mkl", "sdp")
 """Settings of `weights` that ask for learning them."""
-
-
-@dataclass(frozen=True)
-class KernelTrainingData:
-    """Training rows, and the kernels of their views.
-
-    Attributes
-    ----------
-    names : list of str
-        Names of the views.
-    columns : list of intp ndarray
-        Columns of each view.
-    blocks : ViewBlocks
-    classes : ndarray of shape (n_classes,)
-    codes : int32 ndarray of shape (n_rows,)
-        Class code of each row.
-    kernels : list of ViewKernel
-    grams : list of ndarray
-        Kernel matrix of each view, between the rows that have it, divided by `scales`.
-    scales : ndarray of shape (n_views,)
-    """
-
-    names: list[str]
-    columns: list[IntArray]
-    blocks: ViewBlocks
-    classes: AnyArray
-    codes: IntArray
-    kernels: list[ViewKernel]
-    grams: list[FloatArray]
-    scales: FloatArray
-
-    def objects(self) -> IntArray:
-        """Return the number of each row's object in each view, -1 where the view is absent."""
-        return object_numbers(self.blocks.present)
-
-    def rows_of(self, view: int) -> IntArray:
-        """Return the rows that have a view."""
-        return np.flatnonzero(self.blocks.present[:, view])
 
 
 class Items(NamedTuple):
@@ -117,28 +78,28 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         self._check_settings()
-        rows = read_training_data(self, X, y)
-        names, blocks, classes, codes = rows.names, rows.blocks, rows.classes, rows.codes[:, 0]
-        weights = check_weights(self.weights, names)
-        kernel_of_views = per_view("kernel", self.kernel, names, complete=True)
-        for view in blocks:
+        data = read_training_data(self, X, y)
+        weights = check_weights(self.weights, data.names)
+        kernel_of_views = per_view("kernel", self.kernel, data.names, complete=True)
+        for view in data.blocks:
             _check_no_gaps(view)
-        kernels = [ViewKernel.fitted(view.name, kernel, view.array()) for view, kernel in zip(blocks, kernel_of_views)]
-        self._check_rows(names, blocks, classes, codes)
+        kernels = [
+            ViewKernel.fitted(view.name, kernel, view.array()) for view, kernel in zip(data.blocks, kernel_of_views)
+        ]
+        self._check_rows(data)
         grams = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(kernel.gram)(view.array()) for kernel, view in zip(kernels, blocks)
+            delayed(kernel.gram)(view.array()) for kernel, view in zip(kernels, data.blocks)
         )
         scales = np.array([self._scale(gram) for gram in grams])
         for gram, scale in zip(grams, scales):
             gram /= scale
-        data = KernelTrainingData(names, rows.columns, blocks, classes, codes, kernels, grams, scales)
-        items = self._items(data)
-        item_kernels, problems = ItemKernels(grams, items.objects), problems_of(items.codes, len(classes))
+        items = self._items(data, grams)
+        item_kernels, problems = ItemKernels(grams, items.objects), problems_of(items.codes, len(data.classes))
         upper = self.C * items.weights
         view_weights = self._view_weights(weights, item_kernels, problems, upper)
         machines = fit_machines(item_kernels.combined(view_weights), problems, upper, n_jobs=self.n_jobs)
-        note_features(self, rows.features)
         self._publish(data, item_kernels, view_weights, machines)
+        self.kernels_, self.kernel_scales_ = kernels, scales
         for name, value in items.attributes.items():
             setattr(self, name, value)
         return self
@@ -161,8 +122,7 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
             each class beats, and how clearly.
         """
         check_is_fitted(self)
-        check_on_host(X, "X", type(self).__name__)
-        table = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        table = read_new_rows(self, X)
         starts = range(0, len(table), CHUNK_ROWS)
         return np.concatenate([self._decision_values(table[start : start + CHUNK_ROWS], start) for start in starts])
 
@@ -177,12 +137,12 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
         check_positive("C", self.C)
         check_jobs(self.n_jobs)
 
-    def _check_rows(self, names: list[str], blocks: ViewBlocks, classes: AnyArray, codes: IntArray) -> None:
+    def _check_rows(self, data: TrainingData) -> None:
         """Refuse rows that this kind of fusion cannot work on, before any kernel is computed."""
 
     @abstractmethod
-    def _items(self, data: KernelTrainingData) -> Items:
-        """Return the items that the machine is trained on."""
+    def _items(self, data: TrainingData, grams: list[FloatArray]) -> Items:
+        """Return the items that the machine is trained on; `grams` are kernels between the rows that have a view."""
 
     def _scale(self, gram: FloatArray) -> float:
         """Return the number that a kernel matrix is divided by."""
@@ -194,14 +154,11 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
     ) -> FloatArray:
         """Return the weight of each view's scaled kernel, from the checked setting."""
 
-    def _publish(
-        self, data: KernelTrainingData, kernels: ItemKernels, view_weights: FloatArray, machines: Machines
-    ) -> None:
+    def _publish(self, data: TrainingData, kernels: ItemKernels, view_weights: FloatArray, machines: Machines) -> None:
         """Set the fitted attributes."""
+        note_features(self, data.features)
         self.classes_, self.view_names_, self.view_columns_ = data.classes, data.names, data.columns
-        self.class_prior_ = np.bincount(data.codes) / len(data.codes)
-        self.kernels_ = data.kernels
-        self.kernel_scales_ = data.scales
+        self.class_prior_ = np.bincount(data.codes[:, 0]) / len(data)
         self.kernel_weights_ = view_weights
         self.intercept_ = machines.intercepts
         self.support_: list[IntArray] = []

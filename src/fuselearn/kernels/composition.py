@@ -13,8 +13,8 @@ import numpy as np
 from scipy.linalg import block_diag
 from scipy.sparse import csr_array
 
-from fuselearn.backends.gpu.arrays import to_host
 from fuselearn.backends.gpu.kernel_matrices import any_on_gpu, check_gpu_matrices, direct_sum, sum_over_gpu_views
+from fuselearn.backends.protocol import to_host
 from fuselearn.data import is_gpu_array
 from fuselearn.kernels.view_kernels import check_kernels
 from fuselearn.typing import ArrayLike, FloatArray, IntArray

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fuselearn.backends.gpu.arrays import all_to_host, to_host
+from fuselearn.backends.gpu.arrays import all_to_host
 from fuselearn.backends.gpu.kernel_matrices import mean_squared_distance, some_objects, squared_distances
+from fuselearn.backends.protocol import to_host
 from fuselearn.estimators import check_choice, check_count, check_flag
 from fuselearn.kernels.meta_objects import Matching, MetaObjects, read_matching
 from fuselearn.kernels.view_kernels import check_kernels

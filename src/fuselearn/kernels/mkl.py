@@ -19,7 +19,8 @@ import numpy as np
 from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
-from fuselearn.kernels.base import BaseKernelFusion, Items, KernelTrainingData, uses_learning
+from fuselearn.data import TrainingData
+from fuselearn.kernels.base import BaseKernelFusion, Items, object_numbers, uses_learning
 from fuselearn.kernels.composition import ItemKernels
 from fuselearn.kernels.machines import Machines, Problem, fit_machines
 from fuselearn.kernels.view_kernels import Kernel
@@ -138,8 +139,8 @@ class MKLClassifier(BaseKernelFusion):
     def _scale(self, gram: FloatArray) -> float:
         return np.trace(gram) / len(gram) or 1.0
 
-    def _items(self, data: KernelTrainingData) -> Items:
-        return Items(data.objects(), data.codes, np.ones(len(data.codes)), {})
+    def _items(self, data: TrainingData, grams: list[FloatArray]) -> Items:
+        return Items(object_numbers(data.blocks.present), data.codes[:, 0], np.ones(len(data)), {})
 
     def _view_weights(
         self, weights: str | FloatArray, kernels: ItemKernels, problems: list[Problem], upper: FloatArray
@@ -151,9 +152,7 @@ class MKLClassifier(BaseKernelFusion):
         n_views = len(kernels.grams)
         return np.full(n_views, n_views ** (-1.0 / self.norm))
 
-    def _publish(
-        self, data: KernelTrainingData, kernels: ItemKernels, view_weights: FloatArray, machines: Machines
-    ) -> None:
+    def _publish(self, data: TrainingData, kernels: ItemKernels, view_weights: FloatArray, machines: Machines) -> None:
         super()._publish(data, kernels, view_weights, machines)
         self.objective_ = machines.objective
 

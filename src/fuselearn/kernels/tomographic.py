@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fuselearn.data import ViewBlocks
+from fuselearn.data import TrainingData
 from fuselearn.estimators import check_choice, check_count, check_flag
-from fuselearn.kernels.base import BaseKernelFusion, Items, KernelTrainingData, object_numbers, uses_learning
+from fuselearn.kernels.base import BaseKernelFusion, Items, object_numbers, uses_learning
 from fuselearn.kernels.composition import ItemKernels
 from fuselearn.kernels.correspondence import (
     CROSSINGS,
@@ -20,7 +20,7 @@ from fuselearn.kernels.meta_objects import Matching, read_matching
 from fuselearn.kernels.mkl import check_solver, learn_weights
 from fuselearn.kernels.view_kernels import Kernel
 from fuselearn.numeric.pairs import mean_squared_distance
-from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, RandomState, Views
+from fuselearn.typing import BoolArray, FloatArray, IntArray, RandomState, Views
 
 CORRESPONDENCES = ("tomographic", "cartesian")
 FITTING_ROUNDS = 25
@@ -177,30 +177,34 @@ class TomographicClassifier(BaseKernelFusion):
             check_count("max_meta_objects", self.max_meta_objects)
         check_solver(self.weights)
 
-    def _check_rows(self, names: list[str], blocks: ViewBlocks, classes: AnyArray, codes: IntArray) -> None:
-        self._matching(names, blocks.present, classes, codes)
+    def _check_rows(self, data: TrainingData) -> None:
+        self._matching(data)
 
-    def _matching(self, names: list[str], present: BoolArray, classes: AnyArray, codes: IntArray) -> Matching:
+    def _matching(self, data: TrainingData) -> Matching:
         """Return the objects of each class; rows that several views saw are known matches."""
-        labels = [classes[codes[rows]] for rows in present.T]
+        present = data.blocks.present
+        labels = [data.classes[data.codes[rows, 0]] for rows in present.T]
         known = object_numbers(present)[present.sum(axis=1) > 1]
-        return read_matching(labels, present.sum(axis=0).tolist(), known, self.max_meta_objects, names)
+        return read_matching(labels, present.sum(axis=0).tolist(), known, self.max_meta_objects, data.names)
 
     def _scale(self, gram: FloatArray) -> float:
         return (mean_squared_distance(gram) or 1.0) if self.scale_kernels else 1.0
 
-    def _items(self, data: KernelTrainingData) -> Items:
-        matching = self._matching(data.names, data.blocks.present, data.classes, data.codes)
+    def _items(self, data: TrainingData, grams: list[FloatArray]) -> Items:
+        matching = self._matching(data)
         seed = seed_of(self.random_state)
         if self.correspondence == "tomographic":
             settings = TomographicSettings(self.crossing, self.l2, self.band)
-            members_of_classes = matched_by_density(data.grams, matching, settings, False, seed)
+            members_of_classes = matched_by_density(grams, matching, settings, False, seed)
         else:
             members_of_classes = matched_at_random(matching, seed)
         objects, labels = matching.joined(members_of_classes)
         codes = np.searchsorted(data.classes, labels)
-        meta_objects = np.column_stack([data.rows_of(view)[column] for view, column in enumerate(objects.T)])
-        matched = np.all(data.blocks.present, axis=1)[meta_objects]
+        present = data.blocks.present
+        meta_objects = np.column_stack(
+            [np.flatnonzero(present[:, view])[column] for view, column in enumerate(objects.T)]
+        )
+        matched = np.all(present, axis=1)[meta_objects]
         weights = marginal_weights(objects, codes, matched) if self.keep_marginals else np.ones(len(objects))
         attributes = {"meta_objects_": meta_objects, "meta_labels_": labels, "meta_weights_": weights}
         return Items(objects, codes, weights, attributes)

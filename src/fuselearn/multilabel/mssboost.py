@@ -1,13 +1,18 @@
-"""MSSBoost: base models that serve many labels.
+"""MSSBoost: base models that serve many labels, and the rounds that it shares with NSBoost (S2 Alg. 2)."""
 
-The rounds of MSSBoost and NSBoost (S2 Alg. 2).
-"""
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from fuselearn.backends.gpu.multilabel import DeviceJointLoss, DevicePool
-from fuselearn.multilabel.base import BaseSubspaceEnsemble, train_all
+from fuselearn.backends.gpu.gpu_pool import GpuJointLoss, GpuPool
+from fuselearn.multilabel.base import AnyJointLoss, BaseSubspaceEnsemble
 from fuselearn.multilabel.pool import Pool
+from fuselearn.multilabel.subspace_models import Candidate, Trainer, train_all
+from fuselearn.numeric.execution import Threads
+from fuselearn.typing import FloatArray
+
+REDRAWS = 10
+"""How often in a row a slot draws anew because its candidate can serve no label."""
 
 
 class MSSBoostClassifier(BaseSubspaceEnsemble):
@@ -15,13 +20,13 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
 
     Base models are learned on balanced bootstrap samples and random subspaces, one label each. In every round the model
     of a pool that lowers the joint logistic loss of *all* labels most joins the ensemble, with a weight of its own for
-    each label: what one label has learned, related labels use. This is MSSBoost [1]_.
+    each label: labels that are related use each other's models. This is MSSBoost [1]_.
 
     Parameters
     ----------
     estimator : classifier or None, default=None
-        What base models are clones of: anything with `predict_proba` (outputs 2p - 1) or `decision_function` (clipped
-        to [-1, 1]). None is :class:`fuselearn.multilabel.RbfSVC`, an RBF support vector machine.
+        Classifier that base models are clones of: anything with `predict_proba` (outputs 2p - 1) or `decision_function`
+        (clipped to [-1, 1]). None is :class:`fuselearn.multilabel.RbfSVC`, an RBF support vector machine.
     views : dict, list or None, default=None
         Views of the columns of `X`: a dict of name to selector, or a list of selectors. A base model draws its columns
         inside one view, and the views take turns. None is one view of all columns.
@@ -40,11 +45,11 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
         A base model gets no weight for a label that its sign is not related to by a χ² test at this level. 1 is no
         test.
     n_jobs : int, default=None
-        Threads. The model is the same, bit for bit, for any number.
+        Number of threads. The model is the same, bit for bit, for any number.
     random_state : int, RandomState or None, default=None
-        Seed of the samples, the subspaces and what random base models do.
+        Seed of the samples, the subspaces and the draws of random base models.
     verbose : int, default=0
-        1 reports ten times during a fit, 2 after every model.
+        How often to print: 1 prints ten times during a fit, 2 after every model.
 
     Attributes
     ----------
@@ -52,13 +57,13 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
         Numbers of the labels; for a matrix of one or two labels a list of ``array([0, 1])``, since scikit-learn's
         scorers would take the numbers for two classes. For a 1-D target its two classes.
     label_names_ : list of str
-        Columns of `Y` if it is a data frame, else ``"label0"``, ``"label1"``, …
+        Columns of `y` if it was a data frame, else ``"label0"``, ``"label1"``, …
     estimators_ : list of classifier
         The base models, in the order in which they joined. Their classes are 0 and 1.
     estimators_features_ : list of ndarray
         Columns of `X` that each base model reads.
     label_weights_ : ndarray of shape (n_models, n_labels)
-        α: what each base model's output counts for each label.
+        α: weight of each base model's output for each label.
     source_labels_ : int ndarray of shape (n_models,)
         Label that each base model was learned on.
     loss_curve_ : ndarray of shape (n_models + 1,)
@@ -67,14 +72,21 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
     model_size_ : int or None
         Support vectors × features, summed over the base models that some label uses; nodes for trees, coefficients for
         linear models, None for base models that have none of these.
-    data_ratio_, feature_ratio_ : float
-        The ratios that were used.
+    data_ratio_ : float
+        Ratio of the rows that was used.
+    feature_ratio_ : float
+        Ratio of the columns that was used.
     ratio_scores_ : dict or None
-        What ``"auto"`` saw: mean average precision of (data ratio, feature ratio) pairs, and of ``"full"``.
+        Scores that ``"auto"`` chose by: mean average precision of (data ratio, feature ratio) pairs, and of ``"full"``.
+        None where both ratios were given.
     view_names_ : list of str
+        Names of the views.
     view_columns_ : list of ndarray
+        Columns of `X` that each view has.
     n_features_in_ : int
+        Number of columns of `X`.
     feature_names_in_ : ndarray of str
+        Names of the columns, if `X` was a data frame.
 
     See Also
     --------
@@ -85,8 +97,8 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
     -----
     A Newton step can overshoot. A weight that would raise the loss of its label is halved up to five times, then 0. A
     round in which no candidate lowers the loss is like any other: the candidate of the slot that has had the fewest
-    joins with weights of 0 and makes room for a new one. Such models are not asked when predicting. A candidate that
-    can serve no label is not let into the pool; its slot draws again, at most ten times in a row.
+    joins with weights of 0 and is replaced by a new one. Such models are not used in predictions. A candidate that can
+    serve no label does not enter the pool; its slot draws again, at most ten times in a row.
 
     The default base model takes γ = 1 / (n_features · variance) of its own sample, where S2 cross-validates one width
     for all. Numbers of rows and columns are rounded, and at least 1. Base models are fitted on plain arrays: they do
@@ -112,36 +124,32 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
     3
     """
 
-    def _rounds(self, trainer, joint, threads):
-        options = {"pool_size": self.pool_size, "significance": self.significance}
-        return boosted_rounds(trainer, joint, threads, shared=True, **options)
+    def _rounds(
+        self, trainer: Trainer, joint: AnyJointLoss, threads: Threads
+    ) -> Iterator[tuple[Candidate, FloatArray]]:
+        return boosted_rounds(
+            trainer, joint, threads, pool_size=self.pool_size, significance=self.significance, shared=True
+        )
 
 
-REDRAWS = 10
-"""How often in a row a slot draws anew because its candidate can serve no label."""
-
-
-def boosted_rounds(trainer, joint, threads, *, pool_size, significance, shared):
-    """Yield (candidate, weights) of each round, without end.
+def boosted_rounds(
+    trainer: Trainer,
+    joint: AnyJointLoss,
+    threads: Threads,
+    *,
+    pool_size: int | None,
+    significance: float,
+    shared: bool,
+) -> Iterator[tuple[Candidate, FloatArray]]:
+    """Yield the candidate and the weights of each round, without end; the caller adds them to `joint` in between.
 
     Slot k of the pool begins with a model learned on label k, or k modulo the number of labels. The one that takes the
     place of a used model is learned on the same label (S2 Alg. 2 step 2c). A pool with fewer slots than labels, which
     S2 does not have, would so never see most labels: there the labels take turns.
 
     Two rules of ours keep every slot at work. A candidate that can serve no label, by the χ² test or because its own
-    is the only one it may serve, is not let in: its slot draws the next generation, at most ten times in a row. And
+    is the only one it may serve, does not enter: its slot draws the next generation, at most ten times in a row. And
     when no candidate lowers the loss, the slot with the fewest generations so far is renewed.
-
-    Parameters
-    ----------
-    trainer : Trainer
-    joint : JointLoss
-        The caller adds a round's candidate to it before asking for the next.
-    threads : Threads
-    pool_size : int or None
-        None is the number of labels (S2 Alg. 2 step 1).
-    significance : float
-    shared : bool
     """
     n_labels = len(joint.signs)
     n_slots = n_labels if pool_size is None else int(pool_size)
@@ -149,21 +157,24 @@ def boosted_rounds(trainer, joint, threads, *, pool_size, significance, shared):
     generations = np.zeros(n_slots, dtype=int)
     next_label = n_slots % n_labels
 
-    def drawn(slots):
+    def trained(slots: Iterable[int]) -> list[Candidate]:
         return train_all(trainer, [(slot, int(generations[slot]), int(labels[slot])) for slot in slots], threads)
 
-    def draw_again(slots):
+    def redraw_idle(slots: Iterable[int]) -> None:
         for _ in range(REDRAWS):
             slots = [slot for slot in slots if pool.is_idle(slot)]
             if not slots:
                 break
             generations[slots] += 1
-            for slot, candidate in zip(slots, drawn(slots)):
+            for slot, candidate in zip(slots, trained(slots)):
                 pool.replace(slot, candidate, threads)
 
-    kind = DevicePool if isinstance(joint, DeviceJointLoss) else Pool
-    pool = kind(joint, drawn(range(n_slots)), significance=significance, shared=shared)
-    draw_again(range(n_slots))
+    pool: Pool | GpuPool
+    if isinstance(joint, GpuJointLoss):
+        pool = GpuPool(joint, trained(range(n_slots)), significance=significance, shared=shared)
+    else:
+        pool = Pool(joint, trained(range(n_slots)), significance=significance, shared=shared)
+    redraw_idle(range(n_slots))
     while True:
         winner = pool.best(threads)
         if winner is None:
@@ -175,6 +186,6 @@ def boosted_rounds(trainer, joint, threads, *, pool_size, significance, shared):
         generations[slot] += 1
         if n_slots < n_labels:
             labels[slot], next_label = next_label, (next_label + 1) % n_labels
-        [candidate] = drawn([slot])
+        [candidate] = trained([slot])
         pool.replace(slot, candidate, threads)
-        draw_again([slot])
+        redraw_idle([slot])

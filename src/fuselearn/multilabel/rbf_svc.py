@@ -2,17 +2,21 @@
 
 import warnings
 from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
+from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fuselearn.estimators import check_positive
+from fuselearn.numeric.execution import Scratch
 from fuselearn.numeric.rbf import rbf_decision_values, rbf_gram
 from fuselearn.numeric.svm import solve_svm
+from fuselearn.typing import AnyArray, ArrayLike, FloatArray, TableLike
 
 GRAM_ROWS = 5_000
 """Rows of which the whole Gram matrix is kept (200 MB). More of them go to libsvm, which caches parts of it."""
@@ -38,18 +42,24 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
+        Class labels, sorted.
     support_vectors_ : ndarray of shape (n_vectors, n_features)
+        Training rows that the decision depends on.
     dual_coef_ : ndarray of shape (1, n_vectors)
+        Dual coefficients of the support vectors, times ±1 for their class.
     intercept_ : ndarray of shape (1,)
+        Intercept of the decision value.
     gamma_ : float
         γ as it was used.
     n_features_in_ : int
+        Number of columns of `X`.
     feature_names_in_ : ndarray of str
+        Names of the columns, if `X` was a data frame.
 
     Notes
     -----
-    A row of weight 2 is as good as the row twice, also for ``gamma="scale"``, whose variance is weighted. Samples of
-    more than 5,000 rows are fitted by libsvm.
+    A row of weight 2 counts as much as the row twice, also for ``gamma="scale"``, whose variance is weighted. Samples
+    of more than 5,000 rows are fitted by libsvm.
 
     Examples
     --------
@@ -60,30 +70,33 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, C=1.0, gamma="scale", tol=1e-3):
+    def __init__(self, C: float = 1.0, gamma: float | str = "scale", tol: float = 1e-3) -> None:
         self.C = C
         self.gamma = gamma
         self.tol = tol
 
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the machine.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
+            Training rows.
         y : array of shape (n_samples,)
-            Of two classes.
+            Class of each row, one of two.
         sample_weight : array of shape (n_samples,), default=None
             Factor on C of each row.
 
         Returns
         -------
         self
+            The fitted classifier.
         """
         check_positive("C", self.C)
         check_positive("tol", self.tol)
-        if self.gamma not in ("scale", "auto") and not (isinstance(self.gamma, Real) and 0 < self.gamma < np.inf):
-            raise ValueError(f"gamma must be 'scale', 'auto' or a number above 0; got {self.gamma!r}.")
+        gamma = self.gamma
+        if gamma not in ("scale", "auto") and not (isinstance(gamma, Real) and 0 < float(gamma) < np.inf):
+            raise ValueError(f"gamma must be 'scale', 'auto' or a number above 0; got {gamma!r}.")
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_classification_targets(y)
         if type_of_target(y) != "binary":
@@ -94,13 +107,32 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
         weights = _check_weights(sample_weight, len(X))
         counted = weights > 0
         if len(np.unique(codes[counted])) < 2:
-            raise ValueError("sample_weight is zero for all rows of a class; each of the two needs a row with weight.")
+            raise ValueError(
+                "sample_weight is zero for all rows of a class; each of the two needs a row of positive weight."
+            )
         if not counted.all():
             X, codes, weights = X[counted], codes[counted], weights[counted]
         return self.fit_signs(X, np.where(codes == 1, 1.0, -1.0), weights)
 
-    def fit_signs(self, X, signs, weights, scratch=None):
-        """`fit` without checks, on rows of signs +1 and -1, each counted `weights` times."""
+    def fit_signs(self, X: FloatArray, signs: FloatArray, weights: FloatArray, scratch: Scratch | None = None) -> Self:
+        """Fit without checks, on rows of signs +1 and -1, each counted `weights` times.
+
+        Parameters
+        ----------
+        X : float64 ndarray of shape (n_samples, n_features)
+            Training rows.
+        signs : ndarray of shape (n_samples,)
+            +1 for the second class, -1 for the first.
+        weights : ndarray of shape (n_samples,)
+            Factor on C of each row, above 0.
+        scratch : Scratch, default=None
+            Memory for the Gram matrix.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
         self.gamma_ = kernel_gamma(self.gamma, X, weights)
         if len(X) <= GRAM_ROWS:
             centred = X - X.mean(axis=0)
@@ -131,42 +163,46 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
             self.classes_ = np.array([0, 1])
         return self
 
-    def decision_function(self, X):
-        """Signed distance to the boundary, in units of the margin; positive for ``classes_[1]``.
+    def decision_function(self, X: TableLike) -> FloatArray:
+        """Return the signed distance to the boundary, in units of the margin.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
+            Rows to decide on.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            Positive for ``classes_[1]``.
         """
         check_is_fitted(self)
         return machine_values(self, validate_data(self, X, reset=False, dtype=np.float64, order="C"), self.gamma_)
 
-    def predict(self, X):
-        """Class of each row.
+    def predict(self, X: TableLike) -> AnyArray:
+        """Predict the class of each row.
 
         Parameters
         ----------
         X : array of shape (n_samples, n_features)
+            Rows to predict.
 
         Returns
         -------
         ndarray of shape (n_samples,)
+            Class of each row.
         """
         positive = self.decision_function(X) > 0
         return self.classes_[positive.astype(np.intp)]
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
 
-def kernel_gamma(gamma, X, weights=None):
-    """γ as a number, by the rules of scikit-learn's SVC; `weights` say how often each row counts."""
+def kernel_gamma(gamma: float | str, X: FloatArray, weights: FloatArray | None = None) -> float:
+    """Return γ as a number, by the rules of scikit-learn's SVC; `weights` are how often each row counts."""
     if gamma == "auto":
         return 1.0 / X.shape[1]
     if gamma != "scale":
@@ -183,21 +219,12 @@ def kernel_gamma(gamma, X, weights=None):
     return value
 
 
-def machine_values(machine, rows, gamma, *, single=False, scratch=None):
-    """Decision values of a fitted `RbfSVC` or `SVC` with an RBF kernel, by blocked products.
+def machine_values(
+    machine: Any, rows: FloatArray, gamma: float, *, single: bool = False, scratch: Scratch | None = None
+) -> FloatArray:
+    """Return the decision values of a fitted `RbfSVC` or `SVC` with an RBF kernel, by blocked products.
 
-    Parameters
-    ----------
-    machine : estimator with support_vectors_, dual_coef_ and intercept_
-    rows : float64 ndarray of shape (n_rows, n_features)
-    gamma : float
-    single : bool, default=False
-        Whether 1e-6 is near enough.
-    scratch : Scratch, default=None
-
-    Returns
-    -------
-    ndarray of shape (n_rows,)
+    `single` allows for errors of 1e-6.
     """
     vectors = np.asarray(machine.support_vectors_, dtype=np.float64)
     values = np.full(len(rows), float(machine.intercept_[0]))
@@ -217,7 +244,8 @@ def machine_values(machine, rows, gamma, *, single=False, scratch=None):
     return values
 
 
-def _check_weights(sample_weight, n_rows):
+def _check_weights(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
+    """Check the weights of rows, and return them as an array; ones where none are given."""
     if sample_weight is None:
         return np.ones(n_rows)
     weights = np.asarray(sample_weight, dtype=np.float64)
