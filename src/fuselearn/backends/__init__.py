@@ -1,4 +1,4 @@
-"""Where a round's reductions run. `protocol` says what a round may ask of the rows."""
+"""Rows of a boosting run, in this process, in partitions or on a GPU; `protocol` names what a round may ask of them."""
 
 from fuselearn.backends.local import LocalRows
 from fuselearn.backends.protocol import Arm, Rows, Tally, Trial

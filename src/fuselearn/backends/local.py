@@ -1,17 +1,17 @@
-"""Rows in this process, worked on by threads.
+"""Rows in this process, worked on by threads."""
 
-The rows of an arm, in the order that serves its learner best.
-"""
-
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn import config_context, get_config
 
-from fuselearn.backends.protocol import Tally, Trial
+from fuselearn.backends.protocol import Arm, Plans, Tally, Trial
 from fuselearn.data import View
+from fuselearn.learners.protocol import Hypothesis, Learner, Plan, PreparedRows, run_reduction
+from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.weights import ABSENT, draw_rows, mark_outcomes, multiply_by_outcome, sum_by_outcome
-from fuselearn.reductions import drive
+from fuselearn.typing import FloatArray, IntArray
 
 
 class LocalRows:
@@ -20,29 +20,42 @@ class LocalRows:
     Parameters
     ----------
     arms : sequence of Arm
+        Every view with every learner it was given.
     weights : ndarray of shape (n_rows,)
         Starting weights, of any sum. Rows of weight 0 must have no view.
     n_classes : int
+        Number of classes.
     threads : Threads
+        What the work is shared out to.
     seed : int
         All draws follow from it, the round and the arm.
     plans : dict
         Plans of the views that were made before; new ones are added to it.
-    shared : bool
-        One weight per row for all arms (S0's BSSD), or one per arm (S0's BISD).
-    resample : bool
-        Fit each hypothesis on rows drawn by the weights (S0 step 3a).
-    out_of_bag : bool
-        Judge each hypothesis on the rows that were not drawn; the others count as absent.
+    shared : bool, default=True
+        Whether all arms share one weight per row (S0's BSSD), or each has its own (S0's BISD).
+    resample : bool, default=False
+        Whether to fit each hypothesis on rows drawn by the weights (S0 step 3a).
+    out_of_bag : bool, default=False
+        Whether to judge each hypothesis on the rows that were not drawn only; the others count as absent.
     """
 
     def __init__(
-        self, arms, weights, n_classes, *, threads, seed, plans, shared=True, resample=False, out_of_bag=False
-    ):
-        orders = {}
-        self._arms = [PlacedArm.of(arm, orders) for arm in arms]
+        self,
+        arms: Sequence[Arm],
+        weights: FloatArray,
+        n_classes: int,
+        *,
+        threads: Threads,
+        seed: int,
+        plans: Plans,
+        shared: bool = True,
+        resample: bool = False,
+        out_of_bag: bool = False,
+    ) -> None:
+        orders: RowOrders = {}
+        self._arms = [ArmRows.of(arm, orders) for arm in arms]
         self._n_rows = len(weights)
-        self._n_draws = np.count_nonzero(weights)
+        self._n_draws = int(np.count_nonzero(weights))
         self._n_classes = n_classes
         self._threads = threads
         self._seed = seed
@@ -50,22 +63,23 @@ class LocalRows:
         self._out_of_bag = out_of_bag
         weights = weights / weights.sum()
         self._distributions = [weights] * len(arms) if shared else [weights.copy() for _ in arms]
-        self._outcomes = [None] * len(arms)
+        self._outcomes: dict[int, IntArray] = {}
         self._plans = plans
-        self._prepared = {}
+        self._prepared: dict[tuple[int, bool, int], PreparedRows] = {}
 
-    def weights(self, arm):
-        """The arm's current weights; of shape (n_rows,)."""
+    def weights(self, arm: int) -> FloatArray:
+        """Return the arm's current weights; see `Rows.weights`."""
         return self._distributions[arm]
 
-    def try_arms(self, arms, round_number):
+    def try_arms(self, arms: list[int], round_number: int) -> list[Trial]:
+        """Fit each of the arms under its weights; see `Rows.try_arms`."""
         # Learners of ours thread over rows inside a fit; the others are run side by side instead.
         with_rows = [arm for arm in arms if self._arms[arm].learner.needs_rows]
         for arm in with_rows:
             self._prepare(arm, self._plan(arm))
         config = get_config()  # scikit-learn keeps it per thread
 
-        def try_with_config(arm):
+        def try_with_config(arm: int) -> Trial:
             with config_context(**config):
                 return self._try(arm, round_number)
 
@@ -76,102 +90,100 @@ class LocalRows:
                 trials[arm] = self._try(arm, round_number)
         return [trials[arm] for arm in arms]
 
-    def judge(self, arm, hypothesis, round_number):
+    def judge(self, arm: int, hypothesis: Hypothesis | None, round_number: int) -> Tally:
+        """Weigh the outcomes of a hypothesis that was fitted before; see `Rows.judge`."""
         drawn = self._draw(arm, round_number) if self._out_of_bag else None
         return self._judge(arm, hypothesis, drawn)
 
-    def reweight(self, arm, right, wrong, absent):
+    def reweight(self, arm: int, right: float, wrong: float, absent: float) -> None:
+        """Multiply the arm's weights by outcome, and normalise; see `Rows.reweight`."""
         multiply_by_outcome(self._outcomes[arm], self._distributions[arm], right, wrong, absent)
 
-    def _plan(self, arm):
-        """What the arm's learner knows of its view; learners of a kind share it."""
-        placed = self._arms[arm]
-        key = (placed.view_number, placed.learner.preparation)
+    def _plan(self, arm: int) -> Plan:
+        """Return the plan of the arm's view, which learners with the same preparation share."""
+        arm_rows = self._arms[arm]
+        key = (arm_rows.view_number, arm_rows.learner.preparation)
         if key not in self._plans:
-            self._plans[key] = placed.learner.plan(placed.as_given, np.random.SeedSequence(self._seed))
+            self._plans[key] = arm_rows.learner.plan(arm_rows.view_as_given, np.random.SeedSequence(self._seed))
         return self._plans[key]
 
-    def _prepare(self, arm, plan):
-        """The rows of the arm's view as a plan prepares them, made on first use."""
-        placed = self._arms[arm]
-        key = (placed.view_number, placed.learner.rows_by_class, id(plan))
+    def _prepare(self, arm: int, plan: Plan) -> PreparedRows:
+        """Return the rows of the arm's view as a plan prepares them, which is done once."""
+        arm_rows = self._arms[arm]
+        key = (arm_rows.view_number, arm_rows.learner.rows_by_class, id(plan))
         if key not in self._prepared:
-            self._prepared[key] = plan.prepare(placed.view, self._threads)
+            self._prepared[key] = plan.prepare(arm_rows.view, self._threads)
         return self._prepared[key]
 
-    def _generator_seed(self, arm, round_number):
+    def _generator_seed(self, arm: int, round_number: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(self._seed, spawn_key=(round_number, arm))
 
-    def _draw(self, arm, round_number):
+    def _draw(self, arm: int, round_number: int) -> IntArray:
+        """Draw rows by the arm's weights; the same ones whenever it is asked for the same round."""
         generator = np.random.default_rng(self._generator_seed(arm, round_number))
         return draw_rows(self._distributions[arm], self._n_draws, generator)
 
-    def _try(self, arm, round_number):
+    def _try(self, arm: int, round_number: int) -> Trial:
         drawn = self._draw(arm, round_number) if self._resample else None
         hypothesis = self._fit(arm, round_number, drawn)
         return Trial(hypothesis, self._judge(arm, hypothesis, drawn if self._out_of_bag else None))
 
-    def _fit(self, arm, round_number, drawn):
+    def _fit(self, arm: int, round_number: int, drawn: IntArray | None) -> Hypothesis | None:
         """Fit the arm, or return None where no row with weight has its view."""
-        placed = self._arms[arm]
+        arm_rows = self._arms[arm]
         # Drawing a row twice is giving it twice the weight.
         counts = None if drawn is None else np.bincount(drawn, minlength=self._n_rows)
-        weights = (self._distributions[arm] if drawn is None else counts / self._n_draws)[placed.rows]
+        weights = (self._distributions[arm] if counts is None else counts / self._n_draws)[arm_rows.rows]
         if not weights.max(initial=0.0) > 0:
             return None
         plan = self._plan(arm)
         prepared = self._prepare(arm, plan)
-        if placed.learner.needs_rows:
+        if arm_rows.learner.needs_rows:
             seed = self._generator_seed(arm, round_number).spawn(1)[0]
-            drawn = None if drawn is None else np.repeat(np.arange(len(placed.codes)), counts[placed.rows])
-            return placed.learner.fit_rows(
-                plan, prepared, placed.codes, weights, self._n_classes, seed=seed, drawn=drawn
+            drawn = None if counts is None else np.repeat(np.arange(len(arm_rows.codes)), counts[arm_rows.rows])
+            return arm_rows.learner.fit_rows(
+                plan, prepared, arm_rows.codes, weights, self._n_classes, seed=seed, drawn=drawn
             )
-        return drive(
-            placed.learner.sums(plan, self._n_classes),
-            lambda statistic: statistic(prepared, placed.codes, weights, self._threads),
+        return run_reduction(
+            arm_rows.learner.sums(plan, self._n_classes),
+            lambda statistic: statistic(prepared, arm_rows.codes, weights, self._threads),
         )
 
-    def _judge(self, arm, hypothesis, excluded):
-        placed = self._arms[arm]
+    def _judge(self, arm: int, hypothesis: Hypothesis | None, excluded: IntArray | None) -> Tally:
+        """Note the outcome of each row, and sum the weights by outcome; excluded rows count as absent."""
+        arm_rows = self._arms[arm]
         outcome = np.full(self._n_rows, ABSENT, dtype=np.int8)
         self._outcomes[arm] = outcome
         if hypothesis is None:
             return Tally(0.0, 0.0, 1.0)
-        # By the hypothesis' own plan: in a run that is taken up again, the arm may have another learner by now.
+        # By the hypothesis' own plan: in a run that is continued, the arm may have another learner by now.
         predicted = hypothesis.predict_prepared(self._prepare(arm, hypothesis.plan), self._threads)
-        mark_outcomes(predicted, placed.codes, placed.rows, outcome)
+        mark_outcomes(predicted, arm_rows.codes, arm_rows.rows, outcome)
         if excluded is not None:
             outcome[excluded] = ABSENT
         return Tally(*sum_by_outcome(outcome, self._distributions[arm]))
 
 
-@dataclass(frozen=True)
-class PlacedArm:
-    """An arm whose rows have been put in order.
+RowOrders = dict[tuple[int, int, bool], tuple[IntArray, IntArray]]
+"""Rows and codes of arms in order, by the identities of their labels and rows and whether they are sorted by class."""
 
-    Attributes
-    ----------
-    as_given : View
-    view : View
-        The same with its `rows` in that order.
-    view_number : int
-    learner : learner
-    rows : intp ndarray
-        The same rows, also where all of them are the view's.
-    codes : int32 ndarray
-        Classes of those rows.
+
+@dataclass(frozen=True)
+class ArmRows:
+    """The rows of an arm, in the order that serves its learner best.
+
+    `rows` holds the numbers of the rows of `view`, also where these are all rows of the table; `codes` their classes.
     """
 
-    as_given: View
+    view_as_given: View
     view: View
     view_number: int
-    learner: object
-    rows: np.ndarray
-    codes: np.ndarray
+    learner: Learner
+    rows: IntArray
+    codes: IntArray
 
     @classmethod
-    def of(cls, arm, orders):
+    def of(cls, arm: Arm, orders: RowOrders) -> "ArmRows":
         """Put the rows of an arm in order; `orders` holds those of other arms, which may be the same."""
         by_class = arm.learner.rows_by_class
         key = (id(arm.codes), id(arm.view.rows), by_class)

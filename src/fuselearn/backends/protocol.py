@@ -1,24 +1,45 @@
-"""What the boosting loop may ask of the rows.
+"""What the boosting loop may ask of the rows, and where the rows of a fit are.
 
-The loop sees three numbers per arm and round, and never a row. So the rows can be anywhere: in this process,
-spread over a cluster, or on a GPU.
-
-Where a fit runs follows from what is passed in.
+The loop sees three numbers per arm and round, and never a row. So the rows can be anywhere: in this process, spread
+over a cluster, in files or on a GPU. Where a fit runs follows from what is passed in.
 """
 
+from __future__ import annotations
+
 import os
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import NamedTuple, Protocol
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 from fuselearn.data import View
-from fuselearn.data.table import is_device_array
+from fuselearn.data.table import is_gpu_array
+from fuselearn.learners.protocol import Hypothesis, Learner, Plan
+from fuselearn.typing import ArrayLike, FloatArray, IntArray, TableLike
+
+if TYPE_CHECKING:
+    from fuselearn.backends.gpu.gpu_rows import GpuRows
+    from fuselearn.backends.local import LocalRows
+    from fuselearn.backends.partitioned.row_source import RowSource
+
+RowLocation: TypeAlias = Literal["local", "gpu", "dask", "files"]
+
+Plans: TypeAlias = dict[tuple[int, Hashable], Plan]
+"""Plans of views, by the number of the view and the preparation of the learner."""
 
 
 class Tally(NamedTuple):
-    """Weight of the rows that a hypothesis gets right, gets wrong, and abstains on: W₊, W₋, W₀."""
+    """Weights W₊, W₋ and W₀ of the rows that a hypothesis gets right, gets wrong, and abstains on.
+
+    Attributes
+    ----------
+    right : float
+        W₊, the weight of the rows whose class it predicts.
+    wrong : float
+        W₋, the weight of the rows for which it predicts another class.
+    absent : float
+        W₀, the weight of the rows without its view, or not to be judged on.
+    """
 
     right: float
     wrong: float
@@ -28,10 +49,15 @@ class Tally(NamedTuple):
 class Trial(NamedTuple):
     """A hypothesis that was fitted in a round, and how it did.
 
-    The hypothesis is None when no row with weight has the arm's view: it abstains everywhere.
+    Attributes
+    ----------
+    hypothesis : Hypothesis or None
+        None when no row with weight has the arm's view: it abstains everywhere.
+    tally : Tally
+        Weights of the rows by outcome.
     """
 
-    hypothesis: object
+    hypothesis: Hypothesis | None
     tally: Tally
 
 
@@ -39,19 +65,22 @@ class Trial(NamedTuple):
 class Arm:
     """A view together with a learner, and the labels it believes.
 
-    Attributes
+    Parameters
     ----------
     view : View
+        The columns that the arm reads, and the rows that have them.
     view_number : int
-    learner : learner, see `fuselearn.learners.protocol`
+        Number of the view among all views.
+    learner : Learner
+        What the arm fits; see `fuselearn.learners.protocol`.
     codes : int32 ndarray of shape (n_rows,)
         Class of each row, by this view's own labels.
     """
 
     view: View
     view_number: int
-    learner: object
-    codes: np.ndarray
+    learner: Learner
+    codes: IntArray
 
 
 class Rows(Protocol):
@@ -60,26 +89,76 @@ class Rows(Protocol):
     Arms share one weight per row, or each has its own; only the rows know.
     """
 
-    def try_arms(self, arms, round_number):
-        """Fit each of the arms under its weights. Returns a list of `Trial`."""
+    def try_arms(self, arms: list[int], round_number: int) -> list[Trial]:
+        """Fit each of the arms under its weights.
 
-    def judge(self, arm, hypothesis, round_number):
-        """Weigh a hypothesis that was fitted before. Returns its `Tally`."""
+        Parameters
+        ----------
+        arms : list of int
+            Numbers of the arms.
+        round_number : int
+            Number of the round, which all draws depend on.
 
-    def reweight(self, arm, right, wrong, absent):
-        """Multiply the arm's weights by what its last judged hypothesis made of each row, and normalise."""
+        Returns
+        -------
+        list of Trial
+            In the order of `arms`.
+        """
+
+    def judge(self, arm: int, hypothesis: Hypothesis | None, round_number: int) -> Tally:
+        """Weigh the outcomes of a hypothesis that was fitted before.
+
+        Parameters
+        ----------
+        arm : int
+            Number of the arm whose hypothesis it is.
+        hypothesis : Hypothesis or None
+            None abstains everywhere.
+        round_number : int
+            Number of the round in which it was fitted.
+
+        Returns
+        -------
+        Tally
+            Weights of the rows by outcome.
+        """
+
+    def reweight(self, arm: int, right: float, wrong: float, absent: float) -> None:
+        """Multiply the arm's weights by the outcome of its last judged hypothesis on each row, and normalise.
+
+        Parameters
+        ----------
+        arm : int
+            Number of the arm.
+        right, wrong, absent : float
+            Factors for the rows that are right, wrong and absent.
+        """
+
+    def weights(self, arm: int) -> FloatArray:
+        """Return the arm's current weights, in the order of the table.
+
+        Parameters
+        ----------
+        arm : int
+            Number of the arm.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            With sum 1.
+        """
 
 
-def kind_of(X):
-    """Where the rows of `X` are: "local", "dask", "device" or "files".
+def row_location(X: TableLike) -> RowLocation:
+    """Return where the rows of `X` are.
 
-    It goes by the module of the type, so that no library is imported that the user does not use; see
-    `is_device_array` for what counts as one on a device.
+    It goes by the module of the type, so that no library is imported that the user does not use; see `is_gpu_array`
+    for what counts as an array on a GPU.
 
     Examples
     --------
     >>> import numpy as np
-    >>> kind_of(np.zeros((2, 2))), kind_of("rows.parquet"), kind_of(["a.parquet", "b.parquet"])
+    >>> row_location(np.zeros((2, 2))), row_location("rows.parquet"), row_location(["a.parquet", "b.parquet"])
     ('local', 'files', 'files')
     """
     if isinstance(X, str | os.PathLike):
@@ -89,51 +168,55 @@ def kind_of(X):
     library = type(X).__module__.partition(".")[0]
     if library in ("dask", "dask_expr"):
         return "dask"
-    return "device" if is_device_array(X) else "local"
+    return "gpu" if is_gpu_array(X) else "local"
 
 
-def check_installed(kind):
-    """Refuse a kind of rows whose extra is not installed."""
-    for needed, module, extra, what in (
+def check_installed(location: RowLocation) -> None:
+    """Refuse rows whose library is not installed, naming the extra that brings it."""
+    extras: tuple[tuple[RowLocation, str, str, str], ...] = (
         ("dask", "distributed", "dask", "Dask collections"),
         ("files", "pyarrow", "app", "Parquet files"),
-    ):
-        if kind == needed and find_spec(module) is None:
-            raise ImportError(f"To fit on {what}, install {module}: pip install 'fuselearn[{extra}]'.")
+    )
+    for needed_for, module, extra, rows in extras:
+        if location == needed_for and find_spec(module) is None:
+            raise ImportError(f"To fit on {rows}, install {module}: pip install 'fuselearn[{extra}]'.")
 
 
-def rows_of(kind):
-    """The class of rows that are in one place, "local" or "device"."""
-    if kind == "device":
-        from fuselearn.backends.gpu.rows import DeviceRows
+def rows_class(location: RowLocation) -> type[LocalRows] | type[GpuRows]:
+    """Return the class of rows that are all in one place: this process or a GPU."""
+    if location == "gpu":
+        from fuselearn.backends.gpu.gpu_rows import GpuRows
 
-        return DeviceRows
+        return GpuRows
     from fuselearn.backends.local import LocalRows
 
     return LocalRows
 
 
-def source_of(kind, X, y, sample_weight, view_labels):
-    """The source of rows that come in parts, "dask" or "files"."""
-    if kind == "dask":
+def open_row_source(
+    location: RowLocation, X: TableLike, y: ArrayLike, sample_weight: ArrayLike, view_labels: ArrayLike
+) -> RowSource:
+    """Return the source of rows that come in partitions: Dask collections or Parquet files."""
+    if location == "dask":
         from fuselearn.backends.partitioned.dask_collections import DaskSource
 
         return DaskSource(X, y, sample_weight, view_labels)
-    from fuselearn.backends.partitioned.parquet import FileSource
+    from fuselearn.backends.partitioned.parquet import ParquetSource
 
-    return FileSource(X, y, sample_weight, view_labels)
+    return ParquetSource(X, y, sample_weight, view_labels)
 
 
-def make_arms(views, learners, codes):
-    """Arms in the order of the views, and within a view in that of its learners; each has been checked.
+def to_host(values: ArrayLike) -> ArrayLike:
+    """Return an array on a GPU as a NumPy array, and anything else unchanged."""
+    if not is_gpu_array(values):
+        return values
+    from fuselearn.backends.gpu.arrays import arrays_of
 
-    Parameters
-    ----------
-    views : sequence of View
-    learners : list of list of learner
-    codes : list of int32 ndarray of shape (n_rows,)
-        Each view's own labels.
-    """
+    return arrays_of(values).to_host(values)
+
+
+def make_arms(views: Sequence[View], learners: Sequence[Sequence[Learner]], codes: Sequence[IntArray]) -> list[Arm]:
+    """Check each view with each of its learners, and return the arms in that order; `codes` are by view."""
     arms = []
     for number, view in enumerate(views):
         for learner in learners[number]:

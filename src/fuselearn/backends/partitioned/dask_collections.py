@@ -1,34 +1,43 @@
-"""Dask collections as a source of parts.
+"""Dask collections: a source of partitions to fit on, and lazy predictions for them."""
 
-Predictions for Dask collections, which stay collections until they are computed.
-"""
+from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from numbers import Real
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from fuselearn.backends.partitioned.raw_partition import RawPart
-from fuselearn.backends.partitioned.sources import Source
+from fuselearn.backends.partitioned.row_source import RawPartition, Result, RowSource
+from fuselearn.numeric.execution import Threads
+from fuselearn.typing import AnyArray, ArrayLike, TableLike
+
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+    from distributed import Client
+
+    from fuselearn.backends.partitioned.dask_cluster import DaskPartitions
+    from fuselearn.backends.partitioned.partitioned_rows import PartitionRecipe
 
 NO_CLIENT = (
     "X is a Dask collection, but there is no Dask client to run on. Start one, e.g. client = distributed.Client() for "
     "the cores of this machine or distributed.Client('scheduler-address:8786') for a cluster, or pass X.compute()."
 )
 
-
-def current_client():
-    """The client of the cluster to run on."""
-    import distributed
-
-    try:
-        return distributed.get_client()
-    except ValueError:
-        raise RuntimeError(NO_CLIENT) from None
+Collection: TypeAlias = Any
+"""A Dask Array, DataFrame or Series, whose types Dask does not publish."""
+PredictMethod: TypeAlias = Literal["predict", "predict_proba", "decision_function"]
 
 
-def check_collection(X):
-    """Refuse what is Dask's but has no columns: bags, delayed objects, series."""
+class FittedClassifier(Protocol):
+    """A fitted classifier that can predict a partition."""
+
+    classes_: AnyArray
+
+
+def check_collection(X: Collection) -> None:
+    """Refuse Dask's objects without columns: bags, delayed objects, series."""
     n_dimensions = getattr(X, "ndim", None)
     if not isinstance(n_dimensions, int):  # a delayed object has every attribute, delayed
         raise TypeError(f"X must be a Dask Array or DataFrame; got a {type(X).__name__} of Dask.")
@@ -36,42 +45,46 @@ def check_collection(X):
         raise ValueError(f"X must be 2-D, of shape (n_samples, n_features); got {n_dimensions} dimension(s).")
 
 
-class DaskSource(Source):
+class DaskSource(RowSource):
     """Partitions of a Dask DataFrame, or chunks of rows of a Dask Array.
 
     Parameters
     ----------
     X : Dask DataFrame or Array
+        The rows.
     y, sample_weight, view_labels : Dask DataFrame, Series or Array, or array in memory
-        Cut at the same rows as X; what is in memory, or is an array with other chunks, is cut accordingly.
+        Partitioned at the same rows as X; an array in memory, or one with other chunks, is cut accordingly.
     """
 
-    kind = "Dask collections"
+    description = "Dask collections"
 
-    def __init__(self, X, y, sample_weight=None, view_labels=None):
+    def __init__(
+        self, X: Collection, y: ArrayLike, sample_weight: ArrayLike = None, view_labels: ArrayLike = None
+    ) -> None:
         check_collection(X)
-        sample_weight = _weights_of_rows(sample_weight)
+        sample_weight = _weights_by_row(sample_weight)
         if view_labels is not None and not hasattr(view_labels, "ndim"):
             view_labels = np.asarray(view_labels)
-        self._client = current_client()
+        self._client = _current_client()
         self.has_view_labels = view_labels is not None
-        X = _in_row_chunks(X)
+        X = _with_whole_rows(X)
         self.n_features = X.shape[1]
-        self.column_names, self.header, self._dtypes = _header(X)
+        self.column_names, self.empty_table, self._dtypes = _columns(X)
         blocks = _blocks(X)
         if not blocks:
             raise ValueError("X has no partitions.")
         self._view_labels_columns = getattr(view_labels, "columns", None)
         self._n_label_columns = None if view_labels is None else view_labels.shape[1] if view_labels.ndim == 2 else 1
         lengths = _lengths(X, blocks, (y, sample_weight, view_labels), self._client)
-        beside = [
-            _aligned(name, values, len(blocks), lengths)
+        others = [
+            _aligned_blocks(name, values, len(blocks), lengths)
             for name, values in (("y", y), ("sample_weight", sample_weight), ("view_labels", view_labels))
         ]
-        self._blocks = list(zip(blocks, *beside))
-        self._order = None
+        self._blocks = list(zip(blocks, *others))
+        self._label_order: list[int] | None = None
 
-    def check_view_labels(self, names):
+    def check_view_labels(self, names: list[str]) -> None:
+        """Refuse view labels that do not have a column for each view; those of a data frame go by their names."""
         if not self.has_view_labels:
             return
         if self._n_label_columns != len(names):
@@ -80,103 +93,132 @@ class DaskSource(Source):
             )
         columns = None if self._view_labels_columns is None else [str(name) for name in self._view_labels_columns]
         if columns is not None and sorted(columns) == sorted(names):
-            # Columns that are named as the views belong to them, in whatever order they stand.
-            self._order = [columns.index(name) for name in names]
+            # Columns that are named like the views belong to them, whatever their order.
+            self._label_order = [columns.index(name) for name in names]
 
-    def map(self, function, *arguments, each=None):
+    def map(
+        self, function: Callable[..., Result], *arguments: Any, each: Sequence[Any] | None = None
+    ) -> Sequence[Result]:
+        """Call a function on each partition; see `RowSource.map`."""
         return self._client.gather(self._client.compute(self.tasks(function, *arguments, each=each)))
 
-    def tasks(self, function, *arguments, each=None):
-        """A delayed ``function(raw, *arguments, one)`` for each partition, one task each."""
-        from dask import delayed
+    def tasks(self, function: Callable[..., Any], *arguments: Any, each: Sequence[Any] | None = None) -> list[Delayed]:
+        """Return a delayed ``function(partition, *arguments, own)`` for each partition, one task each."""
+        from dask.delayed import delayed
 
-        # An argument is a task of its own: it travels once, not with every part.
+        # An argument is a task of its own: it travels once, not with every partition.
         dtypes, *shared = [delayed(value, traverse=False, pure=False) for value in (self._dtypes, *arguments)]
-        call = delayed(on_partition, pure=False)
-        own = [()] * len(self._blocks) if each is None else [(_Sealed(one),) for one in each]
+        call = delayed(call_on_partition, pure=False)
+        own_arguments: Sequence[tuple[Any, ...]] = [()] * len(self._blocks)
+        if each is not None:
+            own_arguments = [(_Opaque(own),) for own in each]
         return [
-            call(number, block, dtypes, self._order, function, *shared, *one)
-            for number, (block, one) in enumerate(zip(self._blocks, own))
+            call(number, block, dtypes, self._label_order, function, *shared, *own)
+            for number, (block, own) in enumerate(zip(self._blocks, own_arguments))
         ]
 
-    def place(self, blueprint, threads):
-        from fuselearn.backends.partitioned.dask_cluster import DaskCrew
+    def load_partitions(self, recipe: PartitionRecipe, threads: Threads) -> DaskPartitions:
+        """Build all partitions on the workers of the cluster."""
+        from fuselearn.backends.partitioned.dask_cluster import DaskPartitions
 
-        return DaskCrew(self._client, lambda: self.tasks(_same), len(self._blocks), blueprint)
+        return DaskPartitions(self._client, lambda: self.tasks(_identity), len(self._blocks), recipe)
 
 
-class _Sealed:
-    """Keeps Dask from looking for tasks inside a value."""
+class _Opaque:
+    """A value in which Dask does not look for tasks."""
 
-    def __init__(self, value):
+    def __init__(self, value: Any) -> None:
         self.value = value
 
 
-def on_partition(number, block, dtypes, order, function, *arguments):
-    """Call a function on the part that a partition of each collection makes. Runs on a worker."""
-    arguments = [one.value if isinstance(one, _Sealed) else one for one in arguments]
-    return function(raw_part(number, *block, dtypes, order), *arguments)
+def call_on_partition(
+    number: int,
+    block: tuple[Any, Any, Any, Any],
+    dtypes: dict[str, str] | None,
+    label_order: list[int] | None,
+    function: Callable[..., Result],
+    *arguments: Any,
+) -> Result:
+    """Call a function on a partition of the collections. Runs on a worker."""
+    values = [argument.value if isinstance(argument, _Opaque) else argument for argument in arguments]
+    return function(_raw_partition(number, *block, dtypes, label_order), *values)
 
 
-def _same(raw):
+def _identity(raw: RawPartition) -> RawPartition:
     return raw
 
 
-def raw_part(number, X, y, weights, view_labels, dtypes, order):
-    """The part that a partition of each collection makes."""
-    where = f"partition {number}"
+def _raw_partition(
+    number: int,
+    X: TableLike,
+    y: ArrayLike,
+    weights: ArrayLike,
+    view_labels: ArrayLike,
+    dtypes: dict[str, str] | None,
+    label_order: list[int] | None,
+) -> RawPartition:
+    """Check that a partition of each collection has the same columns as the others and the same index as X."""
+    place = f"partition {number}"
     if dtypes is not None and hasattr(X, "dtypes"):
         names = [str(name) for name in X.columns]
         if names != list(dtypes):
-            raise ValueError(f"{where}: X has the columns {names[:10]} there, and {list(dtypes)[:10]} elsewhere.")
+            raise ValueError(f"{place}: X has the columns {names[:10]} there, and {list(dtypes)[:10]} elsewhere.")
         for name, dtype in zip(names, X.dtypes):
             if len(X) and str(dtype) != dtypes[name]:
                 raise ValueError(
-                    f"{where}: the column {name!r} of X is {dtype} there, and {dtypes[name]} by the collection's own "
-                    f"account; convert it, e.g. X[{name!r}] = X[{name!r}].astype('float64')."
+                    f"{place}: the column {name!r} of X is {dtype} there, but the collection declares {dtypes[name]}; "
+                    f"convert it, e.g. X[{name!r}] = X[{name!r}].astype('float64')."
                 )
     index = getattr(X, "index", None)
     for name, values in (("y", y), ("sample_weight", weights), ("view_labels", view_labels)):
-        other = getattr(values, "index", None)
+        other: Any = getattr(values, "index", None)
         if index is not None and hasattr(other, "equals") and len(other) == len(index) and not other.equals(index):
             raise ValueError(
-                f"{where}: {name} has another index than X; both must hold the same rows in the same order."
+                f"{place}: {name} has another index than X; both must hold the same rows in the same order."
             )
     if hasattr(view_labels, "to_numpy"):
         view_labels = view_labels.to_numpy()
-    if view_labels is not None and order is not None:
-        view_labels = np.asarray(view_labels)[:, order]
+    if view_labels is not None and label_order is not None:
+        view_labels = np.asarray(view_labels)[:, label_order]
     if hasattr(y, "to_frame") or hasattr(y, "columns"):
         y = y.to_numpy()
-    return RawPart.of(where, X, y, weights, view_labels)
+    return RawPartition.of(place, X, y, weights, view_labels)
 
 
-def _weights_of_rows(sample_weight):
-    """What was given; None where it is one weight for all rows, which weighs none against another."""
+def _current_client() -> Client:
+    """Return the client of the cluster to run on."""
+    import distributed
+
+    try:
+        return distributed.get_client()
+    except ValueError:
+        raise RuntimeError(NO_CLIENT) from None
+
+
+def _weights_by_row(sample_weight: ArrayLike) -> ArrayLike:
+    """Return the weights as given, but None for a single weight of all rows, which changes nothing."""
     if not isinstance(sample_weight, Real) and not (isinstance(sample_weight, np.ndarray) and not sample_weight.ndim):
         return sample_weight
-    if not 0 < sample_weight < np.inf:
+    if not 0 < float(sample_weight) < np.inf:
         raise ValueError(f"sample_weight must be above 0 where one is given for all rows; got {sample_weight!r}.")
     return None
 
 
-def _is_frame(collection):
+def _is_frame(collection: Collection) -> bool:
     return hasattr(collection, "npartitions") and hasattr(collection, "map_partitions")
 
 
-def _is_array(collection):
+def _is_array(collection: Collection) -> bool:
     return hasattr(collection, "chunks") and hasattr(collection, "rechunk")
 
 
-def _in_row_chunks(X):
-    """X, an array in chunks of whole rows."""
-    if _is_array(X) and len(X.chunks[1]) > 1:
-        return X.rechunk({1: -1})
-    return X
+def _with_whole_rows(X: Collection) -> Collection:
+    """Return X, an array in chunks of whole rows."""
+    return X.rechunk({1: -1}) if _is_array(X) and len(X.chunks[1]) > 1 else X
 
 
-def _header(X):
-    """Names of columns, a stand-in for X with no rows, and the kind of each column."""
+def _columns(X: Collection) -> tuple[list[str] | None, TableLike, dict[str, str] | None]:
+    """Return the names of the columns, a table with these columns and no rows, and the type of each column."""
     if not hasattr(X, "columns"):
         return None, X, None
     import pandas as pd
@@ -187,13 +229,15 @@ def _header(X):
     return names if named else None, empty, {str(name): str(dtype) for name, dtype in X.dtypes.items()}
 
 
-def _blocks(collection):
-    """A delayed object for each part of a collection, in the order of its rows."""
+def _blocks(collection: Collection) -> list[Delayed]:
+    """Return a delayed object for each partition of a collection, in the order of its rows."""
     return list(np.ravel(np.array(collection.to_delayed(), dtype=object)))
 
 
-def _lengths(X, blocks, others, client):
-    """Number of rows of each part, where it has to be known beforehand; it is computed once where it is not."""
+def _lengths(
+    X: Collection, blocks: list[Delayed], others: tuple[ArrayLike, ...], client: Client
+) -> Sequence[int] | None:
+    """Return the number of rows of each partition where it has to be known beforehand; else None."""
     if _is_array(X) and not np.isnan(X.chunks[0]).any():
         return list(X.chunks[0])
     for other in others:
@@ -201,109 +245,106 @@ def _lengths(X, blocks, others, client):
             continue
         # Chunks of unknown length can only be taken as they are.
         if not _is_array(other) or not np.isnan(other.chunks[0]).any() or len(other.chunks[0]) != len(blocks):
-            from dask import delayed
+            from dask.delayed import delayed
 
             return client.gather(client.compute([delayed(len)(block) for block in blocks]))
     return None
 
 
-def _aligned(name, values, n_parts, lengths):
-    """A delayed object for each part of X, of what is said of its rows."""
+def _aligned_blocks(
+    name: str, values: ArrayLike, n_partitions: int, lengths: Sequence[int] | None
+) -> Sequence[Delayed | None]:
+    """Return labels or weights as a delayed object for each partition of X."""
     if values is None:
-        return [None] * n_parts
+        return [None] * n_partitions
     if _is_frame(values) and not _is_array(values):
         blocks = _blocks(values)
-        if len(blocks) != n_parts:
+        if len(blocks) != n_partitions:
             raise ValueError(
-                f"{name} has {len(blocks)} partitions and X has {n_parts}; cut both at the same rows, e.g. take {name} "
-                f"as a column of X's data frame, or {name}.repartition(...)."
+                f"{name} has {len(blocks)} partitions and X has {n_partitions}; partition both at the same rows, e.g. "
+                f"take {name} as a column of X's data frame, or {name}.repartition(...)."
             )
         return blocks
     import dask.array as da
 
+    n_rows = 0 if lengths is None else sum(lengths)
     if not _is_array(values):
         array = np.asarray(values)
-        if len(array) != sum(lengths):
-            raise ValueError(f"X has {sum(lengths)} rows and {name} has {len(array)}.")
-        values = da.from_array(array, chunks=(tuple(lengths), *array.shape[1:]))
+        if len(array) != n_rows:
+            raise ValueError(f"X has {n_rows} rows and {name} has {len(array)}.")
+        values = da.from_array(array, chunks=(tuple(lengths or ()), *array.shape[1:]))
     elif lengths is not None and not np.isnan(values.chunks[0]).any():
-        if sum(values.chunks[0]) != sum(lengths):
-            raise ValueError(f"X has {sum(lengths)} rows and {name} has {sum(values.chunks[0])}.")
+        if sum(values.chunks[0]) != n_rows:
+            raise ValueError(f"X has {n_rows} rows and {name} has {sum(values.chunks[0])}.")
         values = values.rechunk((tuple(lengths), *(-1 for _ in values.shape[1:])))
     elif values.ndim == 2:
         values = values.rechunk({1: -1})
     blocks = _blocks(values)
-    if len(blocks) != n_parts:
+    if len(blocks) != n_partitions:
         raise ValueError(
-            f"{name} has {len(blocks)} chunks of unknown length and X has {n_parts} parts; call "
-            f"{name}.compute_chunk_sizes() first, or cut both at the same rows."
+            f"{name} has {len(blocks)} chunks of unknown length and X has {n_partitions} partitions; call "
+            f"{name}.compute_chunk_sizes() first, or partition both at the same rows."
         )
     return blocks
 
 
-def predict_lazily(model, method, X):
-    """What a method of a fitted model says of each partition.
+def predict_lazily(model: FittedClassifier, method: PredictMethod, X: Collection) -> Collection:
+    """Return what a method of a fitted model predicts for each partition of a Dask Array or DataFrame.
 
-    Parameters
-    ----------
-    model : fitted classifier
-    method : {"predict", "predict_proba", "decision_function"}
-    X : Dask Array or DataFrame
-
-    Returns
-    -------
-    Dask Array; of a DataFrame a Series, or a DataFrame with a column per class, with the index of X
+    This is a Dask Array; of a DataFrame a Series, or a DataFrame with a column per class, with the index of X.
     """
     check_collection(X)
     _check_columns(model, X)
-    n_classes = len(model.classes_)
-    several = method == "predict_proba" or (method == "decision_function" and n_classes > 2)
-    kind = model.classes_.dtype if method == "predict" else np.dtype(np.float64)
+    dtype, several = _prediction_format(model, method)
     if hasattr(X, "columns"):
-        return X.map_partitions(of_frame, model, method, meta=_meta(X, model, method, kind, several))
-    if len(X.chunks[1]) > 1:
-        X = X.rechunk({1: -1})
+        return X.map_partitions(predict_frame, model, method, meta=_empty_prediction(X, model, method))
+    X = _with_whole_rows(X)
     if several:
-        return X.map_blocks(of_array, model, method, dtype=kind, chunks=(X.chunks[0], (n_classes,)))
-    return X.map_blocks(of_array, model, method, dtype=kind, drop_axis=1)
+        return X.map_blocks(predict_array, model, method, dtype=dtype, chunks=(X.chunks[0], (len(model.classes_),)))
+    return X.map_blocks(predict_array, model, method, dtype=dtype, drop_axis=1)
 
 
-def of_array(rows, model, method):
-    """Predictions for a chunk of rows. Runs on a worker."""
+def predict_array(rows: TableLike, model: FittedClassifier, method: PredictMethod) -> AnyArray:
+    """Return the predictions for a chunk of rows. Runs on a worker."""
     if len(rows) == 0:
-        n_classes = len(model.classes_)
-        several = method == "predict_proba" or (method == "decision_function" and n_classes > 2)
-        kind = model.classes_.dtype if method == "predict" else np.float64
-        return np.empty((0, n_classes) if several else 0, dtype=kind)
+        dtype, several = _prediction_format(model, method)
+        return np.empty((0, len(model.classes_)) if several else 0, dtype=dtype)
     return getattr(model, method)(rows)
 
 
-def of_frame(rows, model, method):
-    """Predictions for a partition, as a pandas object. Runs on a worker."""
+def predict_frame(rows: TableLike, model: FittedClassifier, method: PredictMethod) -> TableLike:
+    """Return the predictions for a partition, as a pandas object. Runs on a worker."""
     import pandas as pd
 
-    values = of_array(rows, model, method)
+    values = predict_array(rows, model, method)
     if values.ndim == 2:
         return pd.DataFrame(values, index=rows.index, columns=model.classes_)
     return pd.Series(values, index=rows.index, name=method)
 
 
-def _check_columns(model, X):
+def _prediction_format(model: FittedClassifier, method: PredictMethod) -> tuple[np.dtype[Any], bool]:
+    """Return the type of predictions, and whether they have a column per class."""
+    several = method == "predict_proba" or (method == "decision_function" and len(model.classes_) > 2)
+    return (model.classes_.dtype if method == "predict" else np.dtype(np.float64)), several
+
+
+def _check_columns(model: FittedClassifier, X: Collection) -> None:
     """Refuse other columns than the model was fitted on now, not when the collection is computed."""
     if hasattr(X, "columns"):
         import pandas as pd
 
-        nothing = pd.DataFrame(columns=X.columns)
+        empty = pd.DataFrame(columns=X.columns)
     else:
-        nothing = np.empty((0, X.shape[1]))
-    validate_data(model, nothing, reset=False, skip_check_array=True)
+        empty = np.empty((0, X.shape[1]))
+    validate_data(model, empty, reset=False, skip_check_array=True)
 
 
-def _meta(X, model, method, kind, several):
-    """A stand-in for the predictions, with no rows."""
+def _empty_prediction(X: Collection, model: FittedClassifier, method: PredictMethod) -> TableLike:
+    """Return predictions for no rows, by which Dask knows their form."""
     import pandas as pd
 
+    dtype, several = _prediction_format(model, method)
     index = pd.Index([], dtype=X.index.dtype, name=X.index.name)
     if several:
-        return pd.DataFrame({label: pd.Series(dtype=kind, index=index) for label in model.classes_}, index=index)
-    return pd.Series(np.empty(0, dtype=kind), index=index, name=method)
+        return pd.DataFrame({label: pd.Series(dtype=dtype, index=index) for label in model.classes_}, index=index)
+    return pd.Series(np.empty(0, dtype=dtype), index=index, name=method)

@@ -1,148 +1,150 @@
-"""What a worker of a Dask cluster does for a run: it keeps parts, and lets them answer.
+"""What a worker of a Dask cluster does for a run: it keeps partitions, and lets them answer.
 
-Parts are not among the data of Dask, which would write them to disk when memory is short and read them back for each
-question. They are kept here as long as the client holds on to the tasks that loaded them: `KeptParts` hears when Dask
-forgets one of these, also because the client died.
+Partitions are not among the data of Dask, which would write them to disk when memory is short and read them back for
+each question. They are kept here as long as the client holds on to the tasks that loaded them: `PartitionKeeper` is
+called when Dask forgets one of these, also because the client died.
 """
 
 import io
 import pickle
+from collections.abc import Sequence
 from threading import Lock
+from typing import Any
 
 from distributed import WorkerPlugin, get_worker
 
-from fuselearn.backends.partitioned.rows import folded
+from fuselearn.backends.partitioned.partitioned_rows import (
+    Answer,
+    FoldedAnswers,
+    Partition,
+    PartitionRecipe,
+    Question,
+    WeightUpdate,
+    fold_answers,
+)
+from fuselearn.backends.partitioned.row_source import RawPartition
+from fuselearn.learners.protocol import Plan
 from fuselearn.numeric.execution import Threads
 
-RUNS = {}
-"""(run, address of the worker) to `_Run`. Workers may share a process."""
+RUNS: dict[tuple[str, str], "_Run"] = {}
+"""Runs by their name and the address of the worker: workers may share a process."""
+KEY_PREFIX = "fuselearn-partition"
+"""Prefix of the keys of the tasks that stand for partitions."""
 _LOCK = Lock()
-PREFIX = "fuselearn-part"
-"""Of the keys of the tasks that stand for parts."""
 
 
 class _Run:
     """What a worker knows of a run.
 
-    Attributes
-    ----------
-    blueprint : Blueprint
-    keys : dict of key to int
-        Tasks that Dask has not forgotten, and the numbers of their parts.
-    parts : dict of int to (key, Part)
+    `keys` holds the tasks that Dask has not forgotten, with the numbers of their partitions; `partitions` each number
+    with the task that loaded it.
     """
 
-    def __init__(self, blueprint):
-        self.blueprint = blueprint
-        self.keys, self.parts = {}, {}
+    def __init__(self, recipe: PartitionRecipe) -> None:
+        self.recipe = recipe
+        self.keys: dict[str, int] = {}
+        self.partitions: dict[int, tuple[str, Partition]] = {}
 
 
-class KeptParts(WorkerPlugin):
-    """Lets go of a part when Dask forgets its task, and of all of them when the worker closes."""
+class PartitionKeeper(WorkerPlugin):
+    """Frees a partition when Dask forgets its task, and all of them when the worker closes."""
 
-    name = "fuselearn-kept-parts"
+    name = "fuselearn-partition-keeper"
     idempotent = True
 
-    def setup(self, worker):
+    def setup(self, worker: Any) -> None:
+        """Note the worker; called by Dask."""
         self._worker = worker
 
-    def teardown(self, worker):
+    def teardown(self, worker: Any) -> None:
+        """Free all partitions; called by Dask when the worker closes."""
         with _LOCK:
             for run in [run for run in RUNS if run[1] == worker.address]:
                 del RUNS[run]
 
-    def transition(self, key, start, finish, **kwargs):
-        if finish in ("released", "forgotten") and isinstance(key, str) and key.startswith(PREFIX):
-            forget(self._worker.address, key)
+    def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
+        """Free the partition of a task that is forgotten; called by Dask."""
+        if finish in ("released", "forgotten") and isinstance(key, str) and key.startswith(KEY_PREFIX):
+            free_partition(self._worker.address, key)
 
 
-def forget(address, key):
-    """Let go of the part that a task stands for."""
+def free_partition(address: str, key: str) -> None:
+    """Free the partition that a task stands for."""
     with _LOCK:
         for name, run in list(RUNS.items()):
             if name[1] == address and key in run.keys:
                 number = run.keys.pop(key)
                 # It may have been loaded again since, by another task.
-                if number in run.parts and run.parts[number][0] == key:
-                    del run.parts[number]
+                if number in run.partitions and run.partitions[number][0] == key:
+                    del run.partitions[number]
                 if not run.keys:
                     del RUNS[name]
 
 
-def load_part(raw, run, blueprint, number):
-    """Build a part and keep it, until Dask forgets this task. Runs on the worker that will hold it."""
+def load_partition(raw: RawPartition, run_name: str, recipe: PartitionRecipe, number: int) -> None:
+    """Build a partition and keep it, until Dask forgets this task. Runs on the worker that will hold it."""
     worker = get_worker()
-    key = worker.get_current_task()
+    key = str(worker.get_current_task())
     with _LOCK:
-        held = RUNS.setdefault((run, worker.address), _Run(blueprint))
-        held.keys[key] = number
-    part = held.blueprint.build(raw)
+        run = RUNS.setdefault((run_name, worker.address), _Run(recipe))
+        run.keys[key] = number
+    partition = run.recipe.build(raw)
     with _LOCK:
-        if key in held.keys:
-            held.parts[number] = key, part
+        if key in run.keys:
+            run.partitions[number] = key, partition
 
 
-def work_on_parts(run, numbers, first, message):
-    """Let parts take steps and answer questions. Runs on the worker that holds them.
+def ask_partitions(
+    run_name: str, numbers: Sequence[int], first: int, message: bytes
+) -> tuple[list[int], FoldedAnswers | None]:
+    """Let partitions update their weights and answer questions. Runs on the worker that holds them.
 
-    Parameters
-    ----------
-    run : str
-    numbers : list of int
-    first : int
-        Number of the first of the steps.
-    message : bytes
-        Steps and questions.
-
-    Returns
-    -------
-    missing : list of int
-        Parts that are not here, or whose weights are not as far as `first`.
-    answers : list
-        As `folded`, of the others; None where there are none.
+    `message` holds the updates, the first of which is numbered `first`, and the questions. Returns the numbers of the
+    partitions that are not here, or whose weights are not as far as `first`, and the answers of the others; None where
+    there are no others.
     """
     worker = get_worker()
     with _LOCK:
-        held = RUNS.get((run, worker.address))
-        kept = {} if held is None else {number: held.parts[number][1] for number in numbers if number in held.parts}
-    parts = {number: part for number, part in kept.items() if part.n_steps >= first}
-    missing = [number for number in numbers if number not in parts]
-    if not parts:
+        run = RUNS.get((run_name, worker.address))
+        held = {} if run is None else {n: run.partitions[n][1] for n in numbers if n in run.partitions}
+    partitions = {number: partition for number, partition in held.items() if partition.n_updates >= first}
+    missing = [number for number in numbers if number not in partitions]
+    if run is None or not partitions:
         return missing, None
-    steps, questions = unpacked(message, held.blueprint.plans)
+    updates, questions = unpack(message, run.recipe.plans)
 
-    def work(number, threads):
-        parts[number].take(steps, first)
-        return number, parts[number].answer(questions, threads)
+    def work(number: int, threads: Threads) -> tuple[int, list[Answer]]:
+        partitions[number].update_weights(updates, first)
+        return number, partitions[number].answer(questions, threads)
 
     with Threads(worker.state.nthreads) as threads:
-        if len(parts) == 1:
-            answers = [work(number, threads) for number in parts]
+        if len(partitions) == 1:
+            answers = [work(number, threads) for number in partitions]
         else:
-            answers = threads.map(lambda number: work(number, Threads(1)), parts)
-    return missing, folded(dict(answers))
+            answers = threads.map(lambda number: work(number, Threads(1)), partitions)
+    return missing, fold_answers(dict(answers))
 
 
-def packed(message, plans):
-    """A message as bytes, without the plans in it: workers have them."""
+def pack(updates: Sequence[WeightUpdate], questions: Sequence[Question], plans: Sequence[Plan]) -> bytes:
+    """Return updates and questions as bytes, without the plans in them: workers have these."""
     import cloudpickle
 
     numbers = {id(plan): number for number, plan in enumerate(plans)}
 
     class Packer(cloudpickle.Pickler):
-        def persistent_id(self, thing):
-            return numbers.get(id(thing))
+        def persistent_id(self, value: Any) -> int | None:
+            return numbers.get(id(value))
 
     file = io.BytesIO()
-    Packer(file).dump(message)
+    Packer(file).dump((updates, questions))
     return file.getvalue()
 
 
-def unpacked(message, plans):
-    """What `packed` made into bytes."""
+def unpack(message: bytes, plans: Sequence[Plan]) -> tuple[list[WeightUpdate], list[Question]]:
+    """Return the updates and questions that `pack` made into bytes."""
 
     class Unpacker(pickle.Unpickler):
-        def persistent_load(self, number):
+        def persistent_load(self, number: int) -> Plan:
             return plans[number]
 
     return Unpacker(io.BytesIO(message)).load()

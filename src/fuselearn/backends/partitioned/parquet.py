@@ -1,35 +1,44 @@
-"""Parquet files as a source of parts, for data that are larger than memory."""
+"""Parquet files as a source of partitions, for data that are larger than memory."""
+
+from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fuselearn.backends.partitioned.raw_partition import RawPart
-from fuselearn.backends.partitioned.rows import CrewHere
-from fuselearn.backends.partitioned.sources import Source
-from fuselearn.backends.partitioned.storage import VARIABLE, Shelf, memory_limit
+from fuselearn.backends.partitioned.partitioned_rows import LocalPartitions, Partition, PartitionRecipe
+from fuselearn.backends.partitioned.row_source import RawPartition, Result, RowSource
+from fuselearn.backends.partitioned.storage import MEMORY_LIMIT_VARIABLE, ArrayStore, memory_limit
+from fuselearn.numeric.execution import Threads
+from fuselearn.typing import AnyArray
 
-MOST_ROWS, LEAST_ROWS = 2**20, 2**8
-"""Rows of a part."""
-READ_AT_A_TIME = 2**16
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch, Schema
+    from pyarrow.parquet import FileMetaData
+
+MAX_ROWS, MIN_ROWS = 2**20, 2**8
+"""Rows of a partition."""
+BUFFER_BYTES = 2**16
 """Bytes of a column that are read from a file at once, so that a large row group is not in memory as a whole."""
-PARTS_OF_LIMIT = 16
-"""A part as it is read takes at most one of so many parts of the memory limit: it exists several times over while it is
+PARTITIONS_OF_LIMIT = 16
+"""How many partitions, as they are read, fill the memory limit: a partition exists several times over while it is
 prepared, and each thread works on one."""
-KEPT_IN_MEMORY = 3 / 8
-"""Of the limit, at most, are prepared rows in memory; with more, all of them are kept in files."""
+SHARE_IN_MEMORY = 3 / 8
+"""Share of the limit that prepared rows may take in memory; if they need more, all of them are kept in files."""
 
 
-class FileSource(Source):
+class ParquetSource(RowSource):
     """Rows of Parquet files, one file after the other.
 
     Parameters
     ----------
     X : path, or list of paths
-        Of Parquet files with the same columns, or of folders of such files, which are read in the order of their names.
+        Parquet files with the same columns, or folders of such files, which are read in the order of their names.
     y : str
         Name of the column that holds the labels.
     sample_weight : str, default=None
@@ -38,155 +47,169 @@ class FileSource(Source):
         Names of columns, one for each view.
     """
 
-    kind = "Parquet files"
+    description = "Parquet files"
 
-    def __init__(self, X, y, sample_weight=None, view_labels=None):
+    def __init__(self, X: Any, y: Any, sample_weight: Any = None, view_labels: Any = None) -> None:
         self._paths = _paths(X)
         schema = self._common_schema()
-        self._target = _column("y", y, schema)
-        self._weight = None if sample_weight is None else _column("sample_weight", sample_weight, schema)
+        self._label_column = _column("y", y, schema)
+        self._weight_column = None if sample_weight is None else _column("sample_weight", sample_weight, schema)
         self.has_view_labels = view_labels is not None
-        self._labels = []
+        self._view_label_columns: list[str] = []
         if view_labels is not None:
             if isinstance(view_labels, str) or not isinstance(view_labels, list | tuple):
                 raise TypeError(
                     "view_labels must be a list of names of columns when X is files, one for each view; got "
                     f"{view_labels!r:.100}."
                 )
-            self._labels = [_column("view_labels", name, schema) for name in view_labels]
-        beside = {self._target, self._weight, *self._labels, *_index_columns(schema)}
-        self.column_names = [name for name in schema.names if name not in beside]
+            self._view_label_columns = [_column("view_labels", name, schema) for name in view_labels]
+        others = {self._label_column, self._weight_column, *self._view_label_columns, *_index_columns(schema)}
+        self.column_names: list[str] = [name for name in schema.names if name not in others]
         if not self.column_names:
-            raise ValueError("The files have no columns beside y, sample_weight and view_labels.")
+            raise ValueError("The files have no columns besides y, sample_weight and view_labels.")
         self.n_features = len(self.column_names)
-        self._single = self._check_kinds(schema)
-        self.header = schema.empty_table().select(self.column_names)
+        self._dtype = self._number_format(schema)
+        self.empty_table = schema.empty_table().select(self.column_names)
         if find_spec("pandas") is not None:  # scikit-learn's make_column_selector takes nothing else
-            self.header = self.header.to_pandas()
+            self.empty_table = self.empty_table.to_pandas()
         self._limit = memory_limit()
-        self._part_rows = self._rows_of_a_part()
+        self._partition_rows = self._rows_of_a_partition()
 
-    def check_view_labels(self, names):
-        if self.has_view_labels and len(self._labels) != len(names):
+    def check_view_labels(self, names: list[str]) -> None:
+        """Refuse view labels that do not have a column for each view."""
+        if self.has_view_labels and len(self._view_label_columns) != len(names):
             raise ValueError(
-                f"view_labels must name a column for each of the views {names}; it names {len(self._labels)}."
+                f"view_labels must name a column for each of the views {names}; it names "
+                f"{len(self._view_label_columns)}."
             )
 
-    def map(self, function, *arguments, each=None):
+    def map(self, function: Callable[..., Result], *arguments: Any, each: Sequence[Any] | None = None) -> list[Result]:
+        """Call a function on each partition; see `RowSource.map`."""
         return [
             function(raw, *arguments, *([] if each is None else [each[number]]))
-            for number, raw in enumerate(self._raw_parts())
+            for number, raw in enumerate(self._raw_partitions())
         ]
 
-    def place(self, blueprint, threads):
-        folder, parts, shelves, n_bytes = None, [], [], 0
+    def load_partitions(self, recipe: PartitionRecipe, threads: Threads) -> LocalPartitions:
+        """Prepare all partitions, in memory if they fit, else in files of a temporary folder."""
+        folder, n_bytes = None, 0
+        partitions: list[Partition] = []
+        stores: list[ArrayStore] = []
         try:
-            for number, raw in enumerate(self._raw_parts()):
-                shelves.append(Shelf(None if folder is None else Path(folder.name) / str(number)))
-                parts.append(blueprint.build(raw, shelves[-1], threads))
+            for number, raw in enumerate(self._raw_partitions()):
+                stores.append(ArrayStore(None if folder is None else Path(folder.name) / str(number)))
+                partitions.append(recipe.build(raw, stores[-1], threads))
                 if folder is None:
-                    # The parts tell as they come whether all of them fit into what the reading leaves of the limit.
-                    # During the rounds each arm has an outcome of a byte a row, besides.
-                    n_bytes += shelves[-1].n_bytes + len(blueprint.arms) * len(raw)
-                    if n_bytes > KEPT_IN_MEMORY * self._limit:
+                    # Only as the partitions come does it show whether all of them fit into what the reading leaves of
+                    # the limit. During the rounds each arm has, besides, an outcome of a byte a row.
+                    n_bytes += stores[-1].n_bytes + len(recipe.arms) * len(raw)
+                    if n_bytes > SHARE_IN_MEMORY * self._limit:
                         folder = tempfile.TemporaryDirectory(prefix="fuselearn-")
-                        for place, shelf in enumerate(shelves):
-                            shelf.move_to(Path(folder.name) / str(place))
+                        for stored, store in enumerate(stores):
+                            store.move_to(Path(folder.name) / str(stored))
         except BaseException:
             if folder is not None:
                 folder.cleanup()
             raise
-        return CrewHere(parts, threads, (lambda: None) if folder is None else folder.cleanup)
+        return LocalPartitions(partitions, threads, (lambda: None) if folder is None else folder.cleanup)
 
-    def _rows_of_a_part(self):
-        row_bytes = 8 * (self.n_features + 1 + (self._weight is not None) + len(self._labels))
-        most = self._limit // (PARTS_OF_LIMIT * row_bytes)
-        if most < LEAST_ROWS:
-            least = PARTS_OF_LIMIT * row_bytes * LEAST_ROWS
+    def _rows_of_a_partition(self) -> int:
+        """Return as many rows as fit into a partition's share of the memory limit."""
+        n_others = 1 + (self._weight_column is not None) + len(self._view_label_columns)
+        row_bytes = 8 * (self.n_features + n_others)
+        max_rows = self._limit // (PARTITIONS_OF_LIMIT * row_bytes)
+        if max_rows < MIN_ROWS:
+            needed = PARTITIONS_OF_LIMIT * row_bytes * MIN_ROWS
             raise ValueError(
-                f"Rows of {self.n_features} columns need a memory limit of at least {least / 2**20:.0f} MiB, to be "
-                f"read {LEAST_ROWS} at a time; it is {self._limit / 2**20:.0f} MiB ({VARIABLE}, or half of the memory)."
+                f"Rows of {self.n_features} columns need a memory limit of at least {needed / 2**20:.0f} MiB, to be "
+                f"read {MIN_ROWS} at a time; it is {self._limit / 2**20:.0f} MiB ({MEMORY_LIMIT_VARIABLE}, or half of "
+                "the memory)."
             )
-        return int(min(MOST_ROWS, most))
+        return int(min(MAX_ROWS, max_rows))
 
-    def _common_schema(self):
+    def _common_schema(self) -> Schema:
+        """Return the columns of the files, which must all be the same."""
         from pyarrow import parquet
 
-        schema = None
+        schemas = []
         for path in self._paths:
             try:
-                found = parquet.read_schema(path)
+                schema = parquet.read_schema(path)
             except Exception as error:
                 raise ValueError(f"X: {path} cannot be read as a Parquet file ({error}).") from None
-            if schema is None:
-                schema = found
-            elif not found.equals(schema):
+            schemas.append(schema)
+            if not schema.equals(schemas[0]):
                 difference = next(
-                    (str(one) for one, other in zip(found, schema) if not one.equals(other)), f"{len(found)} columns"
+                    (str(field) for field, first in zip(schema, schemas[0]) if not field.equals(first)),
+                    f"{len(schema)} columns",
                 )
                 raise ValueError(
                     f"X: the columns of {path} are not those of {self._paths[0]}; the first difference is {difference}."
                 )
-        return schema
+        return schemas[0]
 
-    def _check_kinds(self, schema):
-        """Refuse columns that are not numbers; returns whether all are single precision."""
+    def _number_format(self, schema: Schema) -> type[np.floating[Any]]:
+        """Return the format of the table: single precision if all columns have it. Refuse what is not a number."""
         from pyarrow import types
 
         for name in self.column_names:
             kind = schema.field(name).type
             if not (types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind)):
                 raise ValueError(
-                    f"X: the column {name!r} is of type {kind}; columns hold numbers. Leave it out, or turn it into "
-                    "numbers."
+                    f"X: the column {name!r} is of type {kind}, but columns must hold numbers. Leave it out, or "
+                    "convert it to numbers."
                 )
-        return all(types.is_float32(schema.field(name).type) for name in self.column_names)
+        single = all(types.is_float32(schema.field(name).type) for name in self.column_names)
+        return np.float32 if single else np.float64
 
-    def _raw_parts(self):
+    def _raw_partitions(self) -> Iterator[RawPartition]:
+        """Yield the rows, as many at a time as make a partition."""
         from pyarrow import default_memory_pool, parquet
 
-        columns = list(dict.fromkeys([*self.column_names, self._target, *self._labels]))
-        columns += [] if self._weight is None or self._weight in columns else [self._weight]
+        columns = list(dict.fromkeys([*self.column_names, self._label_column, *self._view_label_columns]))
+        columns += [] if self._weight_column is None or self._weight_column in columns else [self._weight_column]
         for path in self._paths:
             first = 0
-            with parquet.ParquetFile(path, pre_buffer=False, buffer_size=READ_AT_A_TIME) as file:
-                for groups in self._groups(file.metadata):
-                    for batch in file.iter_batches(self._part_rows, row_groups=groups, columns=columns):
-                        yield self._raw_part(f"{path}, rows from {first}", batch)
+            with parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
+                for groups in self._row_groups(file.metadata):
+                    for batch in file.iter_batches(self._partition_rows, row_groups=groups, columns=columns):
+                        yield self._raw_partition(f"{path}, rows from {first}", batch)
                         first += batch.num_rows
-                    # Arrow keeps what it no longer needs, which counts as well.
+                    # Arrow keeps memory that it no longer needs, which counts as well.
                     default_memory_pool().release_unused()
 
-    def _groups(self, metadata):
-        """Row groups of a file, as few together as make a part: all that are asked for at once may be in memory."""
+    def _row_groups(self, metadata: FileMetaData) -> Iterator[list[int]]:
+        """Yield row groups of a file, as few together as make a partition: all of a read may be in memory at once."""
         groups, n_rows = [], 0
         for number in range(metadata.num_row_groups):
             groups.append(number)
             n_rows += metadata.row_group(number).num_rows
-            if n_rows >= self._part_rows:
+            if n_rows >= self._partition_rows:
                 yield groups
                 groups, n_rows = [], 0
         if groups:
             yield groups
 
-    def _raw_part(self, where, batch):
-        table = np.empty((batch.num_rows, self.n_features), dtype=np.float32 if self._single else np.float64)
+    def _raw_partition(self, place: str, batch: RecordBatch) -> RawPartition:
+        table = np.empty((batch.num_rows, self.n_features), dtype=self._dtype)
         for number, name in enumerate(self.column_names):
             table[:, number] = _values(batch, name)
-        labels = np.column_stack([_values(batch, name) for name in self._labels]) if self._labels else None
-        weights = None if self._weight is None else _values(batch, self._weight)
-        return RawPart.of(where, table, _values(batch, self._target), weights, labels)
+        view_labels = None
+        if self._view_label_columns:
+            view_labels = np.column_stack([_values(batch, name) for name in self._view_label_columns])
+        weights = None if self._weight_column is None else _values(batch, self._weight_column)
+        return RawPartition.of(place, table, _values(batch, self._label_column), weights, view_labels)
 
 
-def _paths(X):
-    given = [X] if isinstance(X, str | os.PathLike) else list(X)
-    paths = []
-    for path in map(Path, given):
+def _paths(X: Any) -> list[Path]:
+    """Return the files that `X` names, with those of folders."""
+    paths: list[Path] = []
+    for path in map(Path, [X] if isinstance(X, str | os.PathLike) else list(X)):
         if path.is_dir():
-            inside = sorted(path.glob("*.parquet"))
-            if not inside:
+            files = sorted(path.glob("*.parquet"))
+            if not files:
                 raise FileNotFoundError(f"X: the folder {path} has no *.parquet files.")
-            paths.extend(inside)
+            paths.extend(files)
         elif path.is_file():
             paths.append(path)
         else:
@@ -194,7 +217,8 @@ def _paths(X):
     return paths
 
 
-def _column(argument, name, schema):
+def _column(argument: str, name: Any, schema: Schema) -> str:
+    """Return the name of a column that an argument must be."""
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be the name of a column when X is files; got {name!r:.100}.")
     if name not in schema.names:
@@ -204,11 +228,11 @@ def _column(argument, name, schema):
     return name
 
 
-def _index_columns(schema):
-    """Columns that pandas wrote for the index of a data frame; one that just counts is not among the columns."""
-    about = schema.pandas_metadata or {}
-    return [name for name in about.get("index_columns", []) if isinstance(name, str)]
+def _index_columns(schema: Schema) -> list[str]:
+    """Return the columns that pandas wrote for the index of a data frame; one that just counts is none."""
+    metadata = schema.pandas_metadata or {}
+    return [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
 
 
-def _values(batch, name):
+def _values(batch: RecordBatch, name: str) -> AnyArray:
     return batch.column(name).to_numpy(zero_copy_only=False)

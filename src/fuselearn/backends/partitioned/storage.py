@@ -1,54 +1,62 @@
-"""Where a part of the rows keeps its arrays: in memory, or in files of a folder.
-
-How much memory rows that are read from files may take.
-"""
+"""Arrays of a partition, in memory or in files of a folder, and how much memory they may take."""
 
 import os
 import re
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from fuselearn.typing import AnyArray
 
-class Shelf:
-    """Arrays in memory, or in files of a folder. It can be moved from the one to the other.
+MEMORY_LIMIT_VARIABLE = "FUSELEARN_MEMORY_LIMIT"
+UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4} | {
+    "KI": 2**10,
+    "MI": 2**20,
+    "GI": 2**30,
+    "TI": 2**40,
+}
+SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", re.IGNORECASE)
 
-    A file is mapped anew by each `get`, so that what is not in use takes no memory of the process.
 
-    Parameters
-    ----------
-    folder : path-like, default=None
-        None for memory. Made if it is not there.
+class ArrayStore:
+    """Arrays by name, in memory, or in files of a folder, to which they can be moved.
+
+    A file is mapped anew by each `get`, so that what is not in use takes no memory of the process. The folder is made
+    where it does not exist; None keeps arrays in memory.
     """
 
-    def __init__(self, folder=None):
-        self._arrays = {}
-        self._folder = None
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        self._arrays: dict[str, AnyArray] = {}
+        self._folder: Path | None = None
         if folder is not None:
             self.move_to(folder)
 
     @property
-    def n_bytes(self):
-        """What the arrays take of the memory."""
+    def n_bytes(self) -> int:
+        """Bytes of memory that the arrays take."""
         return sum(array.nbytes for array in self._arrays.values())
 
-    def put(self, name, array):
+    def put(self, name: str, array: AnyArray) -> None:
         """Keep an array; what `get` returns later may be changed in place."""
-        if self._folder is None or not array.size:  # there is no map of nothing
+        if self._folder is None or not array.size:  # an empty file cannot be mapped
             self._arrays[name] = array
         else:
             self._arrays.pop(name, None)
             np.save(self._folder / f"{name}.npy", np.ascontiguousarray(array))
 
-    def get(self, name):
+    def get(self, name: str) -> AnyArray:
+        """Return an array that was put in."""
         if name in self._arrays:
             return self._arrays[name]
+        if self._folder is None:
+            raise KeyError(name)
         # A plain array over the map: numba would compile anew for NumPy's own class, and for what is read-only.
         return np.asarray(np.load(self._folder / f"{name}.npy", mmap_mode="r+"))
 
-    def move_to(self, folder):
+    def move_to(self, folder: str | os.PathLike[str]) -> None:
         """Keep all arrays in files from now on."""
         self._folder = Path(folder)
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -57,75 +65,67 @@ class Shelf:
             self.put(name, array)
 
 
-class ShelvedRows:
-    """Prepared rows whose arrays are on a shelf.
+class StoredRows:
+    """Prepared rows, an array or a dataclass with arrays among its fields, whose arrays are in a store."""
 
-    Parameters
-    ----------
-    shelf : Shelf
-    name : str
-    prepared : ndarray, or dataclass with arrays among its fields
-    """
+    def __init__(self, store: ArrayStore, name: str, prepared: Any) -> None:
+        self._store, self._name = store, name
+        self._class: type[Any] | None = None
+        self._plain_fields: dict[str, Any] = {}
+        self._array_fields: list[str] = []
+        if not is_dataclass(prepared):
+            store.put(name, prepared)
+            return
+        self._class = type(prepared)
+        for field in fields(prepared):
+            value = getattr(prepared, field.name)
+            if isinstance(value, np.ndarray):
+                self._array_fields.append(field.name)
+                store.put(f"{name}.{field.name}", value)
+            else:
+                self._plain_fields[field.name] = value
 
-    def __init__(self, shelf, name, prepared):
-        self._shelf, self._name = shelf, name
-        self._type = type(prepared) if is_dataclass(prepared) else None
-        values = {field.name: getattr(prepared, field.name) for field in fields(prepared)} if self._type else {}
-        self._plain = {key: value for key, value in values.items() if not isinstance(value, np.ndarray)}
-        self._arrays = [key for key in values if key not in self._plain]
-        for key in self._arrays:
-            shelf.put(f"{name}.{key}", values[key])
-        if self._type is None:
-            shelf.put(name, prepared)
-
-    def get(self):
-        """The rows as they were given."""
-        if self._type is None:
-            return self._shelf.get(self._name)
-        return self._type(**self._plain, **{key: self._shelf.get(f"{self._name}.{key}") for key in self._arrays})
-
-
-VARIABLE = "FUSELEARN_MEMORY_LIMIT"
-UNITS = {"": 1, "K": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4} | {
-    "KI": 2**10,
-    "MI": 2**20,
-    "GI": 2**30,
-    "TI": 2**40,
-}
-WRITTEN = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", re.IGNORECASE)
+    def get(self) -> Any:
+        """Return the rows as they were given."""
+        if self._class is None:
+            return self._store.get(self._name)
+        arrays = {field: self._store.get(f"{self._name}.{field}") for field in self._array_fields}
+        return self._class(**self._plain_fields, **arrays)
 
 
-def memory_limit():
-    """Bytes, as the environment variable FUSELEARN_MEMORY_LIMIT says; else half of the memory that there is.
+def memory_limit() -> int:
+    """Return the bytes that rows may take: FUSELEARN_MEMORY_LIMIT of the environment, else half of the memory.
 
-    That is the machine's, or what a container or a job of a cluster may take of it.
+    The memory is that of the machine, or what a container or a cluster's job may use of it.
 
     Examples
     --------
-    >>> os.environ[VARIABLE] = "1.5 GiB"
+    >>> os.environ[MEMORY_LIMIT_VARIABLE] = "1.5 GiB"
     >>> memory_limit()
     1610612736
-    >>> del os.environ[VARIABLE]
+    >>> del os.environ[MEMORY_LIMIT_VARIABLE]
     """
-    written = os.environ.get(VARIABLE)
-    if not written:
-        return min([_memory_of_the_machine(), *_limits_of_groups()]) // 2
-    match = WRITTEN.fullmatch(written)
+    given = os.environ.get(MEMORY_LIMIT_VARIABLE)
+    if not given:
+        return min([_memory_of_the_machine(), *_limits_of_control_groups()]) // 2
+    match = SIZE.fullmatch(given)
     size = 0 if match is None else int(float(match[1]) * UNITS[match[2].upper()])
     if size < 2**20:
-        raise ValueError(f"{VARIABLE} must be a size of at least 1 MiB, like '8 GiB' or '500 MB'; got {written!r}.")
+        raise ValueError(
+            f"{MEMORY_LIMIT_VARIABLE} must be a size of at least 1 MiB, like '8 GiB' or '500 MB'; got {given!r}."
+        )
     return size
 
 
-def _memory_of_the_machine():
+def _memory_of_the_machine() -> int:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):  # not POSIX
         return 8 * 2**30
 
 
-def _limits_of_groups(root="/"):
-    """Limits of the control groups that this process is in (of Linux, both versions of them), outermost last."""
+def _limits_of_control_groups(root: str | os.PathLike[str] = "/") -> list[int]:
+    """Return the limits of the Linux control groups (both versions) that this process is in, outermost last."""
     try:
         lines = Path(root, "proc/self/cgroup").read_text().splitlines()
     except OSError:
@@ -138,9 +138,9 @@ def _limits_of_groups(root="/"):
         mounted, name = ("memory", "memory.limit_in_bytes") if controllers else ("", "memory.max")
         top = Path(root, "sys/fs/cgroup", mounted)
         inner = top / group.lstrip("/")
-        # Inside a container the group's own folder may not be there, and the top is the container's.
+        # Inside a container the folder of the group may be missing, and the top is the container's.
         for folder in (inner, *inner.parents):
-            with suppress(OSError, ValueError):  # "max" says that there is none
+            with suppress(OSError, ValueError):  # "max" means that there is no limit
                 limits.append(int((folder / name).read_text()))
             if folder == top:
                 break

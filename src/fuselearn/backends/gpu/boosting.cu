@@ -1,21 +1,10 @@
-"""CUDA source of the fused kernels.
+// Fused kernels of boosting on a GPU.
+//
+// Sums are taken in pieces of rows whose size does not depend on the GPU, each piece in a fixed order, and the pieces are
+// added in a fixed order: no additions of floating-point numbers race. Defined by cuda_kernels.py: VALUE is float or
+// double, WIDTH how many of them are 16 bytes, GAPS whether some value may be NaN, RESIDENT how many thread blocks a
+// multiprocessor shall have.
 
-Sums are taken in pieces of rows whose size does not depend on the device, each piece in a fixed order, and the pieces
-are added in a fixed order: no additions of floating-point numbers race. VALUE is float or double, WIDTH how many of
-them are 16 bytes, GAPS whether some value may be NaN, RESIDENT how many thread blocks a multiprocessor shall have.
-"""
-
-BLOCK_ROWS = 1024
-"""Rows of a block. Within a block values stand column after column: a thread block reads memory from end to end, both
-when it sums over the rows of a column and when it sums over the columns of a row."""
-TALLY_ROWS = 4096
-"""Rows of one partial tally."""
-HISTOGRAM_ROWS = 8192
-"""Rows of one partial histogram."""
-LANES = 32
-"""Columns of one warp's histograms: each lane has one of its own, so that no two ever add to the same number."""
-
-SOURCE = r"""
 #define BLOCK 1024
 #define TALLY_ROWS 4096
 
@@ -324,4 +313,3 @@ extern "C" __global__ void walk(const unsigned char* bins, long long stride, lon
     }
     out[row] = of_leaf[node];
 }
-"""

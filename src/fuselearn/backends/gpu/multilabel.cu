@@ -1,14 +1,8 @@
-"""CUDA source of MSSBoost's candidate evaluation, in double precision.
+// Evaluation of MSSBoost's candidates on a GPU, in double precision.
+//
+// Of a block of rows a thread has 64, and multiplies as many factors 1 + e^-|m| of at most 2 before it takes a logarithm
+// (see fuselearn.numeric.logistic). Sums over the threads of a block and over the blocks are in a fixed order.
 
-Of a block of rows a thread has 64, and multiplies as many factors 1 + e^-|m| of at most 2 before it takes a logarithm
-(see `fuselearn.numeric.logistic`). Sums over the threads of a block and over the blocks are in a fixed order.
-"""
-
-ROWS_OF_BLOCK = 8192
-CANDIDATES, LABELS = 4, 2
-"""Candidates and labels that a thread has in hand at a time: of what it reads each value serves several pairs."""
-
-SOURCE = r"""
 #define THREADS 128
 #define ROWS 8192
 #define CANDIDATES 4
@@ -105,4 +99,3 @@ extern "C" __global__ void add_blocks(const double* partial, long long width, in
     for (int block = 0; block < n_blocks; ++block) sum += partial[block * width + i];
     out[i] = sum;
 }
-"""

@@ -1,0 +1,343 @@
+"""Rows in partitions: what a run asks of them, and how a partition answers.
+
+All that a partition does to its weights is done row by row, and all sums of weights that votes follow from are exact
+(`numeric.exact_sums`). So it does not matter how the rows were partitioned.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from fuselearn.backends.local import ArmRows, RowOrders
+from fuselearn.backends.partitioned.row_source import PartitionReader, RawPartition
+from fuselearn.backends.partitioned.storage import ArrayStore, StoredRows
+from fuselearn.backends.protocol import Arm, Tally, Trial
+from fuselearn.data import ViewBlocks
+from fuselearn.learners.protocol import Hypothesis, Learner, Plan, PreparedRows, Statistic, run_reductions
+from fuselearn.numeric.exact_sums import UNIT, in_units, limb_sums, scale_by_outcome, sums_of_limbs
+from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.numeric.weights import ABSENT, RIGHT, WRONG, mark_outcomes
+from fuselearn.typing import AnyArray, FloatArray, IntArray
+
+N_OUTCOMES = 3
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Asks for a learner's statistic of the rows that have an arm's view."""
+
+    arm: int
+    statistic: Statistic
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Asks for the weight of each outcome of a hypothesis; a `WeightUpdate` refers to it by its token."""
+
+    arm: int
+    hypothesis: Hypothesis | None
+    token: int
+
+
+@dataclass(frozen=True)
+class WeightUpdate:
+    """Factors for the weights of right, wrong and absent rows: the same everywhere, to the last bit."""
+
+    arm: int
+    hypothesis: Hypothesis | None
+    token: int
+    right: float
+    wrong: float
+    absent: float
+
+
+Question: TypeAlias = Sum | Judge
+Answer: TypeAlias = tuple[AnyArray, ...]
+"""Arrays that answer a question, to be added to those of the other partitions."""
+FoldedAnswers: TypeAlias = list[tuple[dict[int, AnyArray], ...]]
+"""For each question and each array of its answer, sums by the number of the partition, or the lowest of several."""
+
+
+class PartitionedRows:
+    """Rows in partitions; see `fuselearn.backends.protocol.Rows`.
+
+    A round asks the partitions two or more times: for what the learners want to know, all arms at once, and for the
+    outcomes of their hypotheses. The updates of the weights go with the next question.
+    """
+
+    def __init__(self, partitions: Partitions, arms: Sequence[tuple[Learner, Plan]], n_classes: int) -> None:
+        self._partitions = partitions
+        self._arms = arms
+        self._n_classes = n_classes
+        self._updates: list[WeightUpdate] = []
+        self._judged: dict[int, tuple[Judge, Tally]] = {}
+        self._n_judged = 0
+
+    def try_arms(self, arms: list[int], round_number: int) -> list[Trial]:
+        """Fit each of the arms under its weights; see `Rows.try_arms`."""
+        fits = {}
+        for arm in arms:
+            learner, plan = self._arms[arm]
+            fits[arm] = learner.sums(plan, self._n_classes)
+        hypotheses = run_reductions(fits, self._sums)
+        return [Trial(hypotheses[arm], tally) for arm, tally in zip(arms, self._judge(hypotheses))]
+
+    def judge(self, arm: int, hypothesis: Hypothesis | None, round_number: int) -> Tally:
+        """Weigh the outcomes of a hypothesis that was fitted before; see `Rows.judge`."""
+        [tally] = self._judge({arm: hypothesis})
+        return tally
+
+    def reweight(self, arm: int, right: float, wrong: float, absent: float) -> None:
+        """Multiply the arm's weights by outcome, and normalise; see `Rows.reweight`."""
+        judged, tally = self._judged[arm]
+        # The sum follows from the tally: no second pass.
+        total = right * tally.right + wrong * tally.wrong + absent * tally.absent
+        factors = right / total, wrong / total, absent / total
+        self._updates.append(WeightUpdate(arm, judged.hypothesis, judged.token, *factors))
+
+    def weights(self, arm: int) -> FloatArray:
+        """Refuse: the weights stay with the partitions."""
+        raise TypeError("The weights of rows in partitions are not in one place; pass the rows in memory.")
+
+    def _sums(self, statistics: Mapping[int, Statistic]) -> dict[int, AnyArray]:
+        """Return the statistics that arms ask for, except those of views that no row with weight has."""
+        questions = [Sum(arm, statistic) for arm, statistic in statistics.items()]
+        answers = zip(statistics, self._partitions.ask(self._updates, questions))
+        return {arm: total * UNIT if total.dtype.kind == "i" else total for arm, (seen, total) in answers if seen[0]}
+
+    def _judge(self, hypotheses: Mapping[int, Hypothesis | None]) -> list[Tally]:
+        questions = []
+        for arm, hypothesis in hypotheses.items():
+            self._n_judged += 1
+            questions.append(Judge(arm, hypothesis, self._n_judged))
+        tallies = []
+        for question, (limbs,) in zip(questions, self._partitions.ask(self._updates, questions)):
+            wrong, absent, right = sums_of_limbs(limbs)
+            tallies.append(Tally(right, wrong, absent))
+            self._judged[question.arm] = question, tallies[-1]
+        return tallies
+
+
+class Partitions(ABC):
+    """All partitions of a run, wherever they are."""
+
+    @abstractmethod
+    def ask(self, updates: Sequence[WeightUpdate], questions: Sequence[Question]) -> list[Answer]:
+        """Update the weights of all partitions, and return the answers to questions, summed over all partitions.
+
+        `updates` are all those of the run so far; a partition makes those that it has not made yet.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free the memory and files of the partitions."""
+
+
+class LocalPartitions(Partitions):
+    """Partitions in this process, shared out to threads; `clean_up` is called by `close`."""
+
+    def __init__(
+        self,
+        partitions: Sequence[Partition],
+        threads: Threads = SERIAL,
+        clean_up: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._partitions = partitions
+        self._threads = threads
+        self._clean_up = clean_up
+
+    def ask(self, updates: Sequence[WeightUpdate], questions: Sequence[Question]) -> list[Answer]:
+        """Update the weights, and answer questions; see `Partitions.ask`."""
+
+        def work(number: int) -> tuple[int, list[Answer]]:
+            self._partitions[number].update_weights(updates, 0)
+            return number, self._partitions[number].answer(questions)
+
+        return add_answers([fold_answers(dict(self._threads.map(work, range(len(self._partitions)))))])
+
+    def close(self) -> None:
+        """Free the memory and files of the partitions."""
+        self._clean_up()
+
+
+def fold_answers(answers: Mapping[int, list[Answer]]) -> FoldedAnswers:
+    """Add the answers of some partitions, by number, as far as the order of additions does not matter.
+
+    Sums of whole numbers are exact, and are added at once. Those of floats are kept by partition, so that they can be
+    added in the order of the partitions, whoever holds which.
+    """
+    lowest = min(answers)
+    folded: FoldedAnswers = []
+    for answers_to_question in zip(*(answers[number] for number in sorted(answers))):
+        sums = []
+        for arrays in zip(*answers_to_question):
+            if arrays[0].dtype.kind == "i":
+                sums.append({lowest: np.sum(arrays, axis=0) if len(arrays) > 1 else arrays[0]})
+            else:
+                sums.append(dict(zip(sorted(answers), arrays)))
+        folded.append(tuple(sums))
+    return folded
+
+
+def add_answers(folded_answers: Sequence[FoldedAnswers]) -> list[Answer]:
+    """Return the sums over all partitions, from the folded answers of each worker."""
+    answers: list[Answer] = []
+    for answers_to_question in zip(*folded_answers):
+        sums = []
+        for by_worker in zip(*answers_to_question):
+            by_partition = {number: array for arrays in by_worker for number, array in arrays.items()}
+            sums.append(sum(by_partition[number] for number in sorted(by_partition)))
+        answers.append(tuple(sums))
+    return answers
+
+
+@dataclass(frozen=True)
+class PartitionRecipe:
+    """How a partition is made of the rows that the user gave.
+
+    `total_weight` is that of all partitions. `plans_of_arms` holds the numbers of the plans that hypotheses of each arm
+    may have; the first is that of new hypotheses.
+    """
+
+    reader: PartitionReader
+    total_weight: float
+    arms: list[tuple[int, Learner]]
+    plans: list[Plan]
+    plans_of_arms: list[list[int]]
+    n_classes: int
+    shared: bool
+
+    def build(self, raw: RawPartition, store: ArrayStore | None = None, threads: Threads = SERIAL) -> Partition:
+        """Prepare a partition; its arrays are kept in a store."""
+        blocks = self.reader.view_blocks(raw)
+        codes = self.reader.class_codes(raw, blocks)
+        weights = self.reader.scaled_weights(raw) / self.total_weight
+        return Partition(self, blocks, codes, weights, ArrayStore() if store is None else store, threads)
+
+
+class Partition:
+    """Consecutive rows, prepared for every arm; all that is as long as the rows is in a store."""
+
+    def __init__(
+        self,
+        recipe: PartitionRecipe,
+        blocks: ViewBlocks,
+        codes: list[IntArray],
+        weights: FloatArray,
+        store: ArrayStore,
+        threads: Threads = SERIAL,
+    ) -> None:
+        self.n_updates = 0
+        self.n_rows = len(blocks)
+        self._store = store
+        self._recipe = recipe
+        self._plan_number = {id(plan): number for number, plan in enumerate(recipe.plans)}
+        self._tokens: dict[int, int] = {}
+        self._array_names: list[tuple[str | None, str]] = []
+        self._prepared: dict[tuple[int, bool, int], StoredRows] = {}
+        orders: RowOrders = {}
+        stored: dict[tuple[int, int], tuple[tuple[str | None, str], ArmRows]] = {}
+        for arm, (view_number, learner) in enumerate(recipe.arms):
+            arm_rows = ArmRows.of(Arm(blocks.views[view_number], view_number, learner, codes[view_number]), orders)
+            self._array_names.append(self._store_rows(arm_rows, stored))
+            for number in recipe.plans_of_arms[arm]:
+                key = (view_number, learner.rows_by_class, number)
+                if key not in self._prepared:
+                    prepared = recipe.plans[number].prepare(arm_rows.view, threads)
+                    self._prepared[key] = StoredRows(store, "prepared{}_{:d}_{}".format(*key), prepared)
+            if arm == 0 or not recipe.shared:
+                store.put(f"weights{self._distribution(arm)}", weights.copy())
+
+    def update_weights(self, updates: Sequence[WeightUpdate], first: int) -> None:
+        """Make those of the updates, the first of them numbered `first`, that were not made yet."""
+        for update in updates[self.n_updates - first :]:
+            outcome = self._outcome(update.arm, update.hypothesis, update.token, SERIAL)
+            scale_by_outcome(outcome, self.weights(update.arm), update.right, update.wrong, update.absent)
+            self.n_updates += 1
+
+    def answer(self, questions: Sequence[Question], threads: Threads = SERIAL) -> list[Answer]:
+        """Return the answer to each question, to be added to those of the other partitions."""
+        weights_in_units: dict[int, IntArray] = {}
+        return [
+            self._sum(question, weights_in_units, threads)
+            if isinstance(question, Sum)
+            else self._judge(question, threads)
+            for question in questions
+        ]
+
+    def weights(self, arm: int) -> FloatArray:
+        """Return the arm's weights, which may be changed in place."""
+        return self._store.get(f"weights{self._distribution(arm)}")
+
+    def _distribution(self, arm: int) -> int:
+        """Return the number of the weights that an arm has."""
+        return 0 if self._recipe.shared else arm
+
+    def _store_rows(
+        self, arm_rows: ArmRows, stored: dict[tuple[int, int], tuple[tuple[str | None, str], ArmRows]]
+    ) -> tuple[str | None, str]:
+        """Store the rows and codes of an arm, once for all arms that share them; returns their names."""
+        key = (id(arm_rows.rows), id(arm_rows.codes))
+        if key not in stored:
+            in_order = len(arm_rows.rows) == self.n_rows and np.array_equal(arm_rows.rows, np.arange(self.n_rows))
+            number = len(stored)
+            if not in_order:
+                self._store.put(f"rows{number}", arm_rows.rows)
+            self._store.put(f"codes{number}", arm_rows.codes)
+            # The arrays themselves are kept so that no other gets the same identity.
+            stored[key] = (None if in_order else f"rows{number}", f"codes{number}"), arm_rows
+        return stored[key][0]
+
+    def _rows_and_codes(self, arm: int) -> tuple[IntArray | None, IntArray]:
+        """Return the rows of an arm, None where these are all rows in their order, and their class codes."""
+        rows, codes = self._array_names[arm]
+        return None if rows is None else self._store.get(rows), self._store.get(codes)
+
+    def _prepared_rows(self, arm: int, plan_number: int) -> PreparedRows:
+        view_number, learner = self._recipe.arms[arm]
+        return self._prepared[view_number, learner.rows_by_class, plan_number].get()
+
+    def _sum(self, question: Sum, weights_in_units: dict[int, IntArray], threads: Threads) -> Answer:
+        """Return whether a row with weight has the arm's view, and the statistic."""
+        arm, statistic = question.arm, question.statistic
+        rows, codes = self._rows_and_codes(arm)
+        weights: AnyArray = self.weights(arm)
+        prepared = self._prepared_rows(arm, self._recipe.plans_of_arms[arm][0])
+        if getattr(statistic, "adds_weights", False):
+            distribution = self._distribution(arm)
+            if distribution not in weights_in_units:
+                weights_in_units[distribution] = in_units(weights)
+            weights = weights_in_units[distribution]
+        if rows is not None:
+            weights = weights[rows]
+        # Weights below the unit of exact sums are nothing to these.
+        seen = bool(weights[:1].any()) or bool(weights.any())
+        return np.array([seen], dtype=np.int64), statistic(prepared, codes, weights, threads)
+
+    def _judge(self, question: Judge, threads: Threads) -> Answer:
+        """Return the weight of each outcome, as limbs."""
+        outcome = self._outcome(question.arm, question.hypothesis, question.token, threads)
+        # WRONG, ABSENT, RIGHT are -1, 0, 1.
+        return (limb_sums(self.weights(question.arm), outcome + np.int8(1), N_OUTCOMES),)
+
+    def _outcome(self, arm: int, hypothesis: Hypothesis | None, token: int, threads: Threads) -> IntArray:
+        """Return the outcome of a hypothesis on each row; kept until the next one of the arm is judged."""
+        if self._tokens.get(arm) == token:
+            return self._store.get(f"outcome{arm}")
+        outcome = np.full(self.n_rows, ABSENT, dtype=np.int8)
+        if hypothesis is not None:
+            rows, codes = self._rows_and_codes(arm)
+            number = self._plan_number[id(hypothesis.plan)]
+            predicted = hypothesis.predict_prepared(self._prepared_rows(arm, number), threads)
+            if rows is None:
+                outcome[:] = np.where(predicted == codes, np.int8(RIGHT), np.int8(WRONG))
+            else:
+                mark_outcomes(predicted, codes, rows, outcome)
+        self._store.put(f"outcome{arm}", outcome)
+        self._tokens[arm] = token
+        return outcome

@@ -1,0 +1,217 @@
+"""Partitions of the rows as the user gave them, and what has to be known of all of them before the first round."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from sklearn.utils import check_array, column_or_1d
+
+from fuselearn.data import ViewBlocks, check_sample_weight, encode_known, encode_view_labels
+from fuselearn.learners.protocol import ViewQuestion
+from fuselearn.numeric.exact_sums import fingerprint, limb_sums
+from fuselearn.numeric.execution import Threads
+from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike
+
+if TYPE_CHECKING:
+    from fuselearn.backends.partitioned.partitioned_rows import PartitionRecipe, Partitions
+
+Result = TypeVar("Result")
+
+
+class RowSource(ABC):
+    """The rows that a fit was given, in partitions.
+
+    `description` names the kind of source in messages ("Dask collections"); `empty_table` has the columns of X and
+    stands for it where views are resolved.
+    """
+
+    description: str
+    n_features: int
+    column_names: list[str] | None
+    empty_table: TableLike
+    has_view_labels: bool
+
+    @abstractmethod
+    def check_view_labels(self, names: list[str]) -> None:
+        """Refuse view labels that do not have a column for each view."""
+
+    @abstractmethod
+    def map(
+        self, function: Callable[..., Result], *arguments: Any, each: Sequence[Any] | None = None
+    ) -> Sequence[Result]:
+        """Return ``function(partition, *arguments, own)`` of each partition, where `own` is its entry of `each`.
+
+        Without `each` there is no last argument. The rows are read anew: between two calls nothing is kept of them.
+        """
+
+    @abstractmethod
+    def load_partitions(self, recipe: PartitionRecipe, threads: Threads) -> Partitions:
+        """Build all partitions where they are to stay, and return what holds them."""
+
+
+@dataclass(frozen=True)
+class RawPartition:
+    """Consecutive rows with their labels and weights; `place` names them in messages ("partition 3")."""
+
+    place: str
+    table: FloatArray
+    labels: AnyArray
+    weights: FloatArray | None
+    view_labels: AnyArray | None
+
+    @classmethod
+    def of(
+        cls, place: str, X: TableLike, y: ArrayLike, weights: ArrayLike = None, view_labels: ArrayLike = None
+    ) -> RawPartition:
+        """Check a partition. Messages name it, since a cluster's own do not."""
+        try:
+            table = check_array(
+                X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", ensure_min_samples=0, input_name="X"
+            )
+            y = np.asarray(y)
+            _check_no_label_is_missing(y)
+            y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, ensure_min_samples=0, input_name="y"))
+            for name, values in (("y", y), ("sample_weight", weights), ("view_labels", view_labels)):
+                if values is not None and len(values) != len(table):
+                    raise ValueError(
+                        f"X has {len(table)} rows and {name} has {len(values)}; partition both at the same rows"
+                    )
+            if weights is not None:
+                weights = np.asarray(weights, dtype=np.float64)
+                if len(weights) and weights.any():
+                    check_sample_weight(weights, table)
+            view_labels = None if view_labels is None else np.asarray(view_labels)
+        except ValueError as error:
+            raise ValueError(f"{place}: {error}") from None
+        return cls(place, table, y, weights, view_labels)
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def has_weight(self) -> BoolArray | None:
+        """Rows with a positive weight; None where all rows have one."""
+        has_weight = None if self.weights is None else self.weights > 0
+        return None if has_weight is None or has_weight.all() else has_weight
+
+
+def _check_no_label_is_missing(labels: AnyArray) -> None:
+    """Refuse None, NaN and pandas' NA among labels that are not numbers, which cannot be sorted."""
+    if labels.dtype.kind != "O":
+        return
+    for number, label in enumerate(labels.ravel()):
+        if label is None or type(label).__name__ in ("NAType", "NaTType") or (label != label):
+            raise ValueError(
+                f"y has missing labels; the first is {label!r}, in row {number} of this partition. Leave such rows out "
+                "of fit, or give them a label."
+            )
+
+
+@dataclass(frozen=True)
+class PartitionSummary:
+    """What has to be known of a partition before the classes are known.
+
+    `labels` and `weighted_labels` are the distinct labels of all rows and of those with weight, `n_present` the number
+    of rows with each view, `row_without_views` the first row with weight and without any view, and `number_format`
+    that of the table.
+    """
+
+    n_rows: int
+    n_weighted: int
+    labels: AnyArray
+    weighted_labels: AnyArray
+    n_present: IntArray
+    row_without_views: int | None
+    least_weight: float
+    largest_weight: float
+    number_format: str
+
+
+def summarise(partition: RawPartition, names: list[str], columns: list[IntArray]) -> PartitionSummary:
+    """Look at a partition for the first time."""
+    has_weight = partition.has_weight
+    blocks = ViewBlocks.of(partition.table, names, columns, has_weight)
+    without_views = ~blocks.present.any(axis=1)
+    if has_weight is not None:
+        without_views &= has_weight
+    labels = np.unique(partition.labels)
+    weights = np.ones(1) if partition.weights is None else partition.weights
+    return PartitionSummary(
+        len(partition),
+        len(partition) if has_weight is None else int(np.count_nonzero(has_weight)),
+        labels,
+        labels if has_weight is None else np.unique(partition.labels[has_weight]),
+        blocks.present.sum(axis=0),
+        int(np.flatnonzero(without_views)[0]) if without_views.any() else None,
+        float(weights.min(initial=np.inf)),
+        float(weights.max(initial=0.0)),
+        str(partition.table.dtype),
+    )
+
+
+@dataclass(frozen=True)
+class PartitionReader:
+    """Views, classes and largest weight of all rows, by which each partition is read."""
+
+    names: list[str]
+    columns: list[IntArray]
+    classes: AnyArray
+    largest_weight: float
+
+    def view_blocks(self, partition: RawPartition) -> ViewBlocks:
+        """Return the views of a partition."""
+        return ViewBlocks.of(partition.table, self.names, self.columns, partition.has_weight)
+
+    def class_codes(self, partition: RawPartition, blocks: ViewBlocks) -> list[IntArray]:
+        """Return class codes by each view's labels; the same array for all views that share them."""
+        try:
+            if partition.view_labels is None:
+                return [encode_known(partition.labels, self.classes, "y")] * len(self.names)
+            codes = encode_view_labels(partition.view_labels, self.classes, self.names, blocks.present)
+            # Codes of absent views are never read. They are 0, as in the fingerprints of logs.
+            return [np.ascontiguousarray(column) for column in np.maximum(codes, 0).T]
+        except ValueError as error:
+            raise ValueError(f"{partition.place}: {error}") from None
+
+    def scaled_weights(self, partition: RawPartition) -> FloatArray:
+        """Return weights between 0 and 1, as a fit in memory scales them."""
+        return np.ones(len(partition)) if partition.weights is None else partition.weights / self.largest_weight
+
+
+def sum_weights(partition: RawPartition, reader: PartitionReader) -> tuple[IntArray, IntArray]:
+    """Return exact sums over a partition, as limbs: of all weights, and of those of each class."""
+    blocks = reader.view_blocks(partition)
+    weights = reader.scaled_weights(partition)
+    # A row on which its views disagree counts for each of their classes, with a share of its weight.
+    shares = weights / np.maximum(blocks.present.sum(axis=1), 1)
+    n_classes = len(reader.classes)
+    class_sums = sum(
+        limb_sums(shares[here], codes[here], n_classes)
+        for codes, here in zip(reader.class_codes(partition, blocks), blocks.present.T)
+    )
+    return limb_sums(weights, np.zeros(len(partition), dtype=np.int8), 1), class_sums
+
+
+def answer_questions(
+    partition: RawPartition, reader: PartitionReader, questions: list[tuple[int, ViewQuestion, int]]
+) -> tuple[tuple[IntArray, IntArray], list[Any]]:
+    """Return the weights summed, and the answers to what learners ask about their views before the first round.
+
+    A question comes with the number of its view and the number of rows of that view before this partition.
+    """
+    views = reader.view_blocks(partition).views
+    return sum_weights(partition, reader), [question(views[number], first) for number, question, first in questions]
+
+
+def fingerprint_partition(partition: RawPartition, reader: PartitionReader) -> tuple[int, int, int]:
+    """Return numbers that stand for the values, the labels and the weights of a partition."""
+    codes = reader.class_codes(partition, reader.view_blocks(partition))
+    return (
+        fingerprint(partition.table),
+        fingerprint(np.column_stack(codes[: 1 if partition.view_labels is None else None])),
+        fingerprint(reader.scaled_weights(partition)[:, None]),
+    )
