@@ -158,7 +158,7 @@ def suspects(
         raise ValueError(f"ids must name each of the {len(table)} rows of X; got shape {row_ids.shape}.")
     nameless = without_feature_names(model)
     class_probabilities = nameless.predict_proba(table)
-    contradicted = np.ones((len(table), 1), dtype=bool)
+    contradicted: AnyArray = np.ones((len(table), 1), dtype=bool)
     if y.ndim == 1:
         # The predicted class need not be the most probable one.
         contradicted[:, 0] = nameless.predict(table) != y
@@ -175,7 +175,7 @@ def suspects(
     doubt = np.where(has_view[:, None], 1 - of_given, -1.0)
     contradicted = np.logical_and(contradicted, doubt > 0.5)
     rows, labels = np.nonzero(contradicted if n is None else doubt > -1.0)
-    order = np.lexsort((-doubt[rows, labels], ~contradicted[rows, labels]))[:n]
+    order = np.lexsort((-doubt[rows, labels], np.logical_not(contradicted[rows, labels])))[:n]
     records = []
     for row, label in zip(rows[order].tolist(), labels[order].tolist()):
         record = {"row": row} if row_ids is None else {"row": row, "id": row_ids[row : row + 1].tolist()[0]}

@@ -1,40 +1,129 @@
-"""Which view won when, and how the score grew from round to round.
-
-The leaderboard of a report, from a comparison or from the arms that the model itself tried.
-"""
+"""What a report shows of the model itself: its views, its rounds, and the leaderboard of methods or arms."""
 
 import math
 from itertools import pairwise
+from time import perf_counter
+from typing import Any, Literal
 
 import numpy as np
 
+from fuselearn import inspection
+from fuselearn.inspection.displays.leaderboard_display import as_records
+from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting.quality import sign_test
+from fuselearn.reporting.report_rows import Record, ReportRows, take_rows
+from fuselearn.typing import FloatArray, IntArray
 
-MOST_BINS = 150
+N_SHUFFLES = 3
+TIME_LIMIT = 20.0
+"""Seconds that all predictions without a view, or with a shuffled one, may take together, roughly."""
+MIN_ROWS = 100
+"""Rows that are used at least to measure the importance of views, however long predictions take."""
+MAX_COLUMN_NAMES = 3
+MAX_PAIRS = 20
+MAX_BINS = 150
 """Rounds beyond this number are drawn together."""
+METRICS = {"score": "balanced accuracy"}
+"""Names of a model's own leaderboard columns that say what they hold."""
+INTERVAL_COLUMNS = ("low", "high")
 
 
-def rounds_of(rows, seed, most_rows):
-    """The rounds of a boosted model.
+def summarize_views(
+    rows: ReportRows,
+    known_rows: ReportRows,
+    presence: list[Record],
+    seed: int,
+    n_columns: list[int] | None = None,
+) -> Record:
+    """Return columns, share of the vote and importance of each view.
 
-    Parameters
-    ----------
-    rows : ReportRows
-    seed : int
-        Of the rows that the staged score is computed on.
-    most_rows : int
-        How many these are at most.
-
-    Returns
-    -------
-    dict, or None for a model without rounds
+    `known_rows` are rows of known classes, few enough to predict them once per view and shuffle. `presence` holds the
+    share of rows that have each view: a view that no row has cannot be missed. `n_columns` are the columns of each view
+    in the file, if these differ from the model's. A value that the model or the data do not give is None.
     """
     model = rows.model
+    names = [str(name) for name in getattr(model, "feature_names_in_", ())]
+    records: list[Record] = []
+    for number, (name, columns) in enumerate(zip(model.view_names_, model.view_columns_)):
+        records.append(
+            {
+                "name": str(name),
+                "columns": n_columns[number] if n_columns else len(columns),
+                "first_columns": [names[column] for column in columns[:MAX_COLUMN_NAMES]] if names else [],
+                "share": None,
+                "lost": None,
+                "shuffled": None,
+                "shuffled_std": None,
+            }
+        )
+    shares = _vote_shares(model)
+    for record, share in zip(records, [] if shares is None else shares):
+        record["share"] = float(share)
+    baseline, hurried, n_shuffles = None, False, N_SHUFFLES
+    if known_rows.labelled and known_rows.n_rows > 1 and len(records) > 1:
+        wanted = known_rows.n_rows
+        known_rows, n_shuffles = _within_time_limit(known_rows, len(records), seed)
+        hurried = known_rows.n_rows < wanted
+        X, y = known_rows.X, known_rows.y
+        lost = inspection.view_importance(model, X, y, method="drop")
+        baseline = lost.baseline
+        shuffled = None
+        if n_shuffles:
+            settings: Record = {"method": "permutation", "n_repeats": n_shuffles, "random_state": seed}
+            shuffled = inspection.view_importance(model, X, y, **settings)
+        for number, record in enumerate(records):
+            if presence[number]["present"] == 0:
+                continue
+            record["lost"] = float(lost.mean[number])
+            if shuffled is not None:
+                record["shuffled"] = float(shuffled.mean[number])
+                record["shuffled_std"] = float(shuffled.std[number])
+    return {
+        "records": records,
+        "baseline": baseline,
+        "score_name": "mean accuracy over the labels" if rows.many_labels else "accuracy",
+        "rows": known_rows.n_rows,
+        "of": rows.n_rows,
+        "named": bool(names),
+        "hurried": hurried,
+        "shuffles": n_shuffles,
+    }
+
+
+def summarize_redundancy(rows: ReportRows, n_all_rows: int) -> Record | None:
+    """Return how alike the views are, pair by pair; None for one view, or fewer than three rows."""
+    if len(rows.model.view_names_) < 2 or rows.n_rows < 3:
+        return None
+    result = inspection.redundancy(rows.model, rows.X)
+    matrix = np.asarray(result.matrix, dtype=float)
+    pairs: list[Record] = [
+        {
+            "first": str(result.view_names[first]),
+            "second": str(result.view_names[second]),
+            "alike": float(matrix[first, second]),
+        }
+        for first in range(len(matrix))
+        for second in range(first + 1, len(matrix))
+        if np.isfinite(matrix[first, second])
+    ]
+    pairs.sort(key=lambda pair: -pair["alike"])
+    return {
+        "views": [str(name) for name in result.view_names],
+        "matrix": matrix.tolist(),
+        "most": pairs[:MAX_PAIRS],
+        "rows": rows.n_rows,
+        "of": n_all_rows,
+    }
+
+
+def summarize_rounds(rows: ReportRows, seed: int, max_rows: int) -> Record | None:
+    """Return the rounds of a boosted model, with the score after each on at most so many rows; None without rounds."""
+    model = rows.model
     if hasattr(model, "winning_views_") and len(model.winning_views_):
-        return _boosted(rows, seed, most_rows)
+        return _boosted_rounds(rows, seed, max_rows)
     if hasattr(model, "loss_curve_") and len(model.loss_curve_) > 1:
         loss = np.asarray(model.loss_curve_, dtype=float)
-        points = _places(len(loss))
+        points = _drawn_stages(len(loss))
         return {
             "n": len(loss) - 1,
             "planned": int(model.n_estimators),
@@ -43,26 +132,73 @@ def rounds_of(rows, seed, most_rows):
     return None
 
 
-def _boosted(rows, seed, most_rows):
+def summarize_leaderboard(model: FittedModel, comparison: Any) -> Record | None:
+    """Return columns and rows of the leaderboard of `comparison`, else of the arms of the model, if it has one."""
+    if comparison is not None:
+        table = getattr(comparison, "summary", comparison)
+        records = _checked_records(table, "comparison")
+        return _board(records, _first_number(records), "methods") | {
+            "title": str(getattr(table, "title", "") or ""),
+            "note": str(getattr(table, "note", "") or ""),
+        }
+    arms = getattr(model, "leaderboard_", None)
+    if arms is None:
+        return None
+    records = _checked_records(arms, "leaderboard_")
+    records = [{METRICS.get(name, name): value for name, value in record.items()} for record in records]
+    return _board(records, METRICS["score"] if METRICS["score"] in records[0] else None, "arms") | {
+        "title": "",
+        "note": "Balanced accuracy of each arm, a view together with a learner, on out-of-fold training rows.",
+    }
+
+
+def _vote_shares(model: FittedModel) -> FloatArray | None:
+    """Return the share of each view in the vote; None if the model has no votes."""
+    try:
+        return inspection.view_importance(model, method="share").mean
+    except ValueError:
+        return None
+
+
+def _within_time_limit(rows: ReportRows, n_views: int, seed: int) -> tuple[ReportRows, int]:
+    """Return rows and a number of shuffles for which all predictions take about `TIME_LIMIT` seconds.
+
+    Rows are halved, so that a report says the same on machines of about the same speed. There are no shuffles if even
+    few rows take long.
+    """
+    n_predictions = 2 + n_views * (1 + N_SHUFFLES)
+    rows.model.predict(take_rows(rows.X, np.arange(1)))  # what is compiled or read once does not count
+    while True:
+        started = perf_counter()
+        rows.model.predict(rows.X)
+        needed = n_predictions * (perf_counter() - started)
+        if needed <= TIME_LIMIT:
+            return rows, N_SHUFFLES
+        if rows.n_rows <= MIN_ROWS:
+            return rows, N_SHUFFLES if needed <= 2 * TIME_LIMIT else 0
+        rows = rows.sample(max(MIN_ROWS, rows.n_rows // 2), seed)
+
+
+def _boosted_rounds(rows: ReportRows, seed: int, max_rows: int) -> Record:
+    """Return which view won when, the errors of the winners, and the score after each round."""
     model = rows.model
     n_rounds = len(model.winning_views_)
     votes = np.abs(model.estimator_weights_)
-    edges = np.linspace(0, n_rounds, min(n_rounds, MOST_BINS) + 1).astype(int)
+    edges = np.linspace(0, n_rounds, min(n_rounds, MAX_BINS) + 1).astype(int)
     views = []
     for number, name in enumerate(model.view_names_):
-        own = np.where(model.winning_views_ == number, votes, 0.0)
-        strip = [_share(own[start:stop], votes[start:stop]) for start, stop in pairwise(edges)]
+        view_votes = np.where(model.winning_views_ == number, votes, 0.0)
         wins = np.flatnonzero(model.winning_views_ == number)
         views.append(
             {
                 "name": name,
                 "wins": len(wins),
-                "share": _share(own, votes),
+                "share": _share(view_votes, votes),
                 "first": int(wins[0]) + 1 if len(wins) else None,
-                "strip": strip,
+                "strip": [_share(view_votes[start:stop], votes[start:stop]) for start, stop in pairwise(edges)],
             }
         )
-    points = _places(n_rounds)
+    points = _drawn_stages(n_rounds)
     return {
         "n": n_rounds,
         "planned": int(model.n_estimators),
@@ -71,17 +207,17 @@ def _boosted(rows, seed, most_rows):
         "edges": edges.tolist(),
         "drawn": model.arm_probabilities_ is not None,
         "errors": {"rounds": (points + 1).tolist(), "values": np.asarray(model.estimator_errors_)[points].tolist()},
-        "staged": _staged(rows, seed, most_rows) if rows.labelled and rows.n_rows > 1 else None,
+        "staged": _staged_accuracy(rows, seed, max_rows) if rows.labelled and rows.n_rows > 1 else None,
     }
 
 
-def _staged(rows, seed, most_rows):
-    """Accuracy after each round, on some of the rows."""
-    some = rows.sample(most_rows, seed)
-    right = [predicted == some.y for predicted in some.model.staged_predict(some.X)]
+def _staged_accuracy(rows: ReportRows, seed: int, max_rows: int) -> Record:
+    """Return the accuracy after each round, on a sample of the rows."""
+    sample = rows.sample(max_rows, seed)
+    right = [predicted == sample.y for predicted in sample.model.staged_predict(sample.X)]
     scores = np.array([stage.mean() for stage in right])
     best = int(scores.argmax())
-    points = np.union1d(_places(len(scores)), [best])
+    points = np.union1d(_drawn_stages(len(scores)), [best])
     return {
         "rounds": (points + 1).tolist(),
         "scores": scores[points].tolist(),
@@ -89,90 +225,46 @@ def _staged(rows, seed, most_rows):
         "best": float(scores[best]),
         "last": float(scores[-1]),
         "p_value": sign_test(right[best], right[-1]),
-        "rows": some.n_rows,
+        "rows": sample.n_rows,
         "of": rows.n_rows,
     }
 
 
-def _places(n):
-    """Numbers of the stages that are drawn, the first and the last among them."""
-    return np.unique(np.linspace(0, n - 1, min(n, 2 * MOST_BINS)).astype(int))
+def _drawn_stages(n_stages: int) -> IntArray:
+    """Return the numbers of the stages that are drawn, the first and the last among them."""
+    return np.unique(np.linspace(0, n_stages - 1, min(n_stages, 2 * MAX_BINS)).astype(int))
 
 
-def _share(own, all_votes):
+def _share(votes: FloatArray, all_votes: FloatArray) -> float:
+    """Return the share of some votes in all of them."""
     total = float(all_votes.sum())
-    return float(own.sum()) / total if total > 0 else 0.0
+    return float(votes.sum()) / total if total > 0 else 0.0
 
 
-METRICS = {"score": "balanced accuracy"}
-"""What a model's own leaderboard means by its columns."""
-NOT_COUNTED = ("low", "high")
-
-
-def leaderboard_of(model, comparison):
-    """Columns and rows of the leaderboard.
-
-    Parameters
-    ----------
-    model : fitted classifier
-    comparison : Comparison, Table, list of dict or None
-
-    Returns
-    -------
-    dict or None
-        ``columns``, ``rows`` (lists of plain values), ``score`` (name of the column that ranks), ``title``, ``note``,
-        and ``of``: "methods" or "arms".
-    """
-    if comparison is not None:
-        table = getattr(comparison, "summary", comparison)
-        records = _records(table, "comparison")
-        found = _board(records, _score_column(records), "methods")
-        found["title"] = str(getattr(table, "title", "") or "")
-        found["note"] = str(getattr(table, "note", "") or "")
-        return found
-    own = getattr(model, "leaderboard_", None)
-    if own is None:
-        return None
-    records = _records(own, "leaderboard_")
-    records = [{METRICS.get(name, name): value for name, value in record.items()} for record in records]
-    found = _board(records, METRICS["score"] if METRICS["score"] in records[0] else None, "arms")
-    return found | {
-        "title": "",
-        "note": "Balanced accuracy of each arm, a view together with a learner, on training rows that it has not seen.",
-    }
-
-
-def _records(table, name):
-    """Records of a Table, a data frame, an Arrow table or a list of dicts."""
-    if isinstance(table, list | tuple):
-        records = list(table)
-    elif hasattr(table, "records"):
-        records = table.records()
-    elif hasattr(table, "to_dicts"):  # polars
-        records = table.to_dicts()
-    elif hasattr(table, "to_pylist"):  # Arrow
-        records = table.to_pylist()
-    elif hasattr(table, "to_dict"):  # pandas
-        records = table.to_dict("records")
-    else:
-        records = None
+def _checked_records(table: Any, argument: str) -> list[Record]:
+    """Return the records of a result of `compare`, a data frame, an Arrow table or a list of dicts."""
+    try:
+        records = table.records() if hasattr(table, "records") else as_records(table)
+    except TypeError:
+        records = []
     if not records or not all(isinstance(record, dict) for record in records):
         raise TypeError(
-            f"{name} must be a result of fuselearn.compare, its table, or a list of records with one dict per method; "
-            f"got {type(table).__name__}."
+            f"{argument} must be a result of fuselearn.compare, its table, or a list of records with one dict per "
+            f"method; got {type(table).__name__}."
         )
     return records
 
 
-def _score_column(records):
-    """The first column of numbers, which ranks the methods."""
+def _first_number(records: list[Record]) -> str | None:
+    """Return the first column of numbers, which ranks the methods."""
     for name, value in records[0].items():
-        if isinstance(value, int | float) and name not in NOT_COUNTED:
+        if isinstance(value, int | float) and name not in INTERVAL_COLUMNS:
             return name
     return None
 
 
-def _board(records, score, of):
+def _board(records: list[Record], score: str | None, of: Literal["methods", "arms"]) -> Record:
+    """Return columns and rows, the best first."""
     columns = list(records[0])
     rows = [[_plain(record.get(column)) for column in columns] for record in records]
     if score is not None:
@@ -181,7 +273,8 @@ def _board(records, score, of):
     return {"columns": [str(column) for column in columns], "rows": rows, "score": score, "of": of}
 
 
-def _plain(value):
+def _plain(value: Any) -> Any:
+    """Return a value of a table as a plain type, None for NaN."""
     value = value.item() if hasattr(value, "item") else value
     if isinstance(value, float) and not math.isfinite(value):
         return None

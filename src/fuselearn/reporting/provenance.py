@@ -1,10 +1,4 @@
-"""What it takes to make the model and the report again: settings, versions, code and command line.
-
-What a caller tells of the file that rows come from.
-
-A model may see other columns than the file has: text is put into numbers, which have no gaps any more. What is said of
-columns and gaps is then to be that of the file.
-"""
+"""What it takes to reproduce the model and the report: settings, versions, code, command line, facts of the file."""
 
 import inspect
 import platform
@@ -13,54 +7,57 @@ from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral, Real
 
 from fuselearn._version import __version__
+from fuselearn.inspection.fitted_model import FittedModel
+from fuselearn.reporting.report_rows import Record
+from fuselearn.typing import IntArray
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "skops", "jinja2")
-LONGEST_VALUE = 120
-MOST_VIEWS_IN_CODE = 12
+MAX_VALUE_LENGTH = 120
+MAX_VIEWS_IN_CODE = 12
 
 
-def settings_of(model):
-    """Settings of the model: name, value as code, and whether it is the default."""
-    defaults = {name: one.default for name, one in inspect.signature(type(model)).parameters.items()}
+def settings_of(model: FittedModel) -> list[Record]:
+    """Return the settings of the model: name, value as code, and whether it is the default."""
+    defaults = _defaults_of(model)
     records = []
     for name, value in model.get_params(deep=False).items():
-        default = _same(value, defaults.get(name))
-        shown = f"{len(model.view_names_)} views, see Views" if name == "views" and not default else _short(value)
-        records.append({"name": name, "value": shown, "default": default})
+        is_default = _same(value, defaults.get(name))
+        shown = f"{len(model.view_names_)} views, see Views" if name == "views" and not is_default else _short(value)
+        records.append({"name": name, "value": shown, "default": is_default})
     return records
 
 
-def versions():
-    """Versions of what computed the report."""
-    found = [{"name": "fuselearn", "version": __version__}]
-    found.append({"name": "Python", "version": platform.python_version()})
+def versions() -> list[Record]:
+    """Return the versions of the software that computed the report."""
+    records = [
+        {"name": "fuselearn", "version": __version__},
+        {"name": "Python", "version": platform.python_version()},
+    ]
     for package in PACKAGES:
         try:
-            found.append({"name": package, "version": version(package)})
+            records.append({"name": package, "version": version(package)})
         except PackageNotFoundError:
             continue
-    found.append({"name": "system", "version": f"{platform.system()} {platform.machine()}"})
-    return found
+    return [*records, {"name": "system", "version": f"{platform.system()} {platform.machine()}"}]
 
 
-def code_to_reproduce(model, *, labelled, with_ids):
-    """Python that fits such a model and makes such a report."""
-    name = type(model).__name__
-    defaults = {name: one.default for name, one in inspect.signature(type(model)).parameters.items()}
-    given = []
-    for setting, value in model.get_params(deep=False).items():
-        if _same(value, defaults.get(setting)):
+def code_to_reproduce(model: FittedModel, *, labelled: bool, with_ids: bool) -> str:
+    """Return Python code that fits such a model and makes such a report."""
+    defaults = _defaults_of(model)
+    settings = []
+    for name, value in model.get_params(deep=False).items():
+        if _same(value, defaults.get(name)):
             continue
-        shown = _views_as_code(model) if setting == "views" else repr(value)
-        fits = setting == "views" or len(shown) <= LONGEST_VALUE
-        given.append(f"    {setting}={shown}," if fits else f"    {setting}=...,  # see Settings")
+        code = _views_as_code(model) if name == "views" else repr(value)
+        fits = name == "views" or len(code) <= MAX_VALUE_LENGTH
+        settings.append(f"    {name}={code}," if fits else f"    {name}=...,  # see Settings")
     arguments = ", ".join(["model", "X", *(["y"] if labelled else []), *(["ids=ids"] if with_ids else [])])
     return "\n".join(
         [
             "import fuselearn",
             "",
-            f"model = fuselearn.{name}(",
-            *given,
+            f"model = fuselearn.{type(model).__name__}(",
+            *settings,
             ").fit(X_train, y_train)",
             'fuselearn.save(model, "model.fuse")',
             "",
@@ -70,37 +67,57 @@ def code_to_reproduce(model, *, labelled, with_ids):
     )
 
 
-def command_to_reproduce(note):
-    """Command line that makes such a report from files; the model's own command where `note` tells it."""
+def command_to_reproduce(note: Record | None) -> str:
+    """Return the command line that makes such a report from files, with the command of the fit if `note` has it."""
     command = note.get("command") if isinstance(note, dict) else None
-    lines = []
-    if isinstance(command, str):
-        lines.append(command)
-    elif isinstance(command, list | tuple):
-        lines.append(shlex.join(map(str, command)))
-    else:
-        lines.append("fuselearn fit train.csv --target TARGET --views views.toml --output model.fuse")
-    lines.append("fuselearn report model.fuse --data held_out.csv --output report.html")
-    return "\n".join(lines)
+    if isinstance(command, list | tuple):
+        command = shlex.join(map(str, command))
+    elif not isinstance(command, str):
+        command = "fuselearn fit train.csv --target TARGET --views views.toml --output model.fuse"
+    return f"{command}\nfuselearn report model.fuse --data held_out.csv --output report.html"
 
 
-def _views_as_code(model):
-    named = list(zip(model.view_names_, model.view_columns_))
-    lines = [f"        {name!r}: {_columns_as_code(columns)}," for name, columns in named[:MOST_VIEWS_IN_CODE]]
-    if len(named) > MOST_VIEWS_IN_CODE:
-        lines.append(f"        # and {len(named) - MOST_VIEWS_IN_CODE} more views")
+def file_facts(note: Record | None, model: FittedModel) -> Record:
+    """Return what ``note["file"]`` says about the file that the rows come from.
+
+    The columns of a model may differ from those of the file: text becomes numbers, which have no gaps. ``"columns"``
+    and ``"gaps"`` are in the order of the model's views, and None unless they are given for every view.
+    """
+    facts = (note or {}).get("file")
+    facts = facts if isinstance(facts, dict) else {}
+    n_skipped = facts.get("rows_left_out")
+    return {
+        "columns": _values_by_view(facts.get("columns_per_view"), model, Integral),
+        "gaps": _values_by_view(facts.get("gaps_per_view"), model, Real),
+        "rows_left_out": int(n_skipped) if isinstance(n_skipped, Integral) and int(n_skipped) > 0 else 0,
+    }
+
+
+def _defaults_of(model: FittedModel) -> Record:
+    """Return the default of each setting of a model."""
+    return {name: parameter.default for name, parameter in inspect.signature(type(model)).parameters.items()}
+
+
+def _views_as_code(model: FittedModel) -> str:
+    """Return a dict of the views as code."""
+    views = list(zip(model.view_names_, model.view_columns_))
+    lines = [f"        {name!r}: {_columns_as_code(columns)}," for name, columns in views[:MAX_VIEWS_IN_CODE]]
+    if len(views) > MAX_VIEWS_IN_CODE:
+        lines.append(f"        # and {len(views) - MAX_VIEWS_IN_CODE} more views")
     return "\n".join(["{", *lines, "    }"])
 
 
-def _columns_as_code(columns):
-    columns = [int(column) for column in columns]
-    first, last = columns[0], columns[-1]
-    if columns == list(range(first, last + 1)) and len(columns) > 2:
+def _columns_as_code(columns: IntArray) -> str:
+    """Return a slice or a list of column numbers as code."""
+    numbers = [int(column) for column in columns]
+    first, last = numbers[0], numbers[-1]
+    if numbers == list(range(first, last + 1)) and len(numbers) > 2:
         return f"slice({first}, {last + 1})"
-    return repr(columns) if len(columns) <= 12 else f"[{', '.join(map(str, columns[:8]))}, ...]"
+    return repr(numbers) if len(numbers) <= 12 else f"[{', '.join(map(str, numbers[:8]))}, ...]"
 
 
-def _same(value, default):
+def _same(value: object, default: object) -> bool:
+    """Return True if a setting has its default."""
     if value is default:
         return True
     try:
@@ -109,38 +126,15 @@ def _same(value, default):
         return False
 
 
-def _short(value):
-    shown = " ".join(repr(value).split())
-    return shown if len(shown) <= LONGEST_VALUE else f"{shown[: LONGEST_VALUE - 1]}…"
+def _short(value: object) -> str:
+    """Return a value as code on one line, cut if it is long."""
+    code = " ".join(repr(value).split())
+    return code if len(code) <= MAX_VALUE_LENGTH else f"{code[: MAX_VALUE_LENGTH - 1]}…"
 
 
-def file_facts(note, model):
-    """Columns, gaps and rows left out, as ``note["file"]`` tells.
-
-    Parameters
-    ----------
-    note : dict or None
-    model : fitted classifier with views
-
-    Returns
-    -------
-    dict
-        ``columns`` and ``gaps``: lists in the order of the model's views, None where they are not told of every view;
-        ``rows_left_out``: int.
-    """
-    told = (note or {}).get("file")
-    told = told if isinstance(told, dict) else {}
-    n = told.get("rows_left_out")
-    columns = _by_view(told.get("columns_per_view"), model, Integral)
-    return {
-        "columns": columns,
-        "gaps": _by_view(told.get("gaps_per_view"), model, Real),
-        "rows_left_out": int(n) if isinstance(n, Integral) and n > 0 else 0,
-    }
-
-
-def _by_view(told, model, kind):
-    if not isinstance(told, dict):
+def _values_by_view(values: object, model: FittedModel, kind: type) -> list[float | None] | None:
+    """Return a value for each view of the model; None unless all are there."""
+    if not isinstance(values, dict):
         return None
-    values = [told.get(name) for name in model.view_names_]
-    return values if all(isinstance(value, kind) for value in values) else None
+    in_order = [values.get(name) for name in model.view_names_]
+    return in_order if all(isinstance(value, kind) for value in in_order) else None

@@ -1,38 +1,35 @@
-"""How good predictions are on labelled rows: score with its interval, classes, confusions, probabilities."""
+"""Measures of quality on labelled rows: scores with intervals, classes, confusions and calibration."""
 
 import numpy as np
 from scipy import stats
 from sklearn.metrics import average_precision_score, confusion_matrix, f1_score, roc_auc_score
 
+from fuselearn.reporting.report_rows import Record
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
+
 LEVEL = 0.95
+"""Confidence level of all intervals."""
 Z = float(stats.norm.ppf((1 + LEVEL) / 2))
 N_BINS = 10
-MOST_CONFUSIONS = 20
+"""Bins of probabilities for calibration."""
+MAX_CONFUSIONS = 20
 
 
-def score_of(y, predicted, usual_class):
-    """Accuracy with Wilson's interval, beside that of always naming one class.
+def class_score(y: AnyArray, predicted: AnyArray, usual_class: object) -> Record:
+    """Return the accuracy with Wilson's interval, and the baseline of always predicting `usual_class`.
 
-    Parameters
-    ----------
-    y, predicted : array of shape (n_rows,)
-    usual_class : label
-        The most frequent class of these rows, which makes for the hardest comparison.
-
-    Returns
-    -------
-    dict
-        ``p_value`` is the sign test of the rows that only one of the two has right.
+    That class is the most frequent one of these rows, which makes the hardest baseline; ``"p_value"`` is the sign test
+    on the rows that only one of the two predicts correctly.
     """
     right, usual = predicted == y, y == usual_class
     low, high = share_interval(right)
     sizes = np.unique(y, return_counts=True)[1]
     recalls = [float(right[y == label].mean()) for label in np.unique(y)]
     balanced = float(np.mean(recalls))
-    # The variance of each recall, p(1 - p) / n, with p as if two rows more were there, one right and one wrong: no
-    # class is known to be found always or never. The interval covers in about 93 of 100 cases.
+    # The variance of each recall is p(1 - p) / n, with p as if there were two more rows, one right and one wrong, so
+    # that no recall counts as known to be 0 or 1. The interval covers the truth in about 93 of 100 cases.
     smoothed = (np.array(recalls) * sizes + 1) / (sizes + 2)
-    spread = Z * float(np.sqrt(np.sum(smoothed * (1 - smoothed) / sizes))) / len(sizes)
+    half_width = Z * float(np.sqrt(np.sum(smoothed * (1 - smoothed) / sizes))) / len(sizes)
     return {
         "name": "accuracy",
         "score": float(right.mean()),
@@ -44,142 +41,106 @@ def score_of(y, predicted, usual_class):
         "baseline_class": str(usual_class),
         "p_value": sign_test(right, usual),
         "balanced_accuracy": balanced,
-        "balanced_low": max(0.0, balanced - spread),
-        "balanced_high": min(1.0, balanced + spread),
+        "balanced_low": max(0.0, balanced - half_width),
+        "balanced_high": min(1.0, balanced + half_width),
         "chance": 1.0 / len(recalls),
     }
 
 
-def score_of_labels(Y, decision, names):
-    """Mean average precision over the labels, beside the mean share of rows that have a label, which is chance.
+def multilabel_score(y: IntArray, decision: FloatArray, names: list[str]) -> Record:
+    """Return the mean average precision over the labels, and the baseline of ranking rows at random.
 
-    Parameters
-    ----------
-    Y : int array of shape (n_rows, n_labels)
-    decision : array of shape (n_rows, n_labels)
-    names : list of str
-
-    Returns
-    -------
-    dict
-        The score has no interval: labels of one row are not independent.
+    The score has no interval, because the labels of a row are not independent.
     """
-    records = []
-    for name, given, values in zip(names, Y.T, decision.T):
-        both = 0 < given.sum() < len(given)
+    records: list[Record] = []
+    for name, given, values in zip(names, y.T, decision.T):
+        is_defined = 0 < given.sum() < len(given)
         records.append(
             {
                 "label": name,
                 "rows": int(given.sum()),
-                "average_precision": float(average_precision_score(given, values)) if both else None,
-                "area_under_curve": float(roc_auc_score(given, values)) if both else None,
-                "f1": float(f1_score(given, values > 0)) if both else None,
+                "average_precision": float(average_precision_score(given, values)) if is_defined else None,
+                "area_under_curve": float(roc_auc_score(given, values)) if is_defined else None,
+                "f1": float(f1_score(given, values > 0)) if is_defined else None,
             }
         )
     judged = [record for record in records if record["average_precision"] is not None]
     return {
         "name": "mean average precision",
         "score": float(np.mean([record["average_precision"] for record in judged])) if judged else None,
-        "baseline": float(np.mean([record["rows"] for record in judged]) / len(Y)) if judged else None,
-        "rows": len(Y),
+        "baseline": float(np.mean([record["rows"] for record in judged]) / len(y)) if judged else None,
+        "rows": len(y),
         "labels": records,
         "labels_judged": len(judged),
     }
 
 
-def share_interval(right):
-    """Wilson's interval of the share of True."""
+def share_interval(right: BoolArray) -> tuple[float, float]:
+    """Return Wilson's interval of the share of True."""
     interval = stats.binomtest(int(np.sum(right)), len(right)).proportion_ci(LEVEL, method="wilson")
     return float(interval.low), float(interval.high)
 
 
-def sign_test(first, second):
-    """Two-sided p-value that two ways of predicting are right equally often, from the rows where they differ."""
+def sign_test(first: BoolArray, second: BoolArray) -> float:
+    """Return the two-sided p-value that two predictors are right equally often, from the rows where they differ."""
     only_first, only_second = int((first & ~second).sum()), int((second & ~first).sum())
     differing = only_first + only_second
     return float(stats.binomtest(only_first, differing).pvalue) if differing else 1.0
 
 
-def per_class(y, predicted, classes):
-    """Rows, precision, recall and F1 of each class.
-
-    Parameters
-    ----------
-    y, predicted : array of shape (n_rows,)
-    classes : list
-        The model's classes, and those that only `y` has.
-
-    Returns
-    -------
-    list of dict
-        A value that is not defined (a class without rows, or never predicted) is None.
-    """
+def per_class(y: AnyArray, predicted: AnyArray, classes: list[object]) -> list[Record]:
+    """Return rows, precision, recall and F1 of each class; None for a value that is not defined."""
     records = []
     for label in classes:
         given, named = y == label, predicted == label
         hits = int((given & named).sum())
-        precision = hits / int(named.sum()) if named.any() else None
-        recall = hits / int(given.sum()) if given.any() else None
-        f1 = 2 * hits / int(given.sum() + named.sum()) if given.any() or named.any() else None
         low, high = share_interval(predicted[given] == label) if given.any() else (None, None)
         records.append(
             {
                 "class": str(label),
                 "rows": int(given.sum()),
                 "predicted": int(named.sum()),
-                "precision": precision,
-                "recall": recall,
+                "precision": hits / int(named.sum()) if named.any() else None,
+                "recall": hits / int(given.sum()) if given.any() else None,
                 "recall_low": low,
                 "recall_high": high,
-                "f1": f1,
+                "f1": 2 * hits / int(given.sum() + named.sum()) if given.any() or named.any() else None,
             }
         )
     return records
 
 
-def confusion(y, predicted, classes):
-    """Counts of given against predicted classes, and the pairs that are mistaken most often."""
+def confusion(y: AnyArray, predicted: AnyArray, classes: list[object]) -> Record:
+    """Return counts of given against predicted classes, and the pairs that are confused most often."""
     counts = confusion_matrix(y, predicted, labels=classes)
     wrong = counts.copy()
     np.fill_diagonal(wrong, 0)
-    order = np.argsort(-wrong, axis=None, kind="stable")[:MOST_CONFUSIONS]
-    given, named = np.unravel_index(order, wrong.shape)
+    order = np.argsort(-wrong, axis=None, kind="stable")[:MAX_CONFUSIONS]
     totals = counts.sum(axis=1)
     most = [
         {
-            "given": str(classes[one]),
-            "predicted": str(classes[other]),
-            "rows": int(wrong[one, other]),
-            "share": float(wrong[one, other] / totals[one]),
+            "given": str(classes[given]),
+            "predicted": str(classes[named]),
+            "rows": int(wrong[given, named]),
+            "share": float(wrong[given, named] / totals[given]),
         }
-        for one, other in zip(given, named)
-        if wrong[one, other]
+        for given, named in zip(*np.unravel_index(order, wrong.shape))
+        if wrong[given, named]
     ]
     return {"classes": [str(label) for label in classes], "counts": counts.tolist(), "most": most}
 
 
-def calibration(y, predicted, probabilities, classes):
-    """How often the predicted class is right where its probability is so and so large.
+def calibration(y: AnyArray, predicted: AnyArray, probabilities: FloatArray, classes: AnyArray) -> Record:
+    """Return how often the predicted class is right, by its probability, and the expected calibration error.
 
-    Parameters
-    ----------
-    y, predicted : array of shape (n_rows,)
-        The predicted class need not be the most probable one.
-    probabilities : array of shape (n_rows, n_classes)
-    classes : array of shape (n_classes,)
-        Sorted, as those of a model are.
-
-    Returns
-    -------
-    dict
-        ``error`` is the expected calibration error: the mean gap over the rows.
+    The predicted class need not be the most probable one. `classes` are sorted, as those of a model are.
     """
     confidence = probabilities[np.arange(len(predicted)), np.searchsorted(classes, predicted)]
     right = predicted == y
-    places = np.clip((confidence * N_BINS).astype(int), 0, N_BINS - 1)
-    bins = []
-    for number in np.unique(places):
-        inside = places == number
+    bin_numbers = np.clip((confidence * N_BINS).astype(int), 0, N_BINS - 1)
+    bins: list[Record] = []
+    for number in np.unique(bin_numbers):
+        inside = bin_numbers == number
         low, high = share_interval(right[inside])
         bins.append(
             {
@@ -192,7 +153,7 @@ def calibration(y, predicted, probabilities, classes):
                 "high": high,
             }
         )
-    gaps = sum(one["rows"] * abs(one["stated"] - one["observed"]) for one in bins)
+    gaps = sum(record["rows"] * abs(record["stated"] - record["observed"]) for record in bins)
     return {
         "bins": bins,
         "stated": float(confidence.mean()),

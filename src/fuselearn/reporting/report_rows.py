@@ -1,130 +1,140 @@
-"""The model and the rows that a report is about, checked before anything is computed.
+"""The model and the rows of a report, checked before anything is computed, and compared with the training rows.
 
-Are the rows of a report those that the model was trained on? A model keeps no data, but it leaves traces.
+A model keeps no training data, but it keeps traces of it: the number of rows, the shares of the classes, support
+vectors, out-of-fold values. A report of training rows must not present their scores as those of new rows.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-MOST_ROWS = 5_000
-"""Rows that charts and figures which need many predictions are drawn from."""
+from fuselearn.inspection.fitted_model import FittedModel, is_multilabel
+from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
+
+Record: TypeAlias = dict[str, Any]
+"""Plain numbers, strings, lists and further records, by name: the parts of a summary."""
+
+MAX_ROWS = 5_000
+"""Rows that are used by charts and figures which need many predictions."""
+SAME = 1e-9
+"""Difference up to which shares and errors are the same."""
+MIN_ROWS = 20
+SAME_ROWS_CORRELATION = 0.5
+"""Correlation of decision values above which rows are the same. It is about 0.95 for the same rows and within 0.15 of
+0 for others; classes of a handful of rows can bring the same rows below it, which then count as alike only."""
 
 
 @dataclass(frozen=True)
 class ReportRows:
-    """A classifier with views, and the rows it is shown on.
+    """A classifier with views, and the rows that it is evaluated on.
 
     Attributes
     ----------
     model : estimator
         The classifier that knows the views.
     wrapped_in : list of str
-        Class names of what stood around it, from the outside.
+        Class names of the estimators around it, the outermost first.
     X : array or data frame
-        As the classifier takes it.
+        The rows in the form that the classifier takes.
     y : ndarray or None
-        Classes, or for many labels the indicator matrix.
+        Classes, or for a multi-label model the indicator matrix.
     ids : list of str or None
+        Names of the rows.
     n_rows : int
+        Number of rows.
     places : intp ndarray or None
-        Row numbers in what the user gave; None where these are all its rows.
+        Row numbers in the user's `X`; None if these are all its rows.
     """
 
-    model: object
-    wrapped_in: list
-    X: object
-    y: np.ndarray | None
-    ids: list | None
+    model: FittedModel
+    wrapped_in: list[str]
+    X: TableLike
+    y: AnyArray | None
+    ids: list[str] | None
     n_rows: int
-    places: np.ndarray | None = None
+    places: IntArray | None = None
 
     @property
-    def labelled(self):
+    def labelled(self) -> bool:
+        """Return True if the rows have labels."""
         return self.y is not None
 
     @property
-    def many_labels(self):
-        """Whether a row has several labels, each there or not, instead of one class."""
-        return gives_many_labels(self.model)
+    def labels(self) -> AnyArray:
+        """Return the labels of labelled rows."""
+        assert self.y is not None
+        return self.y
 
-    def take(self, rows):
-        """These rows only."""
+    @property
+    def many_labels(self) -> bool:
+        """Return True if a row has any number of labels instead of one class."""
+        return is_multilabel(self.model)
+
+    def take(self, rows: IntArray) -> Self:
+        """Return these rows only."""
         return replace(
             self,
-            X=rows_of(self.X, rows),
+            X=take_rows(self.X, rows),
             y=None if self.y is None else self.y[rows],
             ids=None if self.ids is None else [self.ids[row] for row in rows],
             n_rows=len(rows),
             places=rows if self.places is None else self.places[rows],
         )
 
-    def sample(self, n_rows, seed):
-        """At most so many rows, drawn without repeats and in their order."""
+    def sample(self, n_rows: int, seed: int) -> Self:
+        """Return at most so many rows, drawn without replacement, in their order."""
         if self.n_rows <= n_rows:
             return self
         drawn = np.random.default_rng(seed).choice(self.n_rows, n_rows, replace=False)
         return self.take(np.sort(drawn))
 
-    def with_known_classes(self):
-        """The rows whose class the model has seen."""
+    def with_known_classes(self) -> Self:
+        """Return the rows whose class the model knows."""
         if self.y is None or self.many_labels:
             return self
         known = np.isin(self.y, self.model.classes_)
         return self if known.all() else self.take(np.flatnonzero(known))
 
 
-def read_rows(model, X, y=None, ids=None):
-    """Find the classifier with views, and check that the rows are what it takes.
-
-    Parameters
-    ----------
-    model : fitted classifier with views, or a pipeline or search around one
-    X : array or data frame of shape (n_samples, n_features)
-    y : array of shape (n_samples,) or (n_samples, n_labels), default=None
-    ids : sequence of length n_samples, default=None
-
-    Returns
-    -------
-    ReportRows
-    """
+def read_report_rows(
+    model: FittedModel, X: TableLike, y: ArrayLike | None = None, ids: Iterable[object] | None = None
+) -> ReportRows:
+    """Return the classifier with views inside `model`, and the rows in the form that it takes."""
     check_is_fitted(model)
-    core, X, wrapped_in = _unwrapped(model, X)
-    if not (hasattr(core, "view_names_") and hasattr(core, "view_columns_") and hasattr(core, "predict")):
+    classifier, X, wrapped_in = _unwrapped(model, X)
+    if not all(hasattr(classifier, attribute) for attribute in ("view_names_", "view_columns_", "predict")):
         raise TypeError(
             "model must be a fitted classifier with views, such as ShareBoostClassifier, or a pipeline or search "
-            f"around one; got {type(core).__name__}."
+            f"around one; got {type(classifier).__name__}."
         )
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows == 0:
-        raise ValueError("X has no rows; a report needs some to show the model on.")
-    return ReportRows(core, wrapped_in, X, _checked_y(y, n_rows, core), _checked_ids(ids, n_rows), n_rows)
+        raise ValueError("X has no rows; a report needs rows to evaluate the model on.")
+    return ReportRows(
+        classifier, wrapped_in, X, _checked_labels(y, n_rows, classifier), _checked_ids(ids, n_rows), n_rows
+    )
 
 
-def gives_many_labels(model):
-    """Whether a model gives a row any of several labels, also where it knows one label only."""
-    names = getattr(model, "label_names_", None)
-    return names is not None and not (len(names) == 1 and isinstance(model.classes_, np.ndarray))
-
-
-def rows_of(X, rows):
-    """Rows of an array, a sparse matrix or a data frame, by their numbers."""
+def take_rows(X: TableLike, rows: IntArray) -> TableLike:
+    """Return rows of an array, a sparse matrix or a data frame, by their numbers."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]
 
 
-def _unwrapped(model, X):
-    """The classifier inside pipelines, searches and models of whole tables, and `X` as it reaches it."""
-    wrapped_in = []
+def _unwrapped(model: FittedModel, X: TableLike) -> tuple[FittedModel, TableLike, list[str]]:
+    """Return the classifier inside pipelines, searches and models of tables, and `X` as it reaches it."""
+    wrapped_in: list[str] = []
     while True:
         if hasattr(model, "best_estimator_"):
             inner = model.best_estimator_
         elif hasattr(model, "steps"):
             X = model[:-1].transform(X) if len(model.steps) > 1 else X
             inner = model.steps[-1][1]
-        elif hasattr(model, "matrix") and hasattr(model, "model_"):  # what ``fuselearn fit`` saves
+        elif hasattr(model, "matrix") and hasattr(model, "model_"):  # TableClassifier, which ``fuselearn fit`` saves
             X, inner = model.matrix(X), model.model_
         else:
             return model, X, wrapped_in
@@ -132,11 +142,12 @@ def _unwrapped(model, X):
         model = inner
 
 
-def _checked_y(y, n_rows, model):
+def _checked_labels(y: ArrayLike | None, n_rows: int, model: FittedModel) -> AnyArray | None:
+    """Return the labels as an array of the right shape, without missing ones."""
     if y is None:
         return None
     y = np.asarray(y)
-    if gives_many_labels(model):
+    if is_multilabel(model):
         expected = (n_rows, len(model.label_names_))
         if y.shape != expected:
             raise ValueError(f"y must hold 0 or 1 for each row and label, of shape {expected}; got shape {y.shape}.")
@@ -146,43 +157,29 @@ def _checked_y(y, n_rows, model):
     missing = np.array([value is None or value != value for value in y.tolist()])
     if missing.any():
         raise ValueError(
-            f"y has no label in {int(missing.sum())} rows, the first being row {int(missing.argmax())}; leave these "
-            "rows out, or give y=None for a report without labels."
+            f"y has no label in {int(missing.sum())} of {n_rows} rows, the first of them row {int(missing.argmax())}; "
+            "drop these rows, or pass y=None for a report without labels."
         )
     return y
 
 
-def _checked_ids(ids, n_rows):
+def _checked_ids(ids: Iterable[object] | None, n_rows: int) -> list[str] | None:
+    """Return the ids as strings, one for each row."""
     if ids is None:
         return None
-    ids = ids.tolist() if hasattr(ids, "tolist") else list(ids)
-    if len(ids) != n_rows:
-        raise ValueError(f"ids must name each of the {n_rows} rows of X; got {len(ids)}.")
-    return [str(one) for one in ids]
+    names = ids.tolist() if hasattr(ids, "tolist") else list(ids)
+    if len(names) != n_rows:
+        raise ValueError(f"ids must name each of the {n_rows} rows of X; got {len(names)}.")
+    return [str(name) for name in names]
 
 
-SAME = 1e-9
-FEWEST_ROWS = 20
-TOGETHER = 0.5
-"""Correlation of decision values from which on rows are the same. It is about 0.95 for the same rows and within 0.15 of
-0 for others; classes of a handful of rows can bring the same rows below, which are then only alike."""
+def likeness_to_training(rows: ReportRows) -> Literal["same", "alike"] | None:
+    """Compare labelled rows with the training rows.
 
-
-def likeness_to_training(rows):
-    """What the rows have in common with the training rows.
-
-    Parameters
-    ----------
-    rows : ReportRows
-        With labels.
-
-    Returns
-    -------
-    {"same", "alike", None}
-        "same": training rows beyond reasonable doubt, since support vectors are found at their places, or number of
-        rows, classes and the error of the first round all agree, or so do labels and what was said of each row when
-        it was held out. "alike": only number and, as far as is known, classes agree, which two halves of a stratified
-        split do too. None: they differ, or the model does not tell.
+    "same": training rows beyond reasonable doubt, because support vectors are found at their places, or the number of
+    rows, the classes and the error of the first round all agree, or the labels and the out-of-fold values do. "alike":
+    only the number and, as far as they are known, the classes agree, as in two halves of a stratified split. None:
+    they differ, or the model keeps no trace.
     """
     model = rows.model
     if rows.many_labels:
@@ -192,24 +189,24 @@ def likeness_to_training(rows):
     if rows.n_rows != n_training_rows(model):
         return None
     if hasattr(model, "posterior_"):
-        return _likeness_to_held_out(model, rows)
+        return _likeness_out_of_fold(model, rows)
     trace = getattr(model, "trace_", None)
     if trace is not None and not trace.equal_weights:
-        return "alike"  # weights change both the class shares and the error that the model has kept
-    if hasattr(model, "class_prior_") and not _same_classes(model, rows.y):
+        return "alike"  # weights change both the class shares and the error that the model keeps
+    if hasattr(model, "class_prior_") and not _same_class_shares(model, rows.labels):
         return None
     return "same" if trace is not None and len(trace) and _first_error_agrees(model, rows) else "alike"
 
 
-def n_training_rows(model):
-    """Number of rows that a model was trained on, where it knows; None where not."""
+def n_training_rows(model: FittedModel) -> int | None:
+    """Return the number of rows that a model was trained on; None if it is unknown."""
     if hasattr(model, "n_samples_fit_"):
         return int(model.n_samples_fit_)
     return len(model.posterior_) if hasattr(model, "posterior_") else None
 
 
-def _has_support_vectors(model, rows):
-    """Kernel machines keep support vectors, and the numbers of the rows these were."""
+def _has_support_vectors(model: FittedModel, rows: ReportRows) -> bool:
+    """Return True if the support vectors of a kernel machine stand in the rows that it took them from."""
     for places, vectors, columns in zip(model.support_, model.support_rows_, model.view_columns_):
         if len(places) == 0 or vectors.ndim != 2 or vectors.shape[1] != len(columns):
             continue
@@ -220,31 +217,31 @@ def _has_support_vectors(model, rows):
     return False
 
 
-def _likeness_to_held_out(model, rows):
-    """For models that keep the labels they were given, and what they said of each training row when it was held out.
+def _likeness_out_of_fold(model: FittedModel, rows: ReportRows) -> Literal["same", "alike"] | None:
+    """Compare with the given labels and the out-of-fold decision values that a model has kept.
 
-    Their prior is an estimate of the true classes, which need not be the shares of the given labels.
+    The prior of such a model is an estimate of the true classes, which need not be the shares of the given labels.
     """
     columns, codes = list(getattr(model, "label_columns_", ())), getattr(model, "_given_codes", None)
     if codes is None or "y" not in columns:
         return "alike"
     given, n_classes = codes[:, columns.index("y")], len(model.classes_)
-    here = np.full(rows.n_rows, n_classes)  # of a class that the model never saw
-    known = np.isin(rows.y, model.classes_)
-    here[known] = np.searchsorted(model.classes_, rows.y[known])
-    told = given >= 0
-    if told.all() and not np.array_equal(
+    here = np.full(rows.n_rows, n_classes)  # stands for any class that the model does not know
+    known = np.isin(rows.labels, model.classes_)
+    here[known] = np.searchsorted(model.classes_, rows.labels[known])
+    has_label = given >= 0
+    if has_label.all() and not np.array_equal(
         np.bincount(given, minlength=n_classes), np.bincount(here, minlength=n_classes)[:n_classes]
     ):
         return None
-    said = getattr(model, "out_of_sample_decision_", None)
-    if said is None or not np.array_equal(given[told], here[told]):
+    out_of_fold = getattr(model, "out_of_sample_decision_", None)
+    if out_of_fold is None or not np.array_equal(given[has_label], here[has_label]):
         return "alike"
-    return "same" if _goes_with(said, model.decision_function(rows.X), here) else "alike"
+    return "same" if _correlate(out_of_fold, model.decision_function(rows.X), here) else "alike"
 
 
-def _goes_with(first, second, codes):
-    """Whether decision values of the same number of rows rise and fall together within the classes."""
+def _correlate(first: FloatArray, second: FloatArray, codes: IntArray) -> bool:
+    """Return True if decision values of as many rows correlate within the classes."""
     first, second = (np.reshape(values, (len(codes), -1)) for values in (first, second))
     kept = np.isfinite(first).all(axis=1) & np.isfinite(second).all(axis=1)
     centred = []
@@ -253,20 +250,22 @@ def _goes_with(first, second, codes):
         for code in np.unique(codes[kept]):
             values[codes[kept] == code] -= values[codes[kept] == code].mean(axis=0)
         centred.append(values)
-    size = np.linalg.norm(centred[0]) * np.linalg.norm(centred[1])
-    # Of rows that have nothing to do with each other it is within 1 / √n of 0.
-    return kept.sum() >= FEWEST_ROWS and size > 0 and np.vdot(*centred) / size > TOGETHER
+    norm = np.linalg.norm(centred[0]) * np.linalg.norm(centred[1])
+    # The correlation of unrelated rows is within 1 / √n of 0.
+    return bool(kept.sum() >= MIN_ROWS and norm > 0 and np.vdot(*centred) / norm > SAME_ROWS_CORRELATION)
 
 
-def _same_classes(model, y):
+def _same_class_shares(model: FittedModel, y: AnyArray) -> bool:
+    """Return True if the classes have the shares of the training rows."""
     shares = [float(np.mean(y == label)) for label in model.classes_]
     return np.allclose(shares, model.class_prior_, rtol=0, atol=SAME)
 
 
-def _first_error_agrees(model, rows):
+def _first_error_agrees(model: FittedModel, rows: ReportRows) -> bool:
+    """Return True if the first hypothesis has the error that the model recorded in its first round."""
     if model.error == "out_of_bag":
-        return False  # judged on rows that were drawn
-    # One round predicts its hypothesis; with a negative vote it would be turned round.
+        return False  # recorded on rows that were not drawn
+    # After one round the ensemble predicts as its hypothesis does; with a negative vote it would predict the opposite.
     first = next(iter(model.staged_predict(rows.X)))
-    error = float(np.mean(first != rows.y))
+    error = float(np.mean(first != rows.labels))
     return abs(error - model.estimator_errors_[0]) < SAME

@@ -1,139 +1,176 @@
-"""From a model and rows to a dict of plain numbers and words, which a page, a program or a test can read."""
+"""From a model and rows to a dict of plain numbers and sentences, which a page, a program or a test can read."""
 
 import math
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from fuselearn import inspection
 from fuselearn._version import __version__
+from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting import provenance, quality
-from fuselearn.reporting.model_summary import leaderboard_of, rounds_of
-from fuselearn.reporting.phrases import counted
-from fuselearn.reporting.provenance import file_facts
-from fuselearn.reporting.report_rows import MOST_ROWS, likeness_to_training, n_training_rows, read_rows
-from fuselearn.reporting.sentences import words_of
-from fuselearn.reporting.view_summary import redundancy_of, views_of
+from fuselearn.reporting.cautions import warn
+from fuselearn.reporting.model_summary import (
+    summarize_leaderboard,
+    summarize_redundancy,
+    summarize_rounds,
+    summarize_views,
+)
+from fuselearn.reporting.report_rows import (
+    MAX_ROWS,
+    Record,
+    ReportRows,
+    likeness_to_training,
+    n_training_rows,
+    read_report_rows,
+)
+from fuselearn.reporting.sentences import counted, describe
+from fuselearn.typing import ArrayLike, TableLike
 
 ROWS_FOR_SHUFFLING = (300, 2_000)
-"""Fewest and most rows that are predicted anew for every view and shuffle: the fewer, the more views and classes."""
+"""Fewest and most rows that are predicted for every view and shuffle: the more views and classes, the fewer rows."""
 ROWS_FOR_PAIRS = (500, 2_000)
-"""Fewest and most rows that views are compared on, pair by pair."""
+"""Fewest and most rows on which views are compared, pair by pair."""
 WORK = 1_000_000
-"""Rows times views times classes, or times pairs of views, that are gone through without waiting long."""
-MOST_SUSPECTS = 200
-MOST_PATTERNS = 12
+"""Rows times views times classes, or times pairs of views, that are processed without a long wait."""
+MAX_SUSPECTS = 200
+MAX_PATTERNS = 12
 MARGIN_BINS = 40
 CONFIDENT = 0.95
-"""Probability from which on the model is said to be sure that a label is wrong."""
+"""Probability from which on the model counts as certain that a label is wrong."""
 
 
-def summarize(model, X, y=None, *, ids=None, comparison=None, title=None, note=None, random_state=None):
-    """Put together what a report says.
+def summarize(
+    model: FittedModel,
+    X: TableLike,
+    y: ArrayLike | None = None,
+    *,
+    ids: Iterable[object] | None = None,
+    comparison: Any = None,
+    title: str | None = None,
+    note: dict[str, Any] | None = None,
+    random_state: int | None = None,
+) -> dict[str, Any]:
+    """Compute all numbers and sentences of a report.
 
     Parameters
     ----------
     model : fitted classifier with views, or a pipeline or search around one
+        The model to report on.
     X : array or data frame of shape (n_samples, n_features)
         Rows that the model was not fitted on.
-    y : array of shape (n_samples,), default=None
-        Their classes; for many labels the indicator matrix. Without it nothing is said about quality.
+    y : array of shape (n_samples,) or (n_samples, n_labels), default=None
+        Their classes; for a multi-label model the indicator matrix. Without labels nothing is said about quality.
     ids : sequence of length n_samples, default=None
-        What the rows are called.
+        Names of the rows.
     comparison : Comparison, Table or list of dict, default=None
         A result of :func:`fuselearn.compare`, shown as the leaderboard.
     title : str, default=None
-        None makes one from the model.
+        Title of the report; None makes one from the model.
     note : dict, default=None
-        Anything to be shown beside the settings, such as how a file was read. ``note["file"]`` tells of the file that
-        the rows are from, whose columns may be others than the model's: ``"columns_per_view"`` and ``"gaps_per_view"``
-        (share of empty cells), dicts by view, and ``"rows_left_out"``, the number of those without a label.
+        Anything to be shown beside the settings, such as how a file was read. ``note["file"]`` describes the file that
+        the rows come from, whose columns may differ from the model's: ``"columns_per_view"`` and ``"gaps_per_view"``
+        (share of empty cells), dicts by view, and ``"rows_left_out"``, the number of rows without a label.
     random_state : int or None, default=None
-        Seed of the rows that charts are drawn from where there are many, and of shuffles. None is 0: a report of the
+        Seed of the shuffles, and of the sample of rows that charts use if there are many. None is 0: a report of the
         same rows says the same.
 
     Returns
     -------
     dict
-        Of strings, numbers, None, lists and dicts only. A section that does not apply is None, and ``"left_out"`` says
+        Strings, numbers, None, lists and dicts only. A section that does not apply is None, and ``"left_out"`` says
         why.
     """
-    rows = read_rows(model, X, y, ids)
+    rows = read_report_rows(model, X, y, ids)
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string or None; got {title!r}.")
     if note is not None and not isinstance(note, dict):
         raise TypeError(f"note must be a dict or None; got {note!r}.")
     seed = 0 if random_state is None else random_state
-    board = leaderboard_of(rows.model, comparison)
+    model, n_views = rows.model, len(rows.model.view_names_)
+    leaderboard = summarize_leaderboard(model, comparison)
     known = rows.with_known_classes()
-    n_views = len(rows.model.view_names_)
-    few = known.sample(_rows_for(ROWS_FOR_SHUFFLING, n_views * len(rows.model.classes_)), seed)
-    name = type(rows.model).__name__
-    file = file_facts(note, rows.model)
-    missing = _missingness(rows, file)
-    summary = {
-        "title": title or f"{name} on {counted(len(rows.model.view_names_), 'view')}",
+    sample = known.sample(_affordable_rows(ROWS_FOR_SHUFFLING, n_views * len(model.classes_)), seed)
+    pair_sample = rows.sample(_affordable_rows(ROWS_FOR_PAIRS, n_views**2), seed)
+    name = type(model).__name__
+    file = provenance.file_facts(note, model)
+    missingness = _missingness(rows, file)
+    summary: Record = {
+        "title": title or f"{name} on {counted(n_views, 'view')}",
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "fuselearn_version": __version__,
         "model": {"name": name, "wrapped_in": rows.wrapped_in},
         "data": _data(rows, file),
-        "leaderboard": board,
-        "views": views_of(rows, few, missing["records"], seed, file["columns"]),
-        "redundancy": redundancy_of(rows.sample(_rows_for(ROWS_FOR_PAIRS, n_views**2), seed), rows.n_rows),
-        "rounds": rounds_of(known, seed, MOST_ROWS),
-        "missingness": missing,
-        "settings": provenance.settings_of(rows.model),
-        "note": _noted(note),
+        "leaderboard": leaderboard,
+        "views": summarize_views(rows, sample, missingness["records"], seed, file["columns"]),
+        "redundancy": summarize_redundancy(pair_sample, rows.n_rows),
+        "rounds": summarize_rounds(known, seed, MAX_ROWS),
+        "missingness": missingness,
+        "settings": provenance.settings_of(model),
+        "note": _note(note),
         "versions": provenance.versions(),
         "reproduce": {
-            "code": provenance.code_to_reproduce(rows.model, labelled=rows.labelled, with_ids=rows.ids is not None),
+            "code": provenance.code_to_reproduce(model, labelled=rows.labelled, with_ids=rows.ids is not None),
             "command": provenance.command_to_reproduce(note),
         },
         **dict.fromkeys(("quality", "per_class", "confusion", "calibration", "margins", "suspects", "labels")),
         "training": _training(rows),
     }
     if rows.labelled:
-        summary |= _judged_labels(rows, seed) if rows.many_labels else _judged(rows, known, seed)
-    summary["left_out"] = _left_out(rows, summary)
-    summary = json_able(summary)
-    summary["words"] = words_of(summary)
+        summary |= _multilabel_quality(rows, seed) if rows.many_labels else _class_quality(rows, known, seed)
+    summary["left_out"] = _reasons_left_out(rows, summary)
+    summary = _json_able(summary)
+    summary["words"] = {**describe(summary), "careful": warn(summary)}
     return summary
 
 
-def json_able(value):
-    """The same of plain types: NumPy's numbers become Python's, and what is not finite becomes None."""
-    if isinstance(value, dict):
-        return {str(key): json_able(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_able(one) for one in value]
-    if isinstance(value, np.ndarray):
-        return json_able(value.tolist())
-    value = value.item() if isinstance(value, np.generic) else value
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, str | bool | int | float | None) else str(value)
+def _affordable_rows(bounds: tuple[int, int], work_per_row: int) -> int:
+    """Return the number of rows that can be processed `work_per_row` times without a long wait."""
+    return int(np.clip(WORK // work_per_row, *bounds))
 
 
-def _data(rows, file):
+def _missingness(rows: ReportRows, file: Record) -> Record:
+    """Return which rows have which views, with the columns and gaps of the file if these are known."""
+    result = inspection.missingness(rows.model, rows.X)
+    records = result.records()
+    for record, columns in zip(records, file["columns"] or ()):
+        record["columns"] = columns
+    for record, gaps in zip(records, file["gaps"] or ()):
+        # The file counts empty cells in all rows, the report in the rows that have the view.
+        present = record["present"]
+        record["gaps"] = max(0.0, (gaps - (1 - present)) / present) if present > 0 else 0.0
+    patterns = [
+        {**pattern, "without": [name for name in result.view_names if name not in pattern["views"]]}
+        for pattern in result.patterns
+    ]
+    return {
+        "records": records,
+        "patterns": patterns[:MAX_PATTERNS],
+        "n_patterns": len(patterns),
+        "complete": sum(pattern["share"] for pattern in patterns if not pattern["without"]),
+        "empty_rows": sum(pattern["rows"] for pattern in patterns if not pattern["views"]),
+    }
+
+
+def _data(rows: ReportRows, file: Record) -> Record:
+    """Return the size of the data and its classes."""
     model = rows.model
     classes, counts, unknown = None, None, []
     if not rows.many_labels:
         classes = [str(label) for label in model.classes_]
-        if rows.labelled:
+        if rows.y is not None:
             counts = [int(np.sum(rows.y == label)) for label in model.classes_]
-            given, times = np.unique(rows.y, return_counts=True)
-            unknown = [
-                {"class": str(label), "rows": int(n)}
-                for label, n in zip(given.tolist(), times)
-                if label not in set(model.classes_.tolist())
-            ]
+            unknown = [{"class": str(label), "rows": int(np.sum(rows.y == label))} for label in _unknown_classes(rows)]
     used = np.unique(np.concatenate([np.asarray(columns) for columns in model.view_columns_]))
+    n_features = int(getattr(model, "n_features_in_", len(used)))
     return {
         "rows": rows.n_rows,
-        "columns": sum(file["columns"]) if file["columns"] else int(getattr(model, "n_features_in_", len(used))),
+        "columns": sum(file["columns"]) if file["columns"] else n_features,
         "rows_left_out": file["rows_left_out"],
-        "unused_columns": int(getattr(model, "n_features_in_", len(used))) - len(used),
+        "unused_columns": n_features - len(used),
         "views": len(model.view_names_),
         "labelled": rows.labelled,
         "with_ids": rows.ids is not None,
@@ -145,13 +182,19 @@ def _data(rows, file):
     }
 
 
-def _training(rows):
-    """What is known of the training rows."""
+def _unknown_classes(rows: ReportRows) -> list[Any]:
+    """Return the classes of the rows that the model does not know."""
+    known = set(rows.model.classes_.tolist())
+    return [label for label in np.unique(rows.labels).tolist() if label not in known]
+
+
+def _training(rows: ReportRows) -> Record:
+    """Return what is known about the training rows."""
     model = rows.model
     prior = getattr(model, "class_prior_", None)
     rates = getattr(model, "noise_rates_", None)
-    columns = getattr(model, "label_columns_", None)
-    promised = getattr(model, "out_of_sample_score_", None)
+    columns = getattr(model, "label_columns_", ())
+    out_of_sample_score = getattr(model, "out_of_sample_score_", None)
     bound = None
     if hasattr(model, "bounds"):
         try:
@@ -164,42 +207,44 @@ def _training(rows):
         "likeness": likeness_to_training(rows) if rows.labelled else None,
         "error_bound": None if bound is None else float(bound),
         "noise_rates": None if rates is None else dict(zip(columns, np.asarray(rates).tolist())),
-        "out_of_sample_score": promised if isinstance(promised, Real) else None,
+        "out_of_sample_score": out_of_sample_score if isinstance(out_of_sample_score, Real) else None,
     }
 
 
-def _judged(rows, known, seed):
-    model, y = rows.model, rows.y
+def _class_quality(rows: ReportRows, known: ReportRows, seed: int) -> Record:
+    """Return the sections that need the classes of the rows."""
+    model, y = rows.model, rows.labels
     predicted = model.predict(rows.X)
-    only_given = [label for label in np.unique(y).tolist() if label not in set(model.classes_.tolist())]
-    classes = [*model.classes_.tolist(), *only_given]
+    classes = [*model.classes_.tolist(), *_unknown_classes(rows)]
     usual_class = max(classes, key=lambda label: int(np.sum(y == label)))
-    found = {
-        "quality": quality.score_of(y, predicted, usual_class),
+    sections: Record = {
+        "quality": quality.class_score(y, predicted, usual_class),
         "per_class": quality.per_class(y, predicted, classes),
         "confusion": quality.confusion(y, predicted, classes) if len(classes) > 1 else None,
     }
     if hasattr(model, "predict_proba"):
-        found["calibration"] = quality.calibration(y, predicted, model.predict_proba(rows.X), model.classes_)
+        sections["calibration"] = quality.calibration(y, predicted, model.predict_proba(rows.X), model.classes_)
     if known.n_rows:
-        found["margins"] = _margins(known.sample(20 * MOST_ROWS, seed), rows.n_rows)
-        found["suspects"] = _suspects(rows, known)
-    return found
+        sections["margins"] = _margins(known.sample(20 * MAX_ROWS, seed), rows.n_rows)
+        sections["suspects"] = _suspects(known)
+    return sections
 
 
-def _judged_labels(rows, seed):
+def _multilabel_quality(rows: ReportRows, seed: int) -> Record:
+    """Return the sections that need the labels of the rows."""
     names = [str(name) for name in rows.model.label_names_]
-    found = quality.score_of_labels(rows.y, rows.model.decision_function(rows.X), names)
+    score = quality.multilabel_score(rows.labels, rows.model.decision_function(rows.X), names)
     return {
-        "quality": found,
-        "labels": found.pop("labels"),
-        "margins": _margins(rows.sample(20 * MOST_ROWS, seed), rows.n_rows),
-        "suspects": _suspects(rows, rows),
+        "quality": score,
+        "labels": score.pop("labels"),
+        "margins": _margins(rows.sample(20 * MAX_ROWS, seed), rows.n_rows),
+        "suspects": _suspects(rows),
     }
 
 
-def _margins(some, of):
-    margins = np.asarray(inspection.margin_distribution(some.model, some.X, some.y), dtype=float)
+def _margins(rows: ReportRows, n_all_rows: int) -> Record:
+    """Return a histogram of the margins."""
+    margins = np.asarray(inspection.margin_distribution(rows.model, rows.X, rows.y), dtype=float)
     counts, edges = np.histogram(np.clip(margins, -1, 1), bins=MARGIN_BINS, range=(-1, 1))
     return {
         "counts": counts.tolist(),
@@ -207,95 +252,86 @@ def _margins(some, of):
         "negative": float(np.mean(margins < 0)),
         "small": float(np.mean(np.abs(margins) < 0.1)),
         "median": float(np.median(margins)),
-        "rows": some.n_rows,
-        "of": of,
+        "rows": rows.n_rows,
+        "of": n_all_rows,
     }
 
 
-def _suspects(rows, known):
-    """Labels that the model does not believe; of one class a row with the margin, which goes on telling rows apart
-    where votes make for probabilities of nearly 1 throughout."""
+def _suspects(rows: ReportRows) -> Record | None:
+    """Return the labels that the model considers wrong.
+
+    For one class per row they have the margin too, which still ranks rows where votes make all probabilities nearly 1.
+    """
     if not hasattr(rows.model, "predict_proba"):
         return None
-    found = inspection.suspects(known.model, known.X, known.y, ids=known.ids)
-    margins, order = None, range(len(found))
-    if found and not rows.many_labels:
-        doubted = known.take(np.array([record["row"] for record in found]))
+    suspects = inspection.suspects(rows.model, rows.X, rows.y, ids=rows.ids)
+    order, margins = list(range(len(suspects))), None
+    if suspects and not rows.many_labels:
+        doubted = rows.take(np.array([record["row"] for record in suspects]))
         margins = inspection.margin_distribution(doubted.model, doubted.X, doubted.y)
-        order = np.argsort(margins, kind="stable")
-    records = []
-    for number in order[:MOST_SUSPECTS]:
-        record = found[number]
-        place = record["row"] if known.places is None else known.places[record["row"]]
-        words = {key: str(record[key]) for key in ("id", "column", "given", "proposed") if key in record}
+        order = np.argsort(margins, kind="stable").tolist()
+    records: list[Record] = []
+    for number in order[:MAX_SUSPECTS]:
+        suspect = suspects[number]
+        place = suspect["row"] if rows.places is None else rows.places[suspect["row"]]
+        names = {key: str(suspect[key]) for key in ("id", "column", "given", "proposed") if key in suspect}
         margin = None if margins is None else margins[number]
-        records.append({"row": place, **words, "probability": record["probability"], "margin": margin})
+        record: Record = {"row": place, **names, "probability": suspect["probability"], "margin": margin}
+        records.append(record)
     return {
         "records": records,
-        "total": len(found),
-        "confident": sum(record["probability"] >= CONFIDENT for record in found),
-        "labels": known.y.size,
+        "total": len(suspects),
+        "confident": sum(suspect["probability"] >= CONFIDENT for suspect in suspects),
+        "labels": rows.labels.size,
     }
 
 
-def _missingness(rows, file):
-    found = inspection.missingness(rows.model, rows.X)
-    patterns = found.patterns
-    records = found.records()
-    for record, columns in zip(records, file["columns"] or ()):
-        record["columns"] = columns
-    for record, gaps in zip(records, file["gaps"] or ()):
-        # Of all cells, those in rows without the view included; here it is said of the rows that have it.
-        present = record["present"]
-        record["gaps"] = max(0.0, (gaps - (1 - present)) / present) if present > 0 else 0.0
-    return {
-        "records": records,
-        "patterns": [{**one, "without": _others(found.view_names, one["views"])} for one in patterns[:MOST_PATTERNS]],
-        "n_patterns": len(patterns),
-        "complete": sum(one["share"] for one in patterns if len(one["views"]) == len(found.view_names)),
-        "empty_rows": sum(one["rows"] for one in patterns if not one["views"]),
-    }
-
-
-def _others(names, some):
-    return [name for name in names if name not in some]
-
-
-def _rows_for(bounds, work):
-    """Rows to look at where each is looked at `work` times."""
-    return int(np.clip(WORK // work, *bounds))
-
-
-def _left_out(rows, summary):
-    """Why sections are not there."""
+def _reasons_left_out(rows: ReportRows, summary: Record) -> list[str]:
+    """Return why sections are not shown."""
     reasons = []
+    name = summary["model"]["name"]
     if not rows.labelled:
         reasons.append(
-            "No labels were given, so score, classes, confusions, calibration, margins, suspect labels and what is "
-            "lost without a view are left out."
+            "No labels were given, so score, classes, confusions, calibration, margins, suspect labels and the score "
+            "lost without each view are not shown."
         )
     elif rows.many_labels:
         reasons.append(
-            "The model gives a row several labels, so confusions and calibration, which are of one class a row, are "
-            "left out."
+            "The model gives a row several labels, so confusions and calibration, which need one class per row, are "
+            "not shown."
         )
     elif summary["calibration"] is None:
-        reasons.append(f"{summary['model']['name']} gives no probabilities, so calibration is left out.")
+        reasons.append(f"{name} gives no probabilities, so calibration is not shown.")
     if summary["leaderboard"] is None:
-        reasons.append("No comparison was given, so there is no leaderboard: fuselearn.compare makes one.")
+        reasons.append("No comparison was given, so there is no leaderboard; fuselearn.compare makes one.")
     if summary["rounds"] is None:
-        reasons.append(f"{summary['model']['name']} does not learn in rounds, so these are left out.")
+        reasons.append(f"{name} does not learn in rounds, so there are none to show.")
     if summary["redundancy"] is None:
-        reasons.append("There is one view, or hardly a row, so no views are compared.")
+        reasons.append("There is only one view, or hardly any row, so views are not compared.")
     return reasons
 
 
-def _noted(note):
-    """What the model came with, but for what stands elsewhere: the command, and the facts of the file."""
-    elsewhere = ("command", "file")
-    return [[str(key), _shown(value)] for key, value in (note or {}).items() if value and key not in elsewhere]
+def _note(note: Record | None) -> list[list[str]]:
+    """Return the notes as strings, without the command and the facts of the file, which are shown elsewhere."""
+    shown_elsewhere = ("command", "file")
+    return [[str(key), _short(value)] for key, value in (note or {}).items() if value and key not in shown_elsewhere]
 
 
-def _shown(value):
-    shown = value if isinstance(value, str) else repr(value)
-    return shown if len(shown) <= 500 else f"{shown[:499]}…"
+def _short(value: object) -> str:
+    """Return the value of a note as text, cut if it is long."""
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 500 else f"{text[:499]}…"
+
+
+def _json_able(value: Any) -> Any:
+    """Return the same in plain types: NumPy's numbers become Python's, and numbers that are not finite become None."""
+    if isinstance(value, dict):
+        return {str(key): _json_able(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_json_able(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _json_able(value.tolist())
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value if isinstance(value, str | bool | int | float | None) else str(value)
