@@ -1,14 +1,14 @@
 """The agreement of labels and decision values, by expectation maximisation. Arrays in, arrays out.
 
-The model: an object has a true class z, which the decision values of the views speak of
-(`fuselearn.classifiers.calibration`). Somebody wrote it down, wrongly with the *common rate* ε_0z: the written class s
-is z, or one of the others. Every label column copies s, wrongly with its own rate ε_js. Some classes are missed more
-often than others, so rates depend on the class; a wrong class is any of the others alike. So errors that the columns
-share and errors that each makes for itself are told apart.
+The model: an object has a true class z, on which the decision values of the views depend
+(`fuselearn.classifiers.calibration`). A source that all label columns copy has the class s, which differs from z at the
+*common rate* ε_0z. Label column j copies s, wrongly at its own rate ε_js. Some classes are missed more often than
+others, so rates depend on the class; a wrong class is any of the others with equal probability. So errors that the
+columns share are distinguished from errors that each column makes by itself.
 
 Without the common rates this is Dawid and Skene's model, with a rate per class in the place of a confusion matrix, and
-with the values in the place of the class prior as in Raykar et al. With one label column there are no common rates: the
-two could not be told apart.
+with the values in the place of the class prior as in Raykar et al. With one label column there are no common rates,
+since they could not be distinguished from those of the column.
 """
 
 from dataclasses import dataclass
@@ -20,11 +20,11 @@ from fuselearn.typing import FloatArray, IntArray
 
 PSEUDO_WRONG = 2.0
 PSEUDO_RIGHT = 4.0
-"""Labels that are taken to be wrong and right before looking, shared out over the classes: those of every column, and
-those that all columns copy. A Beta prior of every rate.
+"""Numbers of wrong and right labels that are assumed beforehand, divided among the classes: of every column, and of the
+source that all columns copy. They make a Beta prior of every rate.
 
 Where the values separate the classes badly the likelihood hardly depends on the rate, from 0 to the share of labels
-that the values contradict. The prior then settles for about a third: enough to doubt a label that all views contradict,
+that the values contradict. The prior then decides for about a third: enough to doubt a label that all views contradict,
 too little to give up labels that no view can judge."""
 START_RATE = 0.3
 START_COMMON_RATE = 0.1
@@ -32,7 +32,7 @@ START_COMMON_RATE = 0.1
 
 @dataclass(frozen=True)
 class Agreement:
-    """What labels and values agree on.
+    """The classes that labels and values agree on, and the estimated rates of wrong labels.
 
     Attributes
     ----------
@@ -41,50 +41,55 @@ class Agreement:
     noise_rates : ndarray of shape (n_columns,)
         Estimated share of the labels of each column that are wrong; NaN for a column without labels.
     column_rates : ndarray of shape (n_columns, n_classes)
-        ε_js: how often a column differs from what all columns copy, where that is class s.
+        ε_js: how often a column differs from the source that all columns copy, where that has class s.
     common_rates : ndarray of shape (n_classes,)
-        ε_0z: how often what all columns copy differs from the truth, where that is class z; 0 for one column.
+        ε_0z: how often the source that all columns copy differs from the truth, where that is class z; 0 for one
+        column.
     common_rate : float
         The same over all classes: the expected share of rows.
     view_weights : ndarray of shape (n_views,)
-        How much the values of each view count, beside the others'.
+        Weight of the values of each view beside those of the others.
     class_biases : ndarray of shape (n_classes,)
-        What is added for each class: p(class | values) = softmax(Σ view weight · value + bias).
+        Bias of each class: p(class | values) = softmax(Σ view weight · value + bias).
     objective : ndarray of shape (n_iter + 1,)
         Log-likelihood and log-prior, at the start and after each iteration. It never falls.
     n_iter : int
+        Number of iterations.
     converged : bool
+        Whether the run ended because an iteration gained less than `tol`.
     """
 
-    posterior: np.ndarray
-    noise_rates: np.ndarray
-    column_rates: np.ndarray
-    common_rates: np.ndarray
+    posterior: FloatArray
+    noise_rates: FloatArray
+    column_rates: FloatArray
+    common_rates: FloatArray
     common_rate: float
-    view_weights: np.ndarray
-    class_biases: np.ndarray
-    objective: np.ndarray
+    view_weights: FloatArray
+    class_biases: FloatArray
+    objective: FloatArray
     n_iter: int
     converged: bool
 
 
-def agree(values, codes, *, max_iter=500, tol=1e-6):
+def agree(values: FloatArray, codes: IntArray, *, max_iter: int = 500, tol: float = 1e-6) -> Agreement:
     """Estimate the true classes, and how often each label column is wrong.
 
     Parameters
     ----------
     values : ndarray of shape (n_rows, n_views, n_classes)
-        Decision values of each view for each class, of models that were not fitted on the row. Zeros where a view says
-        nothing. Values of a view should have a mean square of 1.
+        Out-of-fold decision values of each view for each class; 0 where a view is absent. Values of a view should have
+        a mean square of 1.
     codes : int ndarray of shape (n_rows, n_columns)
         Class by each label column; -1 where a column has no label.
     max_iter : int, default=500
+        Most iterations.
     tol : float, default=1e-6
         The run ends when an iteration raises the objective by less than this for each row.
 
     Returns
     -------
     Agreement
+        Posterior of the classes, and estimated rates.
 
     References
     ----------
@@ -99,8 +104,8 @@ def agree(values, codes, *, max_iter=500, tol=1e-6):
     >>> values = np.where(np.arange(2) == truth[:, None], 1.0, -1.0)[:, None, :]
     >>> codes = truth.copy()
     >>> codes[0] = 1  # one wrong label
-    >>> found = agree(values, codes[:, None])
-    >>> int(found.posterior[0].argmax()), bool((found.posterior.argmax(axis=1) == truth).all())
+    >>> agreement = agree(values, codes[:, None])
+    >>> int(agreement.posterior[0].argmax()), bool((agreement.posterior.argmax(axis=1) == truth).all())
     (0, True)
     """
     n_rows, n_views, n_classes = values.shape
@@ -109,7 +114,7 @@ def agree(values, codes, *, max_iter=500, tol=1e-6):
     rates = np.full((codes.shape[1], n_classes), START_RATE)
     common = np.full(n_classes, START_COMMON_RATE if codes.shape[1] > 1 else 0.0)
     coefficients = calibration.start
-    objective, converged = [], False
+    objective: list[float] = []
     while True:
         prior, log_prior = calibration.probabilities(coefficients), calibration.log_prior(coefficients)
         posterior, columns, copied, log_likelihood = labels.expectation(prior, rates, common)
@@ -135,19 +140,24 @@ def agree(values, codes, *, max_iter=500, tol=1e-6):
     )
 
 
-def judge(values, codes, agreement):
-    """What an agreement says of rows that it was not estimated on.
+def judge(values: FloatArray, codes: IntArray, agreement: Agreement) -> tuple[FloatArray, FloatArray]:
+    """Apply an agreement to rows that it was not estimated on.
 
     Parameters
     ----------
-    values, codes
-        As for :func:`agree`.
+    values : ndarray of shape (n_rows, n_views, n_classes)
+        Decision values, as for :func:`agree`.
+    codes : int ndarray of shape (n_rows, n_columns)
+        Class by each label column, as for :func:`agree`.
     agreement : Agreement
+        Estimated on other rows.
 
     Returns
     -------
     posterior : ndarray of shape (n_rows, n_classes)
+        p(true class | values, labels).
     noise_rates : ndarray of shape (n_columns,)
+        Expected share of the labels of each column that are wrong.
     """
     labels = _Labels(codes, values.shape[2])
     coefficients = np.concatenate([agreement.view_weights, agreement.class_biases])
@@ -194,26 +204,21 @@ def agree_on_subsample(
 
 
 class _Labels:
-    """The label columns, and what they make of beliefs about the rows."""
+    """The label columns, and the E step on them."""
 
-    def __init__(self, codes, n_classes):
+    def __init__(self, codes: IntArray, n_classes: int) -> None:
         self._n_classes = n_classes
         self._shape = (len(codes), n_classes)
         self._given = [(rows, codes[rows, j]) for j, rows in enumerate(map(np.flatnonzero, codes.T >= 0))]
         self._any_given = (codes >= 0).any(axis=1)
 
-    def expectation(self, prior, rates, common):
-        """The E step.
+    def expectation(
+        self, prior: FloatArray, rates: FloatArray, common: FloatArray
+    ) -> tuple[FloatArray, tuple[FloatArray, FloatArray], tuple[FloatArray, FloatArray], float]:
+        """Return p(z | values, labels), expected numbers of labels, of rows, and the log-likelihood.
 
-        Returns
-        -------
-        posterior : ndarray of shape (n_rows, n_classes)
-            p(z | values, labels).
-        columns : pair of ndarray of shape (n_columns, n_classes)
-            Expected number of labels of each column that differ from s, and of those that do not, for each s.
-        copied : pair of ndarray of shape (n_classes,)
-            Expected number of labelled rows in which s differs from z, and of those in which it does not, for each z.
-        log_likelihood : float
+        The numbers of labels are those of each column that differ from s, and that do not, for each s. The numbers of
+        labelled rows are those in which s differs from z, and in which it does not, for each z.
         """
         log_copies = np.zeros(self._shape)  # ln p(labels | s)
         for (rows, codes), column_rates in zip(self._given, rates):
@@ -239,20 +244,20 @@ class _Labels:
         log_likelihood = float((np.log(evidence) + largest).sum())
         return posterior, (wrong, right), (np.maximum(lost, 0), kept), log_likelihood
 
-    def shares_wrong(self, posterior):
-        """Mean probability that a label of each column is not the true class."""
+    def shares_wrong(self, posterior: FloatArray) -> FloatArray:
+        """Return the mean probability that a label of each column is not the true class."""
         return np.array([1 - posterior[given].mean() if len(given[0]) else np.nan for given in self._given])
 
 
-def _rate(wrong, right):
-    """The rates of classes with the highest posterior density."""
+def _rate(wrong: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the rates of the classes with the highest posterior density."""
     share = 1 / wrong.shape[-1]
     wrong, right = wrong + share * PSEUDO_WRONG, right + share * PSEUDO_RIGHT
     return wrong / (wrong + right)
 
 
-def _log_prior(rates, common):
-    """ln of the rates' Beta priors, up to a constant."""
+def _log_prior(rates: FloatArray, common: FloatArray) -> float:
+    """Return ln of the rates' Beta priors, up to a constant."""
     every_rate = np.vstack([rates, common]) if common.any() else rates
     density = PSEUDO_WRONG * np.log(every_rate) + PSEUDO_RIGHT * np.log1p(-every_rate)
     return float(density.sum() / rates.shape[1])

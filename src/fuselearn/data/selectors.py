@@ -1,15 +1,18 @@
-"""Selectors to columns, by the rules of scikit-learn's ColumnTransformer.
+"""Selectors of columns, resolved by the rules of scikit-learn's ColumnTransformer.
 
 Every error names the view and what `X` has, since with twenty views "index out of range" helps nobody.
 """
 
 from collections.abc import Mapping
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 
+from fuselearn.typing import IntArray, Selector, TableLike, Views
 
-def resolve_views(views, X, n_features):
+
+def resolve_views(views: Views, X: TableLike, n_features: int) -> tuple[list[str], list[IntArray]]:
     """Turn the `views` argument of an estimator into names and column numbers.
 
     Parameters
@@ -26,7 +29,9 @@ def resolve_views(views, X, n_features):
     Returns
     -------
     names : list of str
+        Names of the views; "view0", "view1", … where none are given.
     columns : list of intp ndarray
+        Column numbers of each view.
 
     Examples
     --------
@@ -35,7 +40,8 @@ def resolve_views(views, X, n_features):
     (['sepal', 'petal'], [array([0, 1]), array([2, 3])])
     """
     header = _Header(X, n_features)
-    names, columns = [], []
+    names: list[str] = []
+    columns: list[IntArray] = []
     for name, selector in _named_selectors(views):
         if name in names:
             raise ValueError(f"views has two views named {name!r}; give each view a name of its own.")
@@ -44,34 +50,40 @@ def resolve_views(views, X, n_features):
     return names, columns
 
 
-def per_view(argument, value, names, *, complete=False):
-    """Spread the value of an argument over the views: one for all, or a dict of view name to value.
+def per_view(argument: str, value: Any, names: list[str], *, complete: bool = False) -> list[Any]:
+    """Return the value of an argument for each view, given one for all or a dict of view name to value.
 
     Parameters
     ----------
     argument : str
         Name of the argument, for the error message.
     value : object
-        What the user gave.
+        The value that the user gave.
     names : list of str
         Names of the views.
-    complete : bool
-        Whether the dict must name every view; otherwise those it leaves out get None.
+    complete : bool, default=False
+        Whether a dict must name every view; otherwise those it leaves out get None.
+
+    Returns
+    -------
+    list
+        A value per view.
     """
     if not isinstance(value, Mapping):
         return [value] * len(names)
     unknown = [key for key in value if key not in names]
     if unknown:
         raise ValueError(f"{argument} names the view {unknown[0]!r}, but the views are {names}.")
-    absent = [name for name in names if name not in value]
-    if complete and absent:
+    missing = [name for name in names if name not in value]
+    if complete and missing:
         raise ValueError(
-            f"{argument} has nothing for the view {absent[0]!r}; a dict needs an entry for each of the views {names}."
+            f"{argument} has nothing for the view {missing[0]!r}; a dict needs an entry for each of the views {names}."
         )
     return [value.get(name) for name in names]
 
 
-def _named_selectors(views):
+def _named_selectors(views: Views) -> list[tuple[str, Selector]]:
+    """Return the views as pairs of name and selector."""
     if views is None:
         return [("view0", slice(None))]
     if isinstance(views, Mapping):
@@ -80,7 +92,7 @@ def _named_selectors(views):
                 raise TypeError(f"views has the name {name!r}; names of views are strings.")
         pairs = list(views.items())
     elif isinstance(views, list | tuple):
-        pairs = [view if _is_pair(view) else (f"view{i}", view) for i, view in enumerate(views)]
+        pairs = [_as_pair(view, number) for number, view in enumerate(views)]
     else:
         raise TypeError(
             "views must be None, a dict of name to columns, or a list of columns, "
@@ -91,38 +103,41 @@ def _named_selectors(views):
     return pairs
 
 
-def _is_pair(view):
-    """Whether a list entry is (name, selector). Two strings are the names of two columns instead."""
-    return isinstance(view, tuple) and len(view) == 2 and isinstance(view[0], str) and not isinstance(view[1], str)
+def _as_pair(view: Any, number: int) -> tuple[str, Selector]:
+    """Return a list entry as (name, selector). Two strings are the names of two columns, not such a pair."""
+    if isinstance(view, tuple) and len(view) == 2 and isinstance(view[0], str) and not isinstance(view[1], str):
+        return view
+    return f"view{number}", view
 
 
 class _Header:
     """The columns of a table, by number and by name."""
 
-    def __init__(self, X, n_features):
+    def __init__(self, X: TableLike, n_features: int) -> None:
         self.n_features = n_features
         # pyarrow's `columns` are the data; its `column_names` are what others call `columns`.
         names = getattr(X, "column_names", None)
         names = getattr(X, "columns", None) if names is None else names
         self._names = None if names is None else list(names)
-        self._positions = None
+        self._positions: dict[Any, list[int]] | None = None
 
-    def position(self, view_name, key):
-        """Number of the column that a key stands for."""
+    def position(self, view_name: str, key: Any) -> int:
+        """Return the number of the column that a key stands for."""
         if isinstance(key, str):
-            return self._named(view_name, key)
+            return self._position_of_name(view_name, key)
         if isinstance(key, bool | np.bool_) or not isinstance(key, Integral):
             raise TypeError(
                 f"View {view_name!r} holds {key!r}; columns are chosen by integers, names or a boolean mask."
             )
-        if not -self.n_features <= key < self.n_features:
+        if not -self.n_features <= int(key) < self.n_features:
             raise ValueError(
                 f"View {view_name!r} asks for column {key}, but X has n_features={self.n_features} "
                 f"(columns 0 to {self.n_features - 1})."
             )
         return int(key) % self.n_features
 
-    def _named(self, view_name, key):
+    def _position_of_name(self, view_name: str, key: str) -> int:
+        """Return the number of the column of a name."""
         if self._names is None:
             raise ValueError(
                 f"View {view_name!r} names the column {key!r}, but X is not a data frame; pass a data frame or "
@@ -143,7 +158,8 @@ class _Header:
         return positions[0]
 
 
-def _resolve(name, selector, X, header):
+def _resolve(name: str, selector: Selector, X: TableLike, header: _Header) -> IntArray:
+    """Return the column numbers of a view."""
     if callable(selector):
         selector = selector(X)
     columns = _from_slice(name, selector, header) if isinstance(selector, slice) else _from_list(name, selector, header)
@@ -158,7 +174,8 @@ def _resolve(name, selector, X, header):
     return columns
 
 
-def _from_slice(name, selector, header):
+def _from_slice(name: str, selector: slice, header: _Header) -> IntArray:
+    """Return the column numbers of a slice."""
     if isinstance(selector.start, str) or isinstance(selector.stop, str):
         start = None if selector.start is None else header.position(name, selector.start)
         # As in pandas and ColumnTransformer, a slice of names includes its last one.
@@ -170,7 +187,8 @@ def _from_slice(name, selector, header):
     return np.arange(header.n_features)[selector]
 
 
-def _from_list(name, selector, header):
+def _from_list(name: str, selector: Any, header: _Header) -> IntArray:
+    """Return the column numbers of a key, a list of keys or a boolean mask."""
     if isinstance(selector, str | Integral) and not isinstance(selector, bool):
         selector = [selector]
     try:

@@ -1,27 +1,34 @@
-"""Separate arrays, one per source, to one table with NaN where a source did not look."""
+"""Separate arrays, one per source, stacked into one table with NaN where a source has no data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array, column_or_1d
 
+from fuselearn.typing import AnyArray, ArrayLike, FloatArray, TableLike
 
-def stack_views(arrays):
+Slices = dict[str, slice] | list[slice]
+"""Columns of the views: by name where the arrays had names, else in a list."""
+
+
+def stack_views(arrays: Mapping[str, TableLike] | Sequence[TableLike]) -> tuple[FloatArray, Slices]:
     """Put arrays that describe the same objects side by side.
 
     Parameters
     ----------
     arrays : dict of name to array, or list of arrays
         Arrays or data frames of shape (n_objects, n_columns), one per view, with the same objects in the same
-        order. A row of NaN says that the view of that object was not observed. A 1-D array is one column.
+        order. A row of NaN means that the view of that object was not observed. A 1-D array is one column.
 
     Returns
     -------
     X : ndarray of shape (n_objects, n_columns of all views)
+        The columns of all views, side by side.
     views : dict of name to slice, or list of slices
-        What to pass as `views` to an estimator.
+        Columns of each view, to be passed as `views` to an estimator.
 
     See Also
     --------
@@ -35,8 +42,8 @@ def stack_views(arrays):
     >>> X.shape, views
     ((5, 5), {'rna': slice(0, 3, None), 'image': slice(3, 5, None)})
     """
-    names, arrays, named = _named(arrays, "arrays")
-    blocks = [_table(name, array) for name, array in zip(names, arrays)]
+    names, tables, has_names = _named(arrays, "arrays")
+    blocks = [_table(name, table) for name, table in zip(names, tables)]
     lengths = {name: len(block) for name, block in zip(names, blocks)}
     if len(set(lengths.values())) > 1:
         raise ValueError(
@@ -44,11 +51,13 @@ def stack_views(arrays):
             "stack_unpaired for different objects."
         )
     slices = _column_slices(blocks)
-    return np.hstack(blocks), dict(zip(names, slices)) if named else slices
+    return np.hstack(blocks), dict(zip(names, slices)) if has_names else slices
 
 
-def stack_unpaired(sources):
-    """Put sources that describe different objects below each other, NaN where a source did not look.
+def stack_unpaired(
+    sources: Mapping[str, tuple[TableLike, ArrayLike]] | Sequence[tuple[TableLike, ArrayLike]],
+) -> tuple[FloatArray, Slices, AnyArray]:
+    """Put sources that describe different objects below each other, with NaN where a source has no data.
 
     Parameters
     ----------
@@ -58,8 +67,15 @@ def stack_unpaired(sources):
     Returns
     -------
     X : ndarray of shape (n_objects of all sources, n_columns of all sources)
+        The objects of all sources, each with the columns of its source.
     views : dict of name to slice, or list of slices
+        Columns of each source, to be passed as `views` to an estimator.
     y : ndarray of shape (n_objects of all sources,)
+        Labels of the objects.
+
+    See Also
+    --------
+    stack_views : For arrays that describe the same objects.
 
     Examples
     --------
@@ -72,9 +88,10 @@ def stack_unpaired(sources):
     >>> y
     array([0, 1, 1])
     """
-    names, sources, named = _named(sources, "sources")
-    blocks, labels = [], []
-    for name, source in zip(names, sources):
+    names, pairs, has_names = _named(sources, "sources")
+    blocks: list[FloatArray] = []
+    labels: list[AnyArray] = []
+    for name, source in zip(names, pairs):
         if not isinstance(source, tuple | list) or len(source) != 2:
             raise TypeError(f"Source {name!r} must be a pair (array, labels); got {type(source).__name__}.")
         block = _table(name, source[0])
@@ -92,26 +109,27 @@ def stack_unpaired(sources):
     for block, columns in zip(blocks, slices):
         X[start : start + len(block), columns] = block
         start += len(block)
-    return X, dict(zip(names, slices)) if named else slices, np.concatenate(labels)
+    return X, dict(zip(names, slices)) if has_names else slices, np.concatenate(labels)
 
 
-def _named(collection, argument):
-    named = isinstance(collection, Mapping)
-    if not named and not isinstance(collection, list | tuple):
+def _named(collection: Any, argument: str) -> tuple[list[str], list[Any], bool]:
+    """Return the names and values of a dict or list, and whether the user gave the names."""
+    if not isinstance(collection, Mapping | list | tuple):
         raise TypeError(f"{argument} must be a dict or a list; got {type(collection).__name__}.")
     if not collection:
         raise ValueError(f"{argument} is empty; pass at least one view.")
-    if named:
+    if isinstance(collection, Mapping):
         return list(collection), list(collection.values()), True
-    return [f"view{i}" for i in range(len(collection))], list(collection), False
+    return [f"view{number}" for number in range(len(collection))], list(collection), False
 
 
-def _table(name, array):
+def _table(name: str, array: TableLike) -> FloatArray:
+    """Return an array or data frame as a 2-D array of numbers."""
     try:
         frame = nw.from_native(array, eager_only=True, allow_series=True, pass_through=True)
         if isinstance(frame, nw.DataFrame | nw.Series):
             array = frame.to_numpy()
-        elif not issparse(array):  # which check_array refuses in its own words
+        elif not issparse(array):  # which check_array refuses with its own message
             array = np.asarray(array)
         if array.ndim == 1:
             array = array[:, None]
@@ -120,6 +138,7 @@ def _table(name, array):
         raise type(error)(f"The view {name!r} is not a table of numbers: {error}") from None
 
 
-def _column_slices(blocks):
+def _column_slices(blocks: list[FloatArray]) -> list[slice]:
+    """Return the columns of blocks that stand side by side."""
     ends = np.cumsum([block.shape[1] for block in blocks]).tolist()
     return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends)]
