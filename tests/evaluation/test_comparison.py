@@ -16,7 +16,7 @@ from fuselearn.evaluation import cells, comparison
 from fuselearn.evaluation.cells import Protocol, majority_labels
 from fuselearn.evaluation.result_store import fingerprint
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.registry import DEFAULT, MAKERS, Method, resolve_methods
+from fuselearn.registry import DEFAULT, METHODS, Method, resolve_methods
 
 VIEWS = {"left": slice(0, 6), "right": slice(6, 13)}
 FEW = ["shareboost", "svm_sum", "view:left"]
@@ -45,7 +45,7 @@ def test_a_cell_is_a_fit_on_a_split(wine):
     np.testing.assert_allclose(result.scores[0], expected)
 
 
-@pytest.mark.parametrize("name", [name for name in MAKERS if not name.startswith("tuned")])
+@pytest.mark.parametrize("name", [name for name in METHODS if not name.startswith("tuned")])
 def test_every_named_method_runs(name):
     X, y = load_iris(return_X_y=True)
     views = {"sepal": slice(0, 2), "petal": slice(2, 4)}
@@ -56,7 +56,7 @@ def test_every_named_method_runs(name):
 def test_default_has_every_view_alone():
     names = [method.name for method in resolve_methods("default", ["a", "b"])]
     assert names == [*DEFAULT, "view:a", "view:b"]
-    assert len(resolve_methods("all", ["a"])) == len(MAKERS) + 1
+    assert len(resolve_methods("all", ["a"])) == len(METHODS) + 1
 
 
 def test_table_and_files(wine, tmp_path):
@@ -249,7 +249,7 @@ def test_files_that_are_not_of_a_comparison(wine, tmp_path):
 
 
 def test_method_is_seeded():
-    method = Method("boost", MAKERS["rshareboost"])
+    method = Method("boost", METHODS["rshareboost"].make)
     assert method.estimator({"a": [0]}, None, 5).random_state == 5
     assert method.estimator({"a": [0]}, 7, 5).n_estimators == 7
 

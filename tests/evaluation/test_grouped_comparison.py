@@ -54,8 +54,8 @@ def test_classes_of_few_groups_are_on_both_sides(protocol):
             assert set(y[train]) == set(y[test]) == set(y)
 
 
-def test_splits_of_a_comparison_are_grouped(wine, monkeypatch):
-    X, y = wine
+def test_splits_of_a_comparison_are_grouped(wine):
+    X, _ = wine
     rows_of = {tuple(row): number for number, row in enumerate(X)}
     seen = []
 
@@ -90,7 +90,7 @@ def test_methods_that_take_groups_get_them(wine):
     assert given["groups"] is None
 
 
-def test_a_view_alone_has_the_groups_of_the_rows_that_have_it(wine, monkeypatch):
+def test_a_view_alone_has_the_groups_of_the_rows_that_have_it(wine):
     X, y = wine
     X = X.copy()
     X[::3, :6] = np.nan
@@ -120,8 +120,8 @@ def test_without_groups_nothing_changes(wine):
         ([None, *GROUPS[1:]], "groups has no value for row 0"),
         (np.where(GROUPS == 3, np.nan, GROUPS), "groups has no value for row 27"),
         ([{}, *GROUPS[1:]], "groups must hold numbers or names"),
-        (np.zeros(178), "groups has the class 0 in 1 group only; a comparison needs each class in at least 2 groups"),
-        (load_wine().target, "groups has the class 0 in 1 group only"),
+        (np.zeros(178), "groups puts all rows of X that count into one group"),
+        (load_wine().target, "groups has the class 0 in 1 group only; a comparison needs each class in at least 2"),
     ],
 )
 def test_bad_groups(wine, groups, message):
@@ -132,7 +132,7 @@ def test_bad_groups(wine, groups, message):
 def test_a_class_of_fewer_groups_than_folds(wine):
     _, y = wine
     groups = np.where(y == 1, np.arange(178) % 2, 2 + np.arange(178) % 30)
-    with pytest.raises(ValueError, match="groups has the class 1 in 2 groups only; .* in at least 3 groups"):
+    with pytest.raises(ValueError, match=r"groups has the class 1 in 2 groups only; .* in at least 3 groups"):
         run(wine, groups=groups, protocol="tomographic")
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fuselearn.evaluation.cells import PROTOCOLS, Protocol, majority_labels
-from fuselearn.evaluation.statistics import interval, mean_ranks, paired_tests
+from fuselearn.evaluation.statistics import half_interval, interval, mean_ranks, paired_tests
 
 scores = st.lists(st.floats(0, 1).map(lambda value: round(value, 3)), min_size=3, max_size=30)
 
@@ -46,6 +46,11 @@ def test_sign_test_leaves_out_ties():
 def test_one_run_says_nothing():
     assert np.isnan(paired_tests([0.5], [0.4], 0.5).t)
     assert np.isnan(interval([0.5], 0.5)).all()
+
+
+def test_half_interval_is_that_of_student():
+    values = np.array([3.0, 5.0, 4.0, 8.0])
+    assert half_interval(values) == pytest.approx(3.182446 * values.std(ddof=1) / 2, rel=1e-6)
 
 
 def test_mean_ranks():

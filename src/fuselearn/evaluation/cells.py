@@ -19,7 +19,7 @@ from fuselearn.consensus import LabelConsensus
 from fuselearn.data import ViewBlocks
 from fuselearn.evaluation.noise import add_label_noise
 from fuselearn.registry import Method
-from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
+from fuselearn.typing import AnyArray, BoolArray, Estimator, FloatArray, IntArray
 
 GIVEN, PER_VIEW, MAJORITY, ONE_VIEW, CONSENSUS = "given", "own", "majority", "one view", "consensus"
 """Kinds of labels to train on: `y` as given; each view's own; the majority of the views' labels; those of the first
@@ -135,6 +135,8 @@ class Task:
     seed : int
     groups : int ndarray of shape (n_rows,) or None
         Rows of the same number are on the same side of every split.
+    groups_in_fit : bool
+        Hand the groups to methods whose `fit` takes them.
     """
 
     table: FloatArray
@@ -148,6 +150,7 @@ class Task:
     scoring: str | Score
     seed: int
     groups: IntArray | None = None
+    groups_in_fit: bool = True
 
     @property
     def labels_differ(self) -> bool:
@@ -161,6 +164,12 @@ class Task:
         if method.only_view is not None or method.takes_view_labels(self.views):
             return [PER_VIEW]
         return [MAJORITY, ONE_VIEW]
+
+    def fit_groups(self, estimator: Estimator, rows: IntArray) -> dict[str, IntArray]:
+        """Return the groups of some rows as an argument of `fit`, where an estimator takes them."""
+        if self.groups is None or not self.groups_in_fit or not has_fit_parameter(estimator, "groups"):
+            return {}
+        return {"groups": self.groups[rows]}
 
 
 class SplitRows(NamedTuple):
@@ -193,9 +202,8 @@ def _run_cell(task: Task, method: Method, kind: str, run: int) -> CellResult:
         estimator = method.estimator(task.views, task.protocol.n_estimators, seed)
         table = _with_gaps_filled(task, present, train) if method.whole_views else task.table
         start = time.perf_counter()
-        values, arguments = table[train], _labels(task, method, kind, rows)
-        if task.groups is not None and has_fit_parameter(estimator, "groups"):
-            arguments["groups"] = task.groups[train]
+        values = table[train]
+        arguments = {**_labels(task, method, kind, rows), **task.fit_groups(estimator, train)}
         if method.only_view is not None:
             has_view = rows.present[:, list(task.views).index(method.only_view)]
             values, arguments = values[has_view], {name: array[has_view] for name, array in arguments.items()}
@@ -253,14 +261,15 @@ def _labels(task: Task, method: Method, kind: str, rows: SplitRows) -> dict[str,
 def _consensus_labels(task: Task, rows: SplitRows, view_labels: AnyArray | None) -> AnyArray:
     """Return the labels that views and labels agree on."""
     consensus = LabelConsensus(views=task.views, random_state=rows.seed)
-    groups = {}
-    if task.groups is not None and has_fit_parameter(consensus, "groups"):
-        groups = {"groups": task.groups[rows.numbers]}
+    groups = task.fit_groups(consensus, rows.numbers)
     return consensus.fit(task.table[rows.numbers], task.y[rows.numbers], view_labels=view_labels, **groups).labels_
 
 
 def majority_labels(view_labels: AnyArray, rng: np.random.Generator, present: BoolArray | None = None) -> AnyArray:
     """Return the label that most of a row's present views give it; ties are drawn.
+
+    An estimator breaks ties by the order of the views (`majority_codes`). A comparison must not: with two views, the
+    majority would be the first view's label.
 
     Examples
     --------

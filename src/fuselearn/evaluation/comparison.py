@@ -17,6 +17,7 @@ from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 
 from fuselearn.data import ViewBlocks, check_on_host, encode_view_labels, resolve_views
+from fuselearn.data.training_data import encode_groups
 from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs
 from fuselearn.evaluation.cells import CONSENSUS, PROTOCOLS, CellResult, Protocol, Score, Task, run_cell
 from fuselearn.evaluation.leaderboard import Comparison, Trial
@@ -58,7 +59,7 @@ def compare(
     views : dict, list or None, default=None
         Views of the columns of `X`. None is one view of all columns.
     methods : "default", "all", list of names, or dict of name to estimator, default="default"
-        See :data:`fuselearn.registry.MAKERS`; "view:NAME" is the view of that name alone.
+        See :data:`fuselearn.registry.METHODS`; "view:NAME" is the view of that name alone.
     noise : float, default=0.0
         Share of the training labels that are flipped, for each view independently, as in S0 and S1. Methods that take
         one label column get the majority of the views' labels, and in a second column those of the first view.
@@ -210,7 +211,7 @@ def _check_class_sizes(y: AnyArray, protocol: Protocol, methods: list[Method], c
 
 def _checked_groups(groups: ArrayLike, y: AnyArray, protocol: Protocol) -> IntArray:
     """Return the number of each row's group; every class must be in as many groups as a split has sides."""
-    numbers = _numbered_groups(groups, len(y))
+    numbers = encode_groups(groups, len(y), np.arange(len(y)))
     needed = protocol.folds or 2
     for label in np.unique(y):
         n_groups = len(np.unique(numbers[y == label]))
@@ -221,24 +222,6 @@ def _checked_groups(groups: ArrayLike, y: AnyArray, protocol: Protocol) -> IntAr
                 "class, or leave groups out where rows are independent."
             )
     return numbers
-
-
-def _numbered_groups(groups: ArrayLike, n_rows: int) -> IntArray:
-    """Return the group of each row as a number, in the order of first appearance."""
-    # As objects: in an array of text, NaN would be the name "nan".
-    names = np.asarray(groups, dtype=object)
-    if names.shape != (n_rows,):
-        raise ValueError(f"groups must have one entry for each of the {n_rows} rows of X; got shape {names.shape}.")
-    for row, name in enumerate(names):
-        if name is None or (not isinstance(name, str) and str(name) in ("nan", "NaT", "<NA>")):
-            raise ValueError(
-                f"groups has no value for row {row}; give a row that belongs to no other one a group of its own."
-            )
-    number_of: dict[Any, int] = {}
-    try:
-        return np.array([number_of.setdefault(name, len(number_of)) for name in names], dtype=np.intp)
-    except TypeError as error:
-        raise ValueError(f"groups must hold numbers or names: {error}.") from None
 
 
 def _check_scoring(scoring: str | Score, y: AnyArray) -> None:

@@ -71,12 +71,23 @@ def interval(scores: ArrayLike, test_share: float, level: float = 0.95) -> tuple
 
     Both ends are NaN where there are fewer than two splits.
     """
-    scores = np.asarray(scores, dtype=float)
-    if len(scores) < 2:
-        return np.nan, np.nan
-    spread = np.sqrt(scores.var(ddof=1) * _factor(len(scores), test_share))
-    half = stats.t.ppf(0.5 + level / 2, len(scores) - 1) * spread
-    return float(scores.mean() - half), float(scores.mean() + half)
+    mean, half = float(np.asarray(scores, dtype=float).mean()), half_interval(scores, test_share, level)
+    return mean - half, mean + half
+
+
+def half_interval(values: ArrayLike, test_share: float = 0.0, level: float = 0.95) -> float:
+    """Return half the width of a mean's confidence interval; with a `test_share` of 0 it is Student's.
+
+    Examples
+    --------
+    >>> round(half_interval([1.0, 2.0, 3.0]), 2)
+    2.48
+    """
+    values = np.asarray(values, dtype=float)
+    if len(values) < 2:
+        return np.nan
+    spread = np.sqrt(values.var(ddof=1) * _factor(len(values), test_share))
+    return float(stats.t.ppf(0.5 + level / 2, len(values) - 1) * spread)
 
 
 def mean_ranks(scores: ArrayLike) -> FloatArray:

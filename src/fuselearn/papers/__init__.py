@@ -1,1 +1,1 @@
-"""The papers' experiments, one module per paper."""
+"""The experiments of the papers, behind ``fuselearn reproduce``; nothing else imports this package."""

@@ -1,10 +1,11 @@
-"""Adding what two views say blurs a class along the axes, and deconvolution undoes it (S4 figures 1 and 2).
+"""Axial bias: adding the outputs of two views blurs a class along the axes (S4 figures 1 and 2).
 
-Two perceptrons see one ordinate each of two classes in the plane. The sum of what they say of a class has ridges along
-the axes, where no object is. Högbom's CLEAN removes the ridges and keeps what each perceptron said.
+Two perceptrons see one ordinate each of two classes in the plane. The sum of their outputs for a class has ridges along
+the axes, where no object is. Högbom's CLEAN removes the ridges and keeps the output of each perceptron.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import chi2, gaussian_kde
@@ -13,12 +14,22 @@ from sklearn.utils import check_random_state
 
 from fuselearn.estimators import check_count, check_positive
 from fuselearn.evaluation.result_table import Table
+from fuselearn.papers.verdicts import Effort, Outcome, Pair, judge
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, RandomState
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 CENTRES = np.array([[-1.5, -1.5], [2.5, 2.5]])
 DEVIATIONS = np.array([0.6, 0.9])
 REACH = 6.0
 BANDWIDTH = 0.15
-"""Of the density of all ordinates, in their standard deviation. The rule of thumb is for one hump, and here are two."""
+"""Of the density of all ordinates, in their standard deviation. The rule of thumb is for one hump; here there are two.
+"""
+CLAIMS = {
+    "added": "S4 figure 2: deconvolution leaves less mass outside of the class than adding the pseudo-densities",
+    "product": "Not in S4: multiplying the pseudo-densities leaves as little outside as deconvolution, within 0.02",
+}
 
 
 @dataclass(frozen=True)
@@ -30,6 +41,7 @@ class AxialBias:
     points : ndarray of shape (n_vectors, 2)
         The vectors that the perceptrons were trained on.
     labels : ndarray of shape (n_vectors,)
+        Classes of the vectors.
     axis : ndarray of shape (n_grid,)
         Places of the grid, alike in x and y.
     marginals : ndarray of shape (2, n_grid)
@@ -39,7 +51,7 @@ class AxialBias:
     deconvolved : ndarray of shape (n_grid, n_grid)
         Components that CLEAN found (figure 2, right).
     multiplied : ndarray of shape (n_grid, n_grid)
-        F_x · F_y, to compare with: what holds if the ordinates are independent.
+        F_x · F_y, to compare with: right if the ordinates are independent.
     inside : bool ndarray of shape (n_grid, n_grid)
         Places within the ellipse that holds 95 % of the true class.
     outside : ndarray of shape (n_trials, 3)
@@ -48,19 +60,19 @@ class AxialBias:
         Largest difference of the marginal sums from F_x and F_y, relative to their peak: added, deconvolved.
     """
 
-    points: np.ndarray
-    labels: np.ndarray
-    axis: np.ndarray
-    marginals: np.ndarray
-    added: np.ndarray
-    deconvolved: np.ndarray
-    multiplied: np.ndarray
-    inside: np.ndarray
-    outside: np.ndarray
-    drift: np.ndarray
+    points: FloatArray
+    labels: AnyArray
+    axis: FloatArray
+    marginals: FloatArray
+    added: FloatArray
+    deconvolved: FloatArray
+    multiplied: FloatArray
+    inside: BoolArray
+    outside: FloatArray
+    drift: FloatArray
 
-    def table(self):
-        """Mass outside of the true class, and how well the marginals are kept, mean over the draws."""
+    def table(self) -> Table:
+        """Return the mass outside of the true class, and how well the marginals are kept, mean over the draws."""
         names = ("added", "deconvolved", "multiplied")
         drifts = (*100 * self.drift.mean(axis=0), None)
         spreads = 100 * self.outside.std(axis=0, ddof=1) if len(self.outside) > 1 else [None] * len(names)
@@ -77,37 +89,53 @@ class AxialBias:
         )
 
 
-def axial_bias(*, trials=20, vectors=200, grid=121, gain=0.05, random_state=0):
-    """Draw the two classes, train the two perceptrons, add what they say, and deconvolve the sum.
+def run(effort: Effort) -> Outcome:
+    """Rerun S4's figures 1 and 2."""
+    result = axial_bias(trials=effort.count(full=20, quick=4), random_state=effort.seed)
+    added, deconvolved, multiplied = 1 - result.outside.T
+    findings = [
+        judge(CLAIMS["added"], [Pair("mass inside", deconvolved, added)]),
+        judge(CLAIMS["product"], [Pair("mass inside", multiplied, deconvolved)], margin=0.02),
+    ]
+    return Outcome([result.table()], findings, {"axial_bias": lambda figure: _plot_densities(figure, result)})
+
+
+def axial_bias(
+    *, trials: int = 20, vectors: int = 200, grid: int = 121, gain: float = 0.05, random_state: RandomState = 0
+) -> AxialBias:
+    """Draw the two classes, train the two perceptrons, add their outputs, and deconvolve the sum.
 
     Parameters
     ----------
     trials : int, default=20
-        Draws of the vectors. The arrays of the result are of the first.
+        Number of draws of the vectors. The arrays of the result are of the first.
     vectors : int, default=200
-        In each class.
+        Number of vectors of each class.
     grid : int, default=121
-        Places along each axis.
+        Number of places along each axis.
     gain : float, default=0.05
         Largest share of the peak that a step of CLEAN takes away, below 0.5.
     random_state : int, RandomState or None, default=0
+        Seed of the draws.
 
     Returns
     -------
     AxialBias
+        Densities of the first draw, and the mass outside of the class of every draw.
 
     Notes
     -----
     A perceptron's sigmoid rises for ever: read as a density it has no peak and no integral, while S4's figures show
     one hump along each axis. A sigmoid is the class's probability at a place, so it is multiplied here by the density
-    of all vectors at that place (a Gaussian kernel estimate of the ordinates, which knows no class). By Bayes' rule
+    of all vectors at that place (a Gaussian kernel estimate of the ordinates of both classes). By Bayes' rule
     that is the density of the class and its marginal, the Radon projection that S4's argument needs.
 
-    No deconvolution can know how x and y are correlated, since the two projections do not; the classes here have none.
+    No deconvolution can know how x and y are correlated, since the two projections do not show it; in the classes here
+    they are not.
     The product of the pseudo-densities, the usual way to combine independent evidence, has no ridges either.
 
     S4 says that the sum and the deconvolved density have the same marginals. Those of the sum have a constant besides,
-    the other view's mass spread over the axis; the deconvolved ones are what the perceptrons said.
+    the other view's mass spread over the axis; the deconvolved ones are the perceptrons' outputs.
 
     Examples
     --------
@@ -128,8 +156,9 @@ def axial_bias(*, trials=20, vectors=200, grid=121, gain=0.05, random_state=0):
     along_x, along_y = ((axis[:, None] - CENTRES[0]) / DEVIATIONS).T ** 2
     inside = along_x[:, None] + along_y <= chi2.ppf(0.95, 2)
     labels = np.repeat([0, 1], vectors)
-    first, outside, drift = None, [], []
-    for _ in range(trials):
+    first: dict[str, AnyArray] = {}
+    outside, drift = [], []
+    for trial in range(trials):
         points = CENTRES[labels] + DEVIATIONS * generator.standard_normal((len(labels), 2))
         marginals = np.array([pseudo_density(ordinates, labels == 0, axis) for ordinates in points.T])
         added = marginals[0][:, None] + marginals[1]
@@ -137,14 +166,15 @@ def axial_bias(*, trials=20, vectors=200, grid=121, gain=0.05, random_state=0):
         deconvolved = clean(*marginals, gain=gain)
         multiplied = np.outer(*marginals)
         outside.append([density[~inside].sum() / density.sum() for density in (added, deconvolved, multiplied)])
-        drift.append([_off(added, marginals), _off(deconvolved, marginals)])
-        if first is None:
-            first = (points, labels, axis, marginals, added, deconvolved, multiplied, inside)
-    return AxialBias(*first, np.array(outside), np.array(drift))
+        drift.append([_deviation(added, marginals), _deviation(deconvolved, marginals)])
+        if trial == 0:
+            first = {"points": points, "marginals": marginals, "added": added, "deconvolved": deconvolved}
+            first["multiplied"] = multiplied
+    return AxialBias(**first, labels=labels, axis=axis, inside=inside, outside=np.array(outside), drift=np.array(drift))
 
 
-def pseudo_density(ordinates, of_class, axis):
-    """What a perceptron on one ordinate says of a class, times the density of all ordinates; of sum 1 on the axis.
+def pseudo_density(ordinates: FloatArray, in_class: BoolArray, axis: FloatArray) -> FloatArray:
+    """Return a perceptron's probability of a class times the density of all ordinates; of sum 1 on the axis.
 
     Examples
     --------
@@ -154,13 +184,13 @@ def pseudo_density(ordinates, of_class, axis):
     >>> density.argmax(), round(float(density.sum()), 6)
     (np.int64(0), 1.0)
     """
-    perceptron = LogisticRegression().fit(ordinates[:, None], of_class)
+    perceptron = LogisticRegression().fit(ordinates[:, None], in_class)
     density = perceptron.predict_proba(axis[:, None])[:, 1] * gaussian_kde(ordinates, BANDWIDTH)(axis)
     return density / density.sum()
 
 
-def clean(first, second, *, gain=0.05, tolerance=0.002):
-    """Högbom's CLEAN of the sum of two marginals: the components whose ridges make up the sum.
+def clean(first: FloatArray, second: FloatArray, *, gain: float = 0.05, tolerance: float = 0.002) -> FloatArray:
+    """Return the components whose ridges make up the sum of two marginals, by Högbom's CLEAN.
 
     In turn, the highest places of the residual become components, and the components' artefacts δ(x) + δ(y), the rows
     and the columns through them, are taken off the residual. All places that are nearly highest are taken at once, the
@@ -169,17 +199,18 @@ def clean(first, second, *, gain=0.05, tolerance=0.002):
     Parameters
     ----------
     first : ndarray of shape (n,)
+        Marginal along the first axis, not negative.
     second : ndarray of shape (m,)
-        The marginals, not negative, of equal sums.
+        Marginal along the second axis, not negative, of the same sum.
     gain : float, default=0.05
         Depth of a level set, and the largest part of the peak that a step takes away.
     tolerance : float, default=0.002
-        It ends when the peak of either residual is below this part of its first height.
+        CLEAN ends when the peak of either residual is below this part of its first height.
 
     Returns
     -------
     ndarray of shape (n, m)
-        Their sums along each axis are the marginals less what is left of the residual.
+        Components. Their sums along each axis are the marginals less what is left of the residual.
 
     Notes
     -----
@@ -207,7 +238,17 @@ def clean(first, second, *, gain=0.05, tolerance=0.002):
     return components
 
 
-def _off(density, marginals):
-    """Largest difference between a density's sums along the axes and the marginals, relative to these's peaks."""
+def _deviation(density: FloatArray, marginals: FloatArray) -> float:
+    """Return the largest difference between a density's sums along the axes and the marginals, by their peaks."""
     sums = density.sum(axis=1), density.sum(axis=0)
-    return max(np.abs(own - marginal).max() / marginal.max() for own, marginal in zip(sums, marginals))
+    return max(np.abs(total - marginal).max() / marginal.max() for total, marginal in zip(sums, marginals))
+
+
+def _plot_densities(figure: "Figure", result: AxialBias) -> None:
+    """Draw S4's figure 2: the densities of the first draw."""
+    ends = (result.axis[0], result.axis[-1])
+    names = ("added", "deconvolved", "multiplied")
+    for axes, name in zip(figure.subplots(1, 3), names):
+        axes.imshow(getattr(result, name).T, origin="lower", extent=(*ends, *ends), cmap="viridis")
+        axes.contour(result.axis, result.axis, result.inside.T, levels=[0.5], colors="white", linewidths=1)
+        axes.set_title(name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 
-from fuselearn.papers.verdicts import UNTESTED, Finding, Outcome, reason
+from fuselearn.papers.verdicts import UNTESTED, Effort, Finding, Outcome, reason
 
 PAPERS = {
     "S0": "Barbu, Peng, Seetharaman. Boosting Information Fusion. FUSION 2010.",
@@ -35,13 +35,13 @@ class Experiment:
     paper : str
         Key of :data:`PAPERS`.
     reruns : str
-        Which tables and figures, and what they are about.
+        The tables and figures, and what they are about.
     data : str
-        On what, and what stands in for what.
+        The data, and what it stands in for.
     module, function : str
-        What runs it: a function of an Effort, that returns an Outcome.
+        The function that runs it, from an Effort to an Outcome.
     claims : str or None
-        Dict of its claims in the module, for when its data is not there. None if it runs without data of one's own.
+        Dict of its claims in the module, for when its data cannot be loaded. None if it needs no data from elsewhere.
     """
 
     name: str
@@ -52,22 +52,12 @@ class Experiment:
     function: str = "run"
     claims: str | None = None
 
-    def run(self, effort):
-        """Rerun it.
-
-        Parameters
-        ----------
-        effort : Effort
-
-        Returns
-        -------
-        Outcome
-            Where its data cannot be had, without tables, and with the claims as not to be tested.
-        """
+    def run(self, effort: Effort) -> Outcome:
+        """Rerun it; where its data cannot be loaded, the outcome has no tables, and claims that cannot be tested."""
         module = import_module(f"fuselearn.papers.{self.module}")
         try:
             return getattr(module, self.function)(effort)
-        # OSError: data is neither in the folder nor to be fetched. ImportError: a package of an extra is missing.
+        # OSError: data is neither in the folder nor can it be fetched. ImportError: a package of an extra is missing.
         except (OSError, ImportError) as error:
             if self.claims is None:
                 raise
@@ -86,7 +76,8 @@ EXPERIMENTS = {
             "S0",
             "§3.1: twenty Iris flowers with wrong labels, BSSD against AdaBoost",
             "the paper's own: Iris, of scikit-learn",
-            "noisy_flowers",
+            "boosting_studies",
+            "run_flowers",
         ),
         Experiment(
             "bssd-noise",
@@ -109,14 +100,16 @@ EXPERIMENTS = {
             "S1",
             "figures 2 and 3: accuracy over the number of base classifiers",
             "as in bssd-noise",
-            "boosting_curves",
+            "boosting_studies",
+            "run_curves",
         ),
         Experiment(
             "bandit-cost",
             "S1",
             "§6: what a round of rShareBoost costs, against one of ShareBoost",
             "as in bssd-noise, and 20,000 made-up objects",
-            "bandit_cost",
+            "boosting_studies",
+            "run_cost",
         ),
         Experiment(
             "textures",
@@ -147,59 +140,45 @@ EXPERIMENTS = {
             "S4",
             "figures 1 and 2: adding pseudo-densities, and deconvolution",
             "the paper's own, made up as it says",
-            "unmatched_views",
-            "run_axial_bias",
+            "axial_bias",
         ),
         Experiment(
             "gaussian-illustration",
             "S4",
             "figures 3 to 5: two Gaussian classes whose ordinates are not matched",
             "made up; the paper prints no parameters",
-            "unmatched_views",
-            "run_gaussian",
+            "gaussian_illustration",
         ),
         Experiment(
             "unmatched-halves",
             "S4",
             "tables 1 and 2, figure 12: six UCI sets whose columns are cut into halves that are not matched",
             "the paper's own: ionosphere, heart, iris, pima, sonar and wine",
-            "unmatched_views",
-            "run_halves",
-            "HALVES_CLAIMS",
+            "unmatched_halves",
+            claims="CLAIMS",
         ),
         Experiment(
             "unmatched-music",
             "S4",
             "§4.3: tags of CAL500 songs whose descriptions are not matched",
             "the paper's songs; its six kernels are not public, 52 cepstral and 16 spectral columns stand in",
-            "unmatched_views",
-            "run_music",
-            "MUSIC_CLAIMS",
+            "unmatched_music",
+            claims="CLAIMS",
         ),
         Experiment(
             "partly-matched",
             "S4",
             "§5 claims, without an experiment, that the method serves where views are missing: ours",
             "mfeat, ten digits, three views",
-            "unmatched_views",
-            "run_partly",
-            "PARTLY_CLAIMS",
+            "partly_matched",
+            claims="CLAIMS",
         ),
     )
 }
 
 
-def experiments_named(name):
-    """The experiments that a name stands for.
-
-    Parameters
-    ----------
-    name : str
-        One of :data:`EXPERIMENTS`, or "all".
-
-    Returns
-    -------
-    list of Experiment
+def experiments_named(name: str) -> list[Experiment]:
+    """Return the experiment of a name, or every one for "all".
 
     Examples
     --------

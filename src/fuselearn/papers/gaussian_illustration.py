@@ -1,10 +1,11 @@
-"""Two Gaussian classes in the plane, their ordinates seen apart (S4 figures 3 to 5).
+"""Two Gaussian classes in the plane whose ordinates are not matched (S4 figures 3 to 5).
 
 Each class has ten vectors; one kernel is of their x ordinates, the other of their y ordinates, and which x belongs to
 which y is forgotten. The question is how near the decision boundary comes to that of the whole vectors.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -15,13 +16,22 @@ from fuselearn.data import stack_unpaired
 from fuselearn.estimators import check_count, check_jobs, check_positive
 from fuselearn.evaluation.result_table import Table
 from fuselearn.kernels import AugmentedKernelClassifier, TomographicClassifier
+from fuselearn.papers.verdicts import MARGIN, Effort, Outcome, Pair, judge
+from fuselearn.typing import AnyArray, FloatArray, RandomState
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 FUSIONS = ("true matches", "tomographic", "tomographic, S4's way", "cartesian", "augmented")
-
 # Training accuracy in %, S4 §4.1, after 20 trials of one distribution.
 S4_TRAIN = {"true matches": 90.0, "tomographic, S4's way": 90.0, "augmented": 60.0}
-
 GRID = 81
+CLAIMS = {
+    "trained": f"S4 §4.1: on the training vectors, tomographic fusion is as good as true matches, within {MARGIN:g}",
+    "true": f"The same on new vectors, within {MARGIN:g} (ours: S4 tests on the training vectors)",
+    "augmented": "S4 §4.1: tomographic fusion is better than the augmented kernel, on new vectors",
+    "order": "S4 §3: the tomographic order is better than pairing at random within the class, on new vectors",
+}
 
 
 @dataclass(frozen=True)
@@ -31,11 +41,12 @@ class GaussianIllustration:
     Attributes
     ----------
     fusions : tuple of str
+        Names of the fusions.
     vectors_right : ndarray of shape (n_trials, n_fusions)
         Accuracy on the true training vectors.
     items_right : ndarray of shape (n_trials, n_fusions)
-        Accuracy on what the machine was trained on: meta-objects, or single ordinates for the augmented kernel. This is
-        S4's training accuracy, "calculated in relation to the tomographically generated kernel matrices" (§4.2).
+        Accuracy on the machine's own training items: meta-objects, or single ordinates for the augmented kernel. This
+        is S4's training accuracy, "calculated in relation to the tomographically generated kernel matrices" (§4.2).
     fresh_right : ndarray of shape (n_trials, n_fusions)
         Accuracy on 1000 new vectors of the same classes.
     points, labels : ndarray
@@ -50,29 +61,30 @@ class GaussianIllustration:
         The classes of the first draw.
     """
 
-    fusions: tuple
-    vectors_right: np.ndarray
-    items_right: np.ndarray
-    fresh_right: np.ndarray
-    points: np.ndarray
-    labels: np.ndarray
-    meta_objects: dict
-    meta_labels: dict
-    axes: tuple
-    decisions: dict
-    means: np.ndarray
-    covariances: np.ndarray
+    fusions: tuple[str, ...]
+    vectors_right: FloatArray
+    items_right: FloatArray
+    fresh_right: FloatArray
+    points: FloatArray
+    labels: AnyArray
+    meta_objects: dict[str, FloatArray]
+    meta_labels: dict[str, AnyArray]
+    axes: tuple[FloatArray, ...]
+    decisions: dict[str, FloatArray]
+    means: FloatArray
+    covariances: FloatArray
 
-    def table(self):
-        """Accuracy in % of each fusion, mean over the draws, beside S4's."""
+    def table(self) -> Table:
+        """Return the accuracy in % of each fusion, mean over the draws, beside S4's."""
         columns = ("fusion", "own training items", "±", "true vectors", "± vectors", "new vectors", "S4")
         rows = []
         for place, fusion in enumerate(self.fusions):
-            own, true, fresh = (
+            items, vectors, fresh = (
                 100 * right[:, place] for right in (self.items_right, self.vectors_right, self.fresh_right)
             )
-            spreads = [values.std(ddof=1) if len(values) > 1 else None for values in (own, true)]
-            rows.append((fusion, own.mean(), spreads[0], true.mean(), spreads[1], fresh.mean(), S4_TRAIN.get(fusion)))
+            spreads = [values.std(ddof=1) if len(values) > 1 else None for values in (items, vectors)]
+            means = items.mean(), spreads[0], vectors.mean(), spreads[1], fresh.mean()
+            rows.append((fusion, *means, S4_TRAIN.get(fusion)))
         return Table(
             "Gaussian illustration: accuracy in %",
             columns,
@@ -83,15 +95,42 @@ class GaussianIllustration:
         )
 
 
-def gaussian_illustration(*, trials=20, vectors=10, separation=2.0, centre=2.0, n_jobs=None, random_state=0):
+def run(effort: Effort) -> Outcome:
+    """Rerun S4's figures 3 to 5."""
+    result = gaussian_illustration(
+        trials=effort.count(full=100, quick=10), n_jobs=effort.n_jobs, random_state=effort.seed
+    )
+    trained, fresh = (dict(zip(result.fusions, right.T)) for right in (result.vectors_right, result.fresh_right))
+    judged = (
+        ("trained", trained, "true matches", MARGIN),
+        ("true", fresh, "true matches", MARGIN),
+        ("augmented", fresh, "augmented", 0.0),
+        ("order", fresh, "cartesian", 0.0),
+    )
+    findings = [
+        judge(CLAIMS[claim], [Pair("vectors", right["tomographic"], right[rival])], margin=margin)
+        for claim, right, rival, margin in judged
+    ]
+    return Outcome([result.table()], findings, {"gaussian_illustration": lambda figure: _plot_plane(figure, result)})
+
+
+def gaussian_illustration(
+    *,
+    trials: int = 20,
+    vectors: int = 10,
+    separation: float = 2.0,
+    centre: float = 2.0,
+    n_jobs: int | None = None,
+    random_state: RandomState = 0,
+) -> GaussianIllustration:
     """Compare fusions on two Gaussian classes whose ordinates are not matched (S4 §4.1).
 
     Parameters
     ----------
     trials : int, default=20
-        Draws. Each has classes of its own, so that no single distribution decides the outcome; S4 has one.
+        Number of draws. Each has other classes, so that no single distribution decides the outcome; S4 has one.
     vectors : int, default=10
-        In each class.
+        Number of vectors of each class.
     separation : float, default=2
         Distance of the class means, in a random direction. At 2, true matches reach the 90 % of S4.
     centre : float, default=2
@@ -99,12 +138,14 @@ def gaussian_illustration(*, trials=20, vectors=10, separation=2.0, centre=2.0, 
         cannot serve both the single ordinates that the augmented machine is trained on and whole vectors. At 0 it
         classifies whole vectors as well as the others; the further from 0, the worse.
     n_jobs : int, default=None
-        Processes. The result is the same for any number.
+        Number of processes. The result is the same for any.
     random_state : int, RandomState or None, default=0
+        Seed of the draws.
 
     Returns
     -------
     GaussianIllustration
+        Accuracies of every draw, and the picture of the first.
 
     Notes
     -----
@@ -136,8 +177,8 @@ def gaussian_illustration(*, trials=20, vectors=10, separation=2.0, centre=2.0, 
 
 # One thread for matrix products: their last bits depend on the number, and processes have fewer than their parent.
 @threadpool_limits.wrap(limits=1, user_api="blas")
-def _trial(vectors, separation, centre, seed):
-    """Accuracies of one draw, of shape (3, n_fusions), and what its picture needs."""
+def _trial(vectors: int, separation: float, centre: float, seed: int) -> tuple[FloatArray, dict[str, Any]]:
+    """Return the accuracies of one draw, of shape (3, n_fusions), and what its picture needs."""
     generator = np.random.RandomState(seed)
     means, covariances = _random_classes(separation, centre, generator)
     labels = np.repeat([0, 1], vectors)
@@ -148,7 +189,7 @@ def _trial(vectors, separation, centre, seed):
     X, views, y = stack_unpaired([(points[order, axis], labels[order]) for axis, order in enumerate(orders)])
     axes = tuple(np.linspace(low - 1, high + 1, GRID) for low, high in zip(points.min(axis=0), points.max(axis=0)))
     places = np.column_stack([values.ravel() for values in np.meshgrid(*axes)])
-    s4s_way = {"scale_kernels": False, "keep_marginals": False}
+    s4s_way: dict[str, Any] = {"scale_kernels": False, "keep_marginals": False}
     machines = {
         # Whole rows are known matches: the machine then has the sum of the kernels.
         "true matches": TomographicClassifier(views=views, **s4s_way).fit(points, labels),
@@ -157,15 +198,18 @@ def _trial(vectors, separation, centre, seed):
         "cartesian": TomographicClassifier(views=views, correspondence="cartesian", random_state=seed).fit(X, y),
         "augmented": AugmentedKernelClassifier(views=views).fit(X, y),
     }
-    accuracies, items, item_labels, decisions = [], {}, {}, {}
+    accuracies = []
+    items: dict[str, FloatArray] = {}
+    item_labels: dict[str, AnyArray] = {}
+    decisions: dict[str, FloatArray] = {}
     for name, machine in machines.items():
-        if name == "augmented":
-            own, items[name], item_labels[name] = X, np.nan_to_num(X), y
+        if isinstance(machine, AugmentedKernelClassifier):
+            trained_on, items[name], item_labels[name] = X, np.nan_to_num(X), y
         else:
             source = points if name == "true matches" else X
-            own = np.column_stack([source[rows, axis] for axis, rows in enumerate(machine.meta_objects_.T)])
-            items[name], item_labels[name] = own, machine.meta_labels_
-        tests = ((points, labels), (own, item_labels[name]), (fresh, fresh_labels))
+            trained_on = np.column_stack([source[rows, axis] for axis, rows in enumerate(machine.meta_objects_.T)])
+            items[name], item_labels[name] = trained_on, machine.meta_labels_
+        tests = ((points, labels), (trained_on, item_labels[name]), (fresh, fresh_labels))
         accuracies.append([machine.score(*test) for test in tests])
         decisions[name] = machine.decision_function(places).reshape(GRID, GRID)
     picture = {
@@ -181,8 +225,10 @@ def _trial(vectors, separation, centre, seed):
     return np.array(accuracies).T, picture
 
 
-def _random_classes(separation, centre, generator):
-    """Means and covariances of two classes."""
+def _random_classes(
+    separation: float, centre: float, generator: np.random.RandomState
+) -> tuple[FloatArray, FloatArray]:
+    """Return the means and covariances of two classes."""
     direction = generator.uniform(0, 2 * np.pi)
     half = separation / 2 * np.array([np.cos(direction), np.sin(direction)])
     covariances = []
@@ -193,6 +239,17 @@ def _random_classes(separation, centre, generator):
     return centre + np.array([-half, half]), np.array(covariances)
 
 
-def _draw(means, covariances, labels, generator):
+def _draw(means: FloatArray, covariances: FloatArray, labels: AnyArray, generator: np.random.RandomState) -> FloatArray:
+    """Return a vector of each label's class."""
     roots = np.linalg.cholesky(covariances)
     return means[labels] + np.einsum("nij,nj->ni", roots[labels], generator.standard_normal((len(labels), 2)))
+
+
+def _plot_plane(figure: "Figure", result: GaussianIllustration) -> None:
+    """Draw the vectors of the first draw, and where each machine sees the classes."""
+    shown = ("true matches", "tomographic", "augmented")
+    for axes, fusion in zip(figure.subplots(1, len(shown), sharex=True, sharey=True), shown):
+        axes.contourf(*result.axes, np.sign(result.decisions[fusion]), levels=1, alpha=0.25, cmap="coolwarm")
+        for label, colour, marker in ((0, "#0072B2", "o"), (1, "#D55E00", "^")):
+            axes.scatter(*result.points[result.labels == label].T, color=colour, marker=marker, s=25)
+        axes.set_title(f"{fusion}, first draw")

@@ -9,7 +9,10 @@ one for each of scene's six would leave little to choose from, so the pool has 3
 """
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -24,24 +27,27 @@ from sklearn.utils import check_random_state
 
 from fuselearn.datasets import make_overlapping_labels
 from fuselearn.estimators import check_count
-from fuselearn.evaluation.result_table import Table
-from fuselearn.evaluation.statistics import paired_tests
+from fuselearn.evaluation.result_table import Cell, Table
+from fuselearn.evaluation.statistics import half_interval, paired_tests
 from fuselearn.multilabel import MSSBoostClassifier, NSBoostClassifier, RSBagClassifier
+from fuselearn.typing import ArrayLike, BoolArray, FloatArray, IntArray, RandomState
 
 ENSEMBLES = {"RSBag": RSBagClassifier, "NSBoost": NSBoostClassifier, "MSSBoost": MSSBoostClassifier}
 METHODS = ("Baseline", "Bagging", "Subspace", *ENSEMBLES)
 TRAIN_SHARE = 0.75
+TEST_SHARE = (1 - TRAIN_SHARE) / TRAIN_SHARE
+"""Number of test rows by number of training rows."""
 BAGS = 10
 """Models of a label in S2's bagging."""
 POOL = 39
 """Candidates of S2's pool on its TREC collection."""
 FEW_MODELS = 35
-"""Where S2 sees the largest gain of sharing (§6.2.2)."""
+"""Number of models at which S2 sees the largest gain of sharing (§6.2.2)."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """One split of the data.
+    """The results on one split of the data.
 
     Attributes
     ----------
@@ -51,26 +57,28 @@ class Run:
         The same after each model.
     fit_seconds, predict_seconds : dict of method to float
         Of the processor: other work on the machine does not count.
-    stage_seconds : ndarray of shape (n_models,)
-        What MSSBoost needs to predict with its first models, each number of them timed.
     n_models, sizes : dict of method to int
-    weights : ndarray of shape (n_models, n_labels)
-        MSSBoost's.
-    sources : int ndarray of shape (n_models,)
     ratios : tuple of float
         Data ratio and feature ratio.
+    stage_seconds : ndarray of shape (n_models,)
+        CPU seconds that MSSBoost needs to predict with its first models, each number of them timed. This and the
+        following are empty where MSSBoost was not run.
+    weights : ndarray of shape (n_models, n_labels)
+        Of MSSBoost's models for the labels.
+    sources : int ndarray of shape (n_models,)
+        Label that each model of MSSBoost was learned on.
     """
 
-    precisions: dict
-    curves: dict
-    fit_seconds: dict
-    predict_seconds: dict
-    stage_seconds: np.ndarray
-    n_models: dict
-    sizes: dict
-    weights: np.ndarray
-    sources: np.ndarray
-    ratios: tuple
+    precisions: dict[str, FloatArray]
+    curves: dict[str, FloatArray]
+    fit_seconds: dict[str, float]
+    predict_seconds: dict[str, float]
+    n_models: dict[str, int]
+    sizes: dict[str, int]
+    ratios: tuple[float, float]
+    stage_seconds: FloatArray
+    weights: FloatArray
+    sources: IntArray
 
 
 @dataclass(frozen=True)
@@ -86,57 +94,75 @@ class Comparison:
     """
 
     name: str
-    label_names: list
-    label_frequencies: np.ndarray
-    runs: list
+    label_names: list[str]
+    label_frequencies: FloatArray
+    runs: list[Run]
 
-    def mean_precisions(self, method):
-        """Mean average precision of each run."""
+    def mean_precisions(self, method: str) -> FloatArray:
+        """Return the mean average precision of each run."""
         return np.array([np.nanmean(run.precisions[method]) for run in self.runs])
 
-    def label_precisions(self, method):
-        """Average precision of each label, over the runs; NaN where the test rows of none have it."""
+    def label_precisions(self, method: str) -> FloatArray:
+        """Return the average precision of each label, over the runs; NaN where the test rows of none have it."""
         precisions = np.ma.masked_invalid([run.precisions[method] for run in self.runs])
         return precisions.mean(axis=0).filled(np.nan)
 
-    def curves(self, ensemble):
-        """Mean average precision after each model (S2 figure 5); of shape (n_runs, n_models)."""
+    def curves(self, ensemble: str) -> FloatArray:
+        """Return the mean average precision after each model (S2 figure 5); of shape (n_runs, n_models)."""
         return np.array([np.nanmean(run.curves[ensemble], axis=1) for run in self.runs])
 
 
-def synthetic_curves(*, runs=10, n_models=20, n_jobs=None, random_state=0):
-    """Test error against the number of stumps on the synthetic set (S2 §6.1, figure 4).
+def synthetic_curves(
+    *, runs: int = 10, n_models: int = 20, n_jobs: int | None = None, random_state: RandomState = 0
+) -> dict[str, FloatArray]:
+    """Measure the test error against the number of stumps on the synthetic set (S2 §6.1, figure 4).
 
     Parameters
     ----------
     runs : int, default=10
-        Random splits, 75 % of the points to train on.
+        Number of random splits, 75 % of the points to train on.
     n_models : int, default=20
+        Number of stumps.
     n_jobs : int, default=None
+        Number of processes.
     random_state : int or RandomState, default=0
+        Seed of points, splits and ensembles.
 
     Returns
     -------
     dict of ensemble to ndarray of shape (runs, n_models)
+        Test errors.
     """
     check_count("runs", runs)
     X, Y = make_overlapping_labels(random_state=random_state)
 
-    def one(seed):
+    def errors_of_split(seed: int) -> dict[str, list[float]]:
         X_train, X_test, Y_train, Y_test = train_test_split(X, Y, train_size=TRAIN_SHARE, random_state=seed)
-        settings = {"n_estimators": n_models, "data_ratio": 0.1, "feature_ratio": 0.5, "random_state": seed}
         errors = {}
-        for name, kind in ENSEMBLES.items():
-            model = kind(DecisionTreeClassifier(max_depth=1), **settings).fit(X_train, Y_train)
-            errors[name] = [np.mean(predicted != Y_test) for predicted in model.staged_predict(X_test)]
+        for name, ensemble in ENSEMBLES.items():
+            stump = DecisionTreeClassifier(max_depth=1)
+            model = ensemble(stump, n_estimators=n_models, data_ratio=0.1, feature_ratio=0.5, random_state=seed)
+            model.fit(X_train, Y_train)
+            errors[name] = [float(np.mean(predicted != Y_test)) for predicted in model.staged_predict(X_test)]
         return errors
 
-    results = Parallel(n_jobs)(delayed(one)(seed) for seed in _seeds(runs, random_state))
+    results = Parallel(n_jobs)(delayed(errors_of_split)(seed) for seed in _seeds(runs, random_state))
     return {name: np.array([result[name] for result in results]) for name in ENSEMBLES}
 
 
-def synthetic_table(curves):
-    """Error after 5, 12 and all stumps, and how many stumps reach what NSBoost has after 12 (S2 §6.1)."""
+def synthetic_table(curves: Mapping[str, FloatArray]) -> Table:
+    """Return the error after 5, 12 and all stumps, and the number that reaches NSBoost's error of 12 (S2 §6.1).
+
+    Parameters
+    ----------
+    curves : dict of ensemble to ndarray of shape (runs, n_models)
+        Test errors, of :func:`synthetic_curves`.
+
+    Returns
+    -------
+    Table
+        A row for each ensemble.
+    """
     n_models = curves["MSSBoost"].shape[1]
     marks = [mark for mark in (5, 8, 12) if mark < n_models] + [n_models]
     goal = curves["NSBoost"].mean(axis=0)[min(12, n_models) - 1]
@@ -154,44 +180,52 @@ def synthetic_table(curves):
 
 
 def compare_methods(
-    X,
-    Y,
+    X: ArrayLike,
+    Y: ArrayLike,
     *,
-    name="data",
-    label_names=None,
-    methods=METHODS,
-    runs=10,
-    n_models=100,
-    data_ratio="auto",
-    feature_ratio="auto",
-    pool_size=POOL,
-    n_jobs=None,
-    random_state=0,
-):
-    """Fit and judge S2's six methods on random splits, 75 % of the rows to train on (S2 §6.2).
+    name: str = "data",
+    label_names: Iterable[str] | None = None,
+    methods: Sequence[str] = METHODS,
+    runs: int = 10,
+    n_models: int = 100,
+    data_ratio: float | str = "auto",
+    feature_ratio: float | str = "auto",
+    pool_size: int | None = POOL,
+    n_jobs: int | None = None,
+    random_state: RandomState = 0,
+) -> Comparison:
+    """Fit and score S2's six methods on random splits, 75 % of the rows to train on (S2 §6.2).
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-    Y : indicator array of shape (n_samples, n_labels)
+        Numbers.
+    Y : array of shape (n_samples, n_labels)
+        1 where a row has a label, else 0.
     name : str, default="data"
+        Name of the set, for the titles of tables.
     label_names : sequence of str, default=None
+        Names of the labels; None numbers them.
     methods : sequence of str, default=all six
         Some of ``"Baseline"`` (one SVM per label on all rows and columns), ``"Bagging"`` (ten of them), ``"Subspace"``
         (one base model per label), ``"RSBag"``, ``"NSBoost"`` and ``"MSSBoost"``.
     runs : int, default=10
+        Number of random splits.
     n_models : int, default=100
-        Base models of the last three.
+        Number of base models of the last three.
     data_ratio, feature_ratio : float or "auto", default="auto"
         Chosen once for a split, for all methods that draw subspaces; the search is not part of their times.
     pool_size : int or None, default=39
+        Number of candidates of MSSBoost's pool; None is one for each label.
     n_jobs : int, default=None
-        Runs side by side, in processes.
+        Number of processes, each with its own run.
     random_state : int or RandomState, default=0
+        Seed of splits and methods.
 
     Returns
     -------
     Comparison
+        Average precisions, times and sizes of every run.
     """
     check_count("runs", runs)
     check_count("n_models", n_models)
@@ -202,12 +236,12 @@ def compare_methods(
     names = [f"label{number}" for number in range(Y.shape[1])] if label_names is None else [str(n) for n in label_names]
     settings = {"data_ratio": data_ratio, "feature_ratio": feature_ratio, "pool_size": pool_size}
     seeds = _seeds(runs, random_state)
-    done = Parallel(n_jobs)(delayed(_one_run)(X, Y, methods, n_models, settings, seed) for seed in seeds)
-    return Comparison(name, names, Y.mean(axis=0), done)
+    results = Parallel(n_jobs)(delayed(_run)(X, Y, methods, n_models, settings, seed) for seed in seeds)
+    return Comparison(name, names, Y.mean(axis=0), results)
 
 
-def method_table(comparison):
-    """Mean AP, time, models and size of every method (S2 table 2)."""
+def method_table(comparison: Comparison) -> Table:
+    """Return mean AP, time, models and size of every method (S2 table 2)."""
     rows = []
     for method in comparison.runs[0].precisions:
         scores = comparison.mean_precisions(method)
@@ -230,16 +264,18 @@ def method_table(comparison):
     )
 
 
-def sharing_table(comparison, n_models=FEW_MODELS):
-    """Mean AP of the three ensembles after a few models, with a paired test of MSSBoost against each (S2 figure 5)."""
+def sharing_table(comparison: Comparison, n_models: int = FEW_MODELS) -> Table:
+    """Return the ensembles' mean AP after a few models, and paired tests of MSSBoost against each (S2 figure 5)."""
     place = min(n_models, comparison.curves("MSSBoost").shape[1]) - 1
     ours = comparison.curves("MSSBoost")[:, place]
     rows = []
     for name in ENSEMBLES:
         scores = comparison.curves(name)[:, place]
-        ahead = p_plain = p_corrected = None
+        ahead: int | None = None
+        p_plain: float | None = None
+        p_corrected: float | None = None
         if name != "MSSBoost":
-            tests = paired_tests(ours, scores, (1 - TRAIN_SHARE) / TRAIN_SHARE)
+            tests = paired_tests(ours, scores, TEST_SHARE)
             ahead, p_plain, p_corrected = int(np.count_nonzero(ours > scores)), tests.t, tests.corrected
         rows.append((name, scores.mean(), _half_width(scores), ahead, p_plain, p_corrected))
     return Table(
@@ -251,16 +287,16 @@ def sharing_table(comparison, n_models=FEW_MODELS):
     )
 
 
-def speed_table(comparison):
-    """How many models reach 100 % and 90 % of the baseline, and what predicting then takes (S2 figure 6)."""
+def speed_table(comparison: Comparison) -> Table:
+    """Return how many models reach 100 % and 90 % of the baseline, and the time to predict with these (S2 figure 6)."""
     baseline = comparison.mean_precisions("Baseline").mean()
     seconds = _mean(comparison, "predict_seconds", "Baseline")
     curve = comparison.curves("MSSBoost").mean(axis=0)
     stages = np.mean([run.stage_seconds for run in comparison.runs], axis=0)
-    rows = [("Baseline", None, baseline, seconds, 1.0)]
+    rows: list[tuple[Cell, ...]] = [("Baseline", None, baseline, seconds, 1.0)]
     for share in (1.0, 0.9):
         reached = np.flatnonzero(curve >= share * baseline)
-        row = (None, None, None, None)
+        row: tuple[Cell, ...] = (None,) * 4
         if len(reached):
             first = reached[0]
             row = (int(first) + 1, curve[first], stages[first], seconds / stages[first])
@@ -273,23 +309,23 @@ def speed_table(comparison):
     )
 
 
-def label_table(comparison):
-    """Average precision of each label, and the sign test of MSSBoost over the labels (S2 figure 7)."""
+def label_table(comparison: Comparison) -> Table:
+    """Return the average precision of each label, and the sign test of MSSBoost over the labels (S2 figure 7)."""
     precisions = {name: comparison.label_precisions(name) for name in ENSEMBLES}
-    borrows = np.sum([_borrows(run) for run in comparison.runs], axis=0)
-    order = np.lexsort((-comparison.label_frequencies, borrows == 0))
+    n_borrowed = np.sum([_borrowing_labels(run) for run in comparison.runs], axis=0)
+    order = np.lexsort((-comparison.label_frequencies, n_borrowed == 0))
     rows = [
         (
             comparison.label_names[label],
             comparison.label_frequencies[label],
-            int(borrows[label]),
+            int(n_borrowed[label]),
             *(precisions[name][label] for name in ENSEMBLES),
         )
         for label in order
     ]
     notes = []
     for name in ("NSBoost", "RSBag"):
-        # A label that the test rows of no run have says nothing, and neither does a tie.
+        # A label that the test rows of no run have decides nothing, and neither does a tie.
         gains = precisions["MSSBoost"] - precisions[name]
         gains = gains[np.isfinite(gains)]
         ahead, n_labels = int(np.count_nonzero(gains > 0)), int(np.count_nonzero(gains))
@@ -306,62 +342,60 @@ def label_table(comparison):
     )
 
 
-def sharing_matrix(comparison, *, run=0, n_models=30):
-    """What the first base models of a run count for each label (S2 figure 8).
-
-    Returns
-    -------
-    weights : ndarray of shape (n_labels, n_models)
-    sources : list of str
-        Label that each model was learned on.
-    """
+def sharing_matrix(comparison: Comparison, *, run: int = 0, n_models: int = 30) -> tuple[FloatArray, list[str]]:
+    """Return the (n_labels, n_models) weights of a run's first models, and each one's own label (S2 figure 8)."""
     weights, sources = comparison.runs[run].weights[:n_models].T, comparison.runs[run].sources[:n_models]
     return weights, [comparison.label_names[source] for source in sources]
 
 
-def _seeds(runs, random_state):
+def _seeds(runs: int, random_state: RandomState) -> list[int]:
+    """Return a seed for each run."""
     return check_random_state(random_state).randint(np.iinfo(np.int32).max, size=runs).tolist()
 
 
-def _classifiers(methods, n_labels, n_models, settings, seed):
-    common = {**settings, "random_state": seed}
-    everything = {
-        "Baseline": lambda: OneVsRestClassifier(SVC()),
-        "Bagging": lambda: OneVsRestClassifier(BaggingClassifier(SVC(), n_estimators=BAGS, random_state=seed)),
-        "Subspace": lambda: RSBagClassifier(n_estimators=n_labels, **common),
-        **{name: lambda kind=kind: kind(n_estimators=n_models, **common) for name, kind in ENSEMBLES.items()},
-    }
-    return {name: everything[name]() for name in METHODS if name in methods}
-
-
-def _one_run(X, Y, methods, n_models, settings, seed):
+def _run(X: FloatArray, Y: IntArray, methods: Sequence[str], n_models: int, settings: dict[str, Any], seed: int) -> Run:
+    """Fit and score the methods on one split."""
     X_train, X_test, Y_train, Y_test = train_test_split(X, Y, train_size=TRAIN_SHARE, random_state=seed)
-    parts = {name: {} for name in ("precisions", "curves", "fit_seconds", "predict_seconds", "n_models", "sizes")}
-    stage_seconds = weights = sources = None
     # One search for all: the first ensemble's, with a single model.
-    chosen = RSBagClassifier(n_estimators=1, random_state=seed, **settings).fit(X_train, Y_train)
-    settings = {**settings, "data_ratio": chosen.data_ratio_, "feature_ratio": chosen.feature_ratio_}
-    for name, model in _classifiers(methods, Y.shape[1], n_models, settings, seed).items():
+    search = RSBagClassifier(n_estimators=1, random_state=seed, **settings).fit(X_train, Y_train)
+    settings = {**settings, "data_ratio": search.data_ratio_, "feature_ratio": search.feature_ratio_}
+    n_labels = Y.shape[1]
+    no_models = {"stage_seconds": np.empty(0), "weights": np.empty((0, n_labels)), "sources": np.empty(0, dtype=int)}
+    run = Run({}, {}, {}, {}, {}, {}, (search.data_ratio_, search.feature_ratio_), **no_models)
+    for name, model in _classifiers(methods, n_labels, n_models, settings, seed).items():
         start = time.process_time()
         model.fit(X_train, Y_train)
         fitted = time.process_time()
         decision = model.decision_function(X_test)
-        parts["fit_seconds"][name] = fitted - start
-        parts["predict_seconds"][name] = time.process_time() - fitted
-        parts["precisions"][name] = _precisions(Y_test, decision)
-        parts["n_models"][name], parts["sizes"][name] = _extent(model)
+        run.fit_seconds[name] = fitted - start
+        run.predict_seconds[name] = time.process_time() - fitted
+        run.precisions[name] = _precisions(Y_test, decision)
+        run.n_models[name], run.sizes[name] = _extent(model)
         if name in ENSEMBLES:
             stages = model.staged_decision_function(X_test)
-            parts["curves"][name] = np.array([_precisions(Y_test, stage) for stage in stages])
+            run.curves[name] = np.array([_precisions(Y_test, stage) for stage in stages])
         if name == "MSSBoost":
-            stage_seconds = _stage_seconds(model, X_test)
-            weights, sources = model.label_weights_, model.source_labels_
-    ratios = chosen.data_ratio_, chosen.feature_ratio_
-    return Run(**parts, stage_seconds=stage_seconds, weights=weights, sources=sources, ratios=ratios)
+            seconds = _stage_seconds(model, X_test)
+            run = replace(run, stage_seconds=seconds, weights=model.label_weights_, sources=model.source_labels_)
+    return run
 
 
-def _stage_seconds(model, X):
-    """CPU seconds to predict with the first model, the first two, and so on."""
+def _classifiers(
+    methods: Sequence[str], n_labels: int, n_models: int, settings: dict[str, Any], seed: int
+) -> dict[str, Any]:
+    """Return the unfitted classifiers of some methods, in S2's order."""
+    common = {**settings, "random_state": seed}
+    makers: dict[str, Callable[[], Any]] = {
+        "Baseline": lambda: OneVsRestClassifier(SVC()),
+        "Bagging": lambda: OneVsRestClassifier(BaggingClassifier(SVC(), n_estimators=BAGS, random_state=seed)),
+        "Subspace": lambda: RSBagClassifier(n_estimators=n_labels, **common),
+        **{name: partial(ensemble, n_estimators=n_models, **common) for name, ensemble in ENSEMBLES.items()},
+    }
+    return {name: makers[name]() for name in METHODS if name in methods}
+
+
+def _stage_seconds(model: MSSBoostClassifier, X: FloatArray) -> FloatArray:
+    """Return the CPU seconds to predict with the first model, the first two, and so on."""
     times = [time.process_time()]
     for n_models in range(1, len(model.estimators_) + 1):
         model.prune(n_models).decision_function(X)
@@ -369,31 +403,33 @@ def _stage_seconds(model, X):
     return np.diff(times)
 
 
-def _precisions(Y, decision):
+def _precisions(Y: IntArray, decision: FloatArray) -> FloatArray:
+    """Return the average precision of each label; NaN for a label that no row has."""
     return np.array(
-        [average_precision_score(y, said) if y.any() else np.nan for y, said in zip(np.transpose(Y), decision.T)]
+        [average_precision_score(y, values) if y.any() else np.nan for y, values in zip(np.transpose(Y), decision.T)]
     )
 
 
-def _extent(model):
-    """Number of base models, and their size."""
+def _extent(model: Any) -> tuple[int, int]:
+    """Return the number of base models, and their size."""
     if hasattr(model, "model_size_"):
         return len(model.estimators_), model.model_size_
-    machines = [machine for one in model.estimators_ for machine in getattr(one, "estimators_", [one])]
+    machines = [machine for base in model.estimators_ for machine in getattr(base, "estimators_", [base])]
     return len(machines), sum(machine.support_vectors_.size for machine in machines)
 
 
-def _borrows(run):
-    """Labels that use a base model of another one."""
+def _borrowing_labels(run: Run) -> BoolArray:
+    """Return True for each label that uses a base model of another one."""
     foreign = run.weights != 0
     foreign[np.arange(len(foreign)), run.sources] = False
     return foreign.any(axis=0)
 
 
-def _mean(comparison, part, method):
-    return float(np.mean([getattr(run, part)[method] for run in comparison.runs]))
+def _mean(comparison: Comparison, quantity: str, method: str) -> float:
+    """Return the mean of a quantity of a method over the runs."""
+    return float(np.mean([getattr(run, quantity)[method] for run in comparison.runs]))
 
 
-def _half_width(values):
-    """Half of the 95 % confidence interval of a mean."""
-    return None if len(values) < 2 else float(stats.t.ppf(0.975, len(values) - 1) * stats.sem(values))
+def _half_width(values: FloatArray) -> float | None:
+    """Return half of the 95 % confidence interval of a mean, None for one value."""
+    return None if len(values) < 2 else half_interval(values)

@@ -1,11 +1,13 @@
-"""How much known matches help, and how much an absent view hurts: digits in three views.
+"""Digits in three views of which some matches are known: the gain of these, and the cost of an absent view.
 
 S4 says that its method serves where features are missing in a part of the objects (§5), and has no experiment on it.
 This is ours, on the handwritten digits of mfeat, ten classes, in the views fou (76 Fourier coefficients), kar (64
 Karhunen-Loève coefficients) and zer (47 Zernike moments).
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -18,14 +20,21 @@ from threadpoolctl import threadpool_limits
 
 from fuselearn.datasets import fetch_views
 from fuselearn.estimators import check_choice, check_count, check_jobs
-from fuselearn.evaluation.result_table import Table
+from fuselearn.evaluation.result_table import Cell, Table
+from fuselearn.evaluation.statistics import half_interval
 from fuselearn.kernels import MKLClassifier, TomographicClassifier
+from fuselearn.papers.verdicts import Effort, Outcome, Pair, judge
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, RandomState
 
 VIEWS = ("fou", "kar", "zer")
 SHARES = (0.0, 0.1, 0.5, 0.9, 1.0)
 FUSIONS = ("tomographic", "cartesian")
 MACHINES = ("tomographic", "MKL uniform")
-TEST_ROWS = 700
+TRAIN_ROWS, TEST_ROWS = 300, 700
+CLAIMS = {
+    "matches": "S4 §5: known matches of a part of the objects help",
+    "order": "S4 §3: without known matches, the tomographic order is better than pairing at random within the class",
+}
 
 
 @dataclass(frozen=True)
@@ -39,28 +48,29 @@ class PartlyMatched:
     matched : ndarray of shape (n_fusions, n_shares, n_trials)
         Accuracy for tomographic and cartesian fusion.
     views : tuple of str
+        Names of the views, of which each is absent in turn.
     absent : ndarray of shape (n_machines, n_views, 3, n_trials)
         Accuracy for tomographic fusion of unmatched objects and for MKL of matched ones: of test objects with all
         views; of the same without one; and, of a machine that was trained without it, of the same.
     settings : str
+        Data and kernels in words, for the notes of tables.
     """
 
-    shares: tuple
-    matched: np.ndarray
-    views: tuple
-    absent: np.ndarray
+    shares: tuple[float, ...]
+    matched: FloatArray
+    views: tuple[str, ...]
+    absent: FloatArray
     settings: str
 
-    def table(self):
-        """Accuracy in % with 95 % intervals, each share against none known by a paired t-test."""
-        rows = []
+    def table(self) -> Table:
+        """Return the accuracy in % with 95 % intervals, each share against none known by a paired t-test."""
+        rows: list[tuple[Cell, ...]] = []
         for fusion, runs in zip(FUSIONS, 100 * self.matched):
             for share, values in zip(self.shares, runs):
                 gain = values - runs[0]
                 p_value = stats.ttest_1samp(gain, 0).pvalue if np.ptp(gain) > 0 else None
-                mean, interval = values.mean(), half_interval(values)
-                against = (None,) * 3 if share == 0 else (gain.mean(), half_interval(gain), p_value)
-                rows.append((fusion, 100 * share, mean, interval, *against))
+                against_none = (None,) * 3 if share == 0 else (gain.mean(), half_interval(gain), p_value)
+                rows.append((fusion, 100 * share, values.mean(), half_interval(values), *against_none))
         columns = ("fusion", "known matches", "accuracy", "± 95 %", "gain", "± gain", "p")
         return Table(
             "Partly matched digits: test accuracy in %",
@@ -71,8 +81,8 @@ class PartlyMatched:
             {"known matches": 0, "accuracy": 2, "± 95 %": 2, "gain": 2, "± gain": 2, "p": 4},
         )
 
-    def absent_table(self):
-        """Accuracy in % when test objects lack a view, against a machine that never had it."""
+    def absent_table(self) -> Table:
+        """Return the accuracy in % when test objects lack a view, against a machine that never had it."""
         rows = []
         for machine, by_view in zip(MACHINES, 100 * self.absent):
             for view, (complete, lacking, never) in zip(self.views, by_view):
@@ -90,26 +100,51 @@ class PartlyMatched:
         )
 
 
-def partly_matched(*, trials=20, train_size=300, kernel="rbf", shares=SHARES, n_jobs=None, random_state=0):
+def run(effort: Effort) -> Outcome:
+    """Measure what S4's §5 claims; it has no experiment of its own."""
+    trials = effort.count(full=20, quick=3)
+    result = partly_matched(trials=trials, n_jobs=effort.n_jobs, random_state=effort.seed)
+    tomographic, cartesian = result.matched
+    half = result.shares.index(0.5)
+    test_share = TEST_ROWS / TRAIN_ROWS
+    findings = [
+        judge(CLAIMS["matches"], [Pair("half of the matches known", tomographic[half], tomographic[0], test_share)]),
+        judge(CLAIMS["order"], [Pair("no match known", tomographic[0], cartesian[0], test_share)]),
+    ]
+    return Outcome([result.table(), result.absent_table()], findings)
+
+
+def partly_matched(
+    *,
+    trials: int = 20,
+    train_size: int = TRAIN_ROWS,
+    kernel: Literal["linear", "rbf"] = "rbf",
+    shares: Sequence[float] = SHARES,
+    n_jobs: int | None = None,
+    random_state: RandomState = 0,
+) -> PartlyMatched:
     """Train with some of the matches known, and test with a view absent.
 
     Parameters
     ----------
     trials : int, default=20
-        Random splits, at least 2.
+        Number of random splits, at least 2.
     train_size : int, default=300
-        Training objects, out of 2000; 700 others are the test set.
+        Number of training objects, out of 2000; 700 others are the test set.
     kernel : {"linear", "rbf"}, default="rbf"
+        Kernel of every view.
     shares : sequence of float, default=(0, 0.1, 0.5, 0.9, 1)
-        Shares of the training objects whose matches are known, 0 first. The others are cut apart: each view of them is
-        a row of its own. Within a trial, what is matched at a share stays so at larger ones.
+        Shares of the training objects whose matches are known, 0 first. The others are split up: each view of them is a
+        row of its own. Within a trial, objects that are matched at a share stay so at larger ones.
     n_jobs : int, default=None
-        Processes. The result is the same for any number.
+        Number of processes. The result is the same for any.
     random_state : int, RandomState or None, default=0
+        Seed of splits, matches and fusions.
 
     Returns
     -------
     PartlyMatched
+        Accuracies of every trial.
 
     Notes
     -----
@@ -142,57 +177,37 @@ def partly_matched(*, trials=20, train_size=300, kernel="rbf", shares=SHARES, n_
     return PartlyMatched(shares, np.stack(matched, axis=-1), VIEWS, np.stack(absent, axis=-1), settings)
 
 
-def cut_apart(X, y, views, matched, generator):
-    """Rows that each hold one view, but for the objects that are matched.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_objects, n_columns)
-    y : ndarray of shape (n_objects,)
-    views : dict of name to slice
-    matched : bool ndarray of shape (n_objects,)
-        Objects that stay whole.
-    generator : RandomState
-
-    Returns
-    -------
-    X : ndarray of shape (n_matched + n_views * n_others, n_columns)
-        In a random order.
-    y : ndarray
+def unmatch(
+    X: FloatArray,
+    y: AnyArray,
+    views: Mapping[str, slice],
+    matched: BoolArray,
+    generator: np.random.RandomState,
+) -> tuple[FloatArray, AnyArray]:
+    """Return rows that each hold one view, but for the objects that stay matched, and their labels; in random order.
 
     Examples
     --------
     >>> import numpy as np
     >>> X, views = np.array([[1.0, 2.0], [3.0, 4.0]]), {"a": slice(0, 1), "b": slice(1, 2)}
-    >>> rows, labels = cut_apart(X, np.array([0, 1]), views, np.array([True, False]), np.random.RandomState(0))
+    >>> rows, labels = unmatch(X, np.array([0, 1]), views, np.array([True, False]), np.random.RandomState(0))
     >>> rows[np.argsort(labels, kind="stable")].shape, labels.tolist().count(1)
     ((3, 2), 2)
     """
     others = X[~matched]
-    parts, labels = [X[matched]], [y[matched]]
+    blocks, labels = [X[matched]], [y[matched]]
     for columns in views.values():
-        part = np.full_like(others, np.nan)
-        part[:, columns] = others[:, columns]
-        parts.append(part)
+        block = np.full_like(others, np.nan)
+        block[:, columns] = others[:, columns]
+        blocks.append(block)
         labels.append(y[~matched])
-    X, y = np.vstack(parts), np.concatenate(labels)
+    X, y = np.vstack(blocks), np.concatenate(labels)
     order = generator.permutation(len(y))
     return X[order], y[order]
 
 
-def half_interval(values, level=0.95):
-    """Half the width of Student's confidence interval of a mean.
-
-    Examples
-    --------
-    >>> round(float(half_interval([1.0, 2.0, 3.0])), 2)
-    2.48
-    """
-    n = len(values)
-    return stats.t.ppf((1 + level) / 2, n - 1) * np.std(values, ddof=1) / np.sqrt(n)
-
-
-def _checked_shares(shares):
+def _checked_shares(shares: Sequence[float]) -> tuple[float, ...]:
+    """Return shares from 0 to 1, of which the first is 0."""
     try:
         checked = tuple(float(share) for share in shares)
     except (TypeError, ValueError):
@@ -204,7 +219,16 @@ def _checked_shares(shares):
 
 # One thread for matrix products: their last bits depend on the number, and processes have fewer than their parent.
 @threadpool_limits.wrap(limits=1, user_api="blas")
-def _trial(X, y, views, train_size, kernel, shares, seed):
+def _trial(
+    X: FloatArray,
+    y: AnyArray,
+    views: Mapping[str, slice],
+    train_size: int,
+    kernel: str,
+    shares: Sequence[float],
+    seed: int,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the accuracies by fusion and share, and those with absent views, of one split."""
     generator = np.random.RandomState(seed)
     train, test = train_test_split(
         np.arange(len(y)), train_size=train_size, test_size=TEST_ROWS, stratify=y, random_state=generator
@@ -218,9 +242,9 @@ def _trial(X, y, views, train_size, kernel, shares, seed):
     ]
     accuracies = np.empty((len(models), len(shares)))
     for place, share in enumerate(shares):
-        rows, labels = cut_apart(X_train, y_train, views, ranks < share, np.random.RandomState(seed))
+        rows, labels = unmatch(X_train, y_train, views, ranks < share, np.random.RandomState(seed))
         accuracies[:, place] = [clone(model).fit(rows, labels).score(X_test, y_test) for model in models]
-    unmatched = cut_apart(X_train, y_train, views, np.zeros(len(train), dtype=bool), np.random.RandomState(seed))
+    unmatched = unmatch(X_train, y_train, views, np.zeros(len(train), dtype=bool), np.random.RandomState(seed))
     absent = [
         _without_each_view(models[0], *unmatched, X_test, y_test, views),
         _without_each_view(MKLClassifier(views=views, kernel=kernel), X_train, y_train, X_test, y_test, views),
@@ -228,8 +252,8 @@ def _trial(X, y, views, train_size, kernel, shares, seed):
     return accuracies, np.array(absent)
 
 
-def _ranks_in_class(y, generator):
-    """Place of each object in a random order of its class, from 0 to below 1: a share is all that ranks below it."""
+def _ranks_in_class(y: AnyArray, generator: np.random.RandomState) -> FloatArray:
+    """Return each object's place in a random order of its class, from 0 to 1: a share is all that ranks below it."""
     ranks = np.empty(len(y))
     for code in np.unique(y):
         here = np.flatnonzero(y == code)
@@ -237,17 +261,24 @@ def _ranks_in_class(y, generator):
     return ranks
 
 
-def _without_each_view(model, X, y, X_test, y_test, views):
-    """Accuracy with all views, with one absent in the test, and of a model that never had it: (n_views, 3)."""
+def _without_each_view(
+    model: TomographicClassifier | MKLClassifier,
+    X: FloatArray,
+    y: AnyArray,
+    X_test: FloatArray,
+    y_test: AnyArray,
+    views: Mapping[str, slice],
+) -> FloatArray:
+    """Return the accuracy with all views, with one absent in the test, and of a model without it: (n_views, 3)."""
     model = clone(model).fit(X, y)
     complete = model.score(X_test, y_test)
     accuracies = []
     for name, columns in views.items():
         lacking = X_test.copy()
         lacking[:, columns] = np.nan
-        rest = {other: where for other, where in views.items() if other != name}
+        others = {other: where for other, where in views.items() if other != name}
         # Rows that held the absent view only have nothing left to learn from.
-        seen = ~np.isnan(np.hstack([X[:, where] for where in rest.values()])).all(axis=1)
-        never = clone(model).set_params(views=rest).fit(X[seen], y[seen])
-        accuracies.append((complete, model.score(lacking, y_test), never.score(X_test, y_test)))
+        seen = ~np.isnan(np.hstack([X[:, where] for where in others.values()])).all(axis=1)
+        without = clone(model).set_params(views=others).fit(X[seen], y[seen])
+        accuracies.append((complete, model.score(lacking, y_test), without.score(X_test, y_test)))
     return np.array(accuracies)

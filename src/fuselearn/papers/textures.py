@@ -1,9 +1,12 @@
-"""Textures through their red, green and blue channel: S3's tables I to XI.
+"""Textures by their red, green and blue channels: S3's tables I to XI.
 
 S3 has five pairs of VisTex textures, 10 × 50/50 splits, 30 rounds of a weakened C4.5, and compares with a majority vote
 of SVMs and with super-kernel fusion. VisTex is not public. Five pairs of the Describable Textures (``dtd10``) and four
 pairs of photographs of scikit-image, cut into patches, stand in for it.
 """
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from fuselearn.boosting import ShareBoostClassifier
 from fuselearn.datasets import fetch_views, load_colour_patches
@@ -11,12 +14,15 @@ from fuselearn.datasets.colour_patches import PHOTOGRAPHS
 from fuselearn.ensembles import ViewStackingClassifier, ViewVotingClassifier
 from fuselearn.evaluation.result_table import Table
 from fuselearn.learners import Tree
-from fuselearn.papers.paired_runs import ViewSet, score_methods, view_set
-from fuselearn.papers.verdicts import UNTESTED, Finding, Outcome, judge, reason
-from fuselearn.registry import MAKERS, Method, tuned_svm
+from fuselearn.papers.paired_runs import Scores, ViewSet, score_methods, view_set
+from fuselearn.papers.verdicts import UNTESTED, Effort, Finding, Outcome, judge, reason
+from fuselearn.registry import METHODS, Method, ViewColumns, tuned_svm
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 ROUNDS = 30
-METHODS = ("shared", "boosting apart", "SVM-MV", "super-kernel")
+FUSIONS = ("shared", "boosting apart", "SVM-MV", "super-kernel")
 CLAIMS = {
     "SVM-MV": "S3 §4: boosting with a shared distribution is above the majority vote of SVMs",
     "super-kernel": "S3 §4: boosting with a shared distribution is above super-kernel fusion",
@@ -25,24 +31,15 @@ CLAIMS = {
 SINGLE_VIEW = "tree: "
 
 
-def run(effort):
-    """Compare the fusions on every pair that is there.
-
-    Parameters
-    ----------
-    effort : Effort
-
-    Returns
-    -------
-    Outcome
-    """
+def run(effort: Effort) -> Outcome:
+    """Compare the fusions on every pair of textures that can be loaded."""
     runs = effort.count(full=10, quick=3)
     pairs, missing = _pairs(2 if effort.quick else None)
     results = {
         data.name: score_methods(data, _methods_for(data), runs=runs, effort=effort, train_size=0.5, rounds=ROUNDS)
         for data in pairs
     }
-    columns = ("pair", *METHODS, *(f"{SINGLE_VIEW}{channel}" for channel in ("red", "green", "blue")))
+    columns = ("pair", *FUSIONS, *(f"{SINGLE_VIEW}{channel}" for channel in ("red", "green", "blue")))
     rows = [(name, *(scores.mean(method) for method in columns[1:])) for name, scores in results.items()]
     note = (
         f"Mean accuracy of {runs} runs, half to train on; {ROUNDS} rounds of S3's weakened C4.5. tree: boosted trees "
@@ -65,8 +62,9 @@ def run(effort):
     return Outcome([table], findings, {"textures": lambda figure: _plot(figure, results)}, missing)
 
 
-def _methods_for(data):
-    makers = {
+def _methods_for(data: ViewSet) -> list[Method]:
+    """Return the fusions, and boosted trees on each channel alone."""
+    makers: dict[str, Callable[[ViewColumns, int], Any]] = {
         "shared": lambda views, rounds: ShareBoostClassifier(Tree(), views=views, n_estimators=rounds, resample=True),
         "boosting apart": lambda views, rounds: ViewVotingClassifier(
             ShareBoostClassifier(Tree(), n_estimators=rounds, resample=True), views=views
@@ -81,22 +79,24 @@ def _methods_for(data):
     return [Method(name, make) for name, make in makers.items()]
 
 
-def _super_kernel(data):
-    """`SuperKernelClassifier` standardises its columns; for components, the same machines without, and no sigmoid."""
+def _super_kernel(data: ViewSet) -> Callable[[ViewColumns, int], Any]:
+    """Return the super-kernel fusion; for components, the same machines on columns as they are, and no sigmoid."""
     if not data.components:
-        return MAKERS["super_kernel"]
+        return METHODS["super_kernel"].make
     return lambda views, rounds: ViewStackingClassifier(data.svm(), views=views, stack_method="decision_function")
 
 
-def _one_channel(channel):
+def _one_channel(channel: str) -> Callable[[ViewColumns, int], Any]:
+    """Return boosted trees on one channel."""
     return lambda views, rounds: ShareBoostClassifier(
         Tree(), views={channel: views[channel]}, n_estimators=rounds, resample=True
     )
 
 
-def _pairs(most):
-    """Two-class sets, at most so many of each kind, and why a kind is missing."""
-    pairs, missing = [], {}
+def _pairs(most: int | None) -> tuple[list[ViewSet], dict[str, str]]:
+    """Return two-class sets, at most so many of each kind, and why a kind is missing."""
+    pairs: list[ViewSet] = []
+    missing = {}
     for name, load in (("dtd10", _texture_pairs), ("colour patches", _photograph_pairs)):
         try:
             pairs += load()[:most]
@@ -105,7 +105,8 @@ def _pairs(most):
     return pairs, missing
 
 
-def _texture_pairs():
+def _texture_pairs() -> list[ViewSet]:
+    """Return pairs of Describable Textures."""
     data = fetch_views("dtd10")
     whole = view_set("dtd10", data, data.y)
     pairs = []
@@ -116,7 +117,8 @@ def _texture_pairs():
     return pairs
 
 
-def _photograph_pairs():
+def _photograph_pairs() -> list[ViewSet]:
+    """Return pairs of photographs, cut into patches."""
     names = list(PHOTOGRAPHS)
     pairs = []
     for pair in zip(names[::2], names[1::2]):
@@ -125,9 +127,10 @@ def _photograph_pairs():
     return pairs
 
 
-def _plot(figure, results):
+def _plot(figure: "Figure", results: dict[str, Scores]) -> None:
+    """Draw the accuracy of each fusion on each pair."""
     axes = figure.subplots()
-    for number, (method, marker) in enumerate(zip(METHODS, "osv^")):
+    for number, (method, marker) in enumerate(zip(FUSIONS, "osv^")):
         places = [place + 0.15 * (number - 1.5) for place in range(len(results))]
         means, widths = zip(*((scores.mean(method), scores.half_width(method)) for scores in results.values()))
         axes.errorbar(means, places, xerr=widths, fmt=marker, markersize=5, capsize=2, label=method)

@@ -5,7 +5,9 @@ forgotten: each view has its own rows, in its own order. Test objects are whole.
 kernels on features of the range ±1, C = 1, as in S4 §4.2.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -20,9 +22,13 @@ from fuselearn.datasets import fetch_views
 from fuselearn.estimators import check_choice, check_count, check_jobs
 from fuselearn.evaluation.result_table import Table
 from fuselearn.kernels import AugmentedKernelClassifier, TomographicClassifier
+from fuselearn.papers.verdicts import MARGIN, Effort, Outcome, Pair, judge, reason
+from fuselearn.typing import AnyArray, FloatArray, IntArray, RandomState
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 DATASETS = ("ionosphere", "heart_statlog", "iris", "pima_diabetes", "sonar", "wine")
-
 FUSIONS = (
     "tomographic",
     "tomographic, S4's way",
@@ -34,13 +40,20 @@ FUSIONS = (
     "true matches",
     "true matches, scaled",
 )
-
 SPLITS = ("halves", "any size")
+TEST_SHARE = 0.5
+"""Three folds: half as many rows to test on as to train on. Trials share all rows."""
+CLAIMS = {
+    "true": f"S4 table 2: tomographic fusion is as good as true matches, within {MARGIN:g}",
+    "way": f"S4 table 2: the same done S4's way, within {MARGIN:g}",
+    "augmented": "S4 table 2: tomographic fusion is better than the augmented kernel",
+    "apart": "S4 table 2: the same where halves of an object are decided apart, as S4 seems to have done",
+    "order": "S4 §3: the tomographic order is better than pairing at random within the class",
+}
 
 # Columns of S4's tables, by our names. Its augmented column is the mean of its two single halves within 1.4 points in
 # every row, which is what the machine gives that decides the halves of an object apart.
 S4_COLUMNS = ("tomographic, S4's way", "half 1", "half 2", "augmented, halves apart", "true matches")
-
 # Mean and standard deviation over 1400 trials, in %: tomographic, half 1, half 2, augmented, true matches.
 S4_TRAIN = {  # S4 table 1
     "ionosphere": ((96.8, 1.1), (86.1, 8.1), (86.9, 7.2), (85.5, 3.9), (94.4, 1.2)),
@@ -66,35 +79,36 @@ class UnmatchedHalves:
 
     Attributes
     ----------
-    datasets : tuple of str
-    fusions : tuple of str
+    datasets, fusions : tuple of str
+        Names along the first and the last axis of the accuracies.
     split : str
+        The way the columns were dealt into two views.
     test : ndarray of shape (n_datasets, n_trials, 3, n_fusions)
         Share of the whole test objects that are classified rightly.
     train : ndarray of shape (n_datasets, n_trials, 3, n_fusions)
-        The same of what the machine was trained on: meta-objects for tomographic and cartesian ("calculated in relation
-        to the tomographically generated kernel matrices", S4 §4.2), objects for the others; of the augmented kernel,
-        whole objects, and halves where these are decided apart.
+        The same of the machine's own training items: meta-objects for tomographic and cartesian ("calculated in
+        relation to the tomographically generated kernel matrices", S4 §4.2), objects for the others; of the augmented
+        kernel, whole objects, and halves where these are decided separately.
     mahalanobis : ndarray of shape (n_datasets, n_trials)
         Distance of the class centroids, mean of the two halves.
     """
 
-    datasets: tuple
-    fusions: tuple
+    datasets: tuple[str, ...]
+    fusions: tuple[str, ...]
     split: str
-    test: np.ndarray
-    train: np.ndarray
-    mahalanobis: np.ndarray
+    test: FloatArray
+    train: FloatArray
+    mahalanobis: FloatArray
 
-    def deficits(self, fusion="tomographic"):
-        """True matches less a fusion, test accuracy of shape (n_datasets, n_trials) (S4 figure 12)."""
+    def deficits(self, fusion: str = "tomographic") -> FloatArray:
+        """Return true matches less a fusion, test accuracy of shape (n_datasets, n_trials) (S4 figure 12)."""
         check_choice("fusion", fusion, self.fusions)
         places = [self.fusions.index(name) for name in ("true matches", fusion)]
         means = self.test.mean(axis=2)
         return means[:, :, places[0]] - means[:, :, places[1]]
 
-    def table(self):
-        """Training and test accuracy in % with deviations, beside S4's (tables 1 and 2).
+    def table(self) -> Table:
+        """Return training and test accuracy in % with deviations, beside S4's (tables 1 and 2).
 
         The ± of S4 fits the deviation over single folds: that over trials is less than half of it. So ± is over folds,
         and the deviation over trials, each the mean of its folds, has a column of its own.
@@ -103,13 +117,13 @@ class UnmatchedHalves:
         for number, dataset in enumerate(self.datasets):
             for place, fusion in enumerate(self.fusions):
                 train, test = (100 * scores[number, :, :, place] for scores in (self.train, self.test))
-                published = [None] * 4
+                published: list[float | None] = [None] * 4
                 if fusion in S4_COLUMNS:
                     column = S4_COLUMNS.index(fusion)
                     published = [*S4_TRAIN[dataset][column], *S4_TEST[dataset][column]]
                 over_trials = _spread(test.mean(axis=1))
-                found = train.mean(), _spread(train), test.mean(), _spread(test)
-                rows.append((dataset, fusion, *found, over_trials, over_trials / len(test) ** 0.5, *published))
+                means = train.mean(), _spread(train), test.mean(), _spread(test)
+                rows.append((dataset, fusion, *means, over_trials, over_trials / len(test) ** 0.5, *published))
         columns = ("data set", "fusion", "train", "± train", "test", "± test", "± of trials", "standard error")
         theirs = ("S4 train", "S4 ± train", "S4 test", "S4 ± test")
         return Table(
@@ -121,24 +135,24 @@ class UnmatchedHalves:
             dict.fromkeys(columns[2:7] + theirs, 1) | {"standard error": 2},
         )
 
-    def overview(self):
-        """Mean test accuracy in %: one row per data set, and their mean."""
+    def overview(self) -> Table:
+        """Return the mean test accuracy in %: one row per data set, and their mean."""
         means = 100 * self.test.mean(axis=(1, 2))
         rows = [(dataset, *row) for dataset, row in zip(self.datasets, means)]
         rows.append(("mean", *means.mean(axis=0)))
         places = [self.fusions.index(name) for name in ("augmented, halves apart", "half 1", "half 2")]
-        apart, halves = means[:, places[0]], means[:, places[1:]].mean(axis=1)
+        augmented, halves = means[:, places[0]], means[:, places[1:]].mean(axis=1)
         return Table(
             "Unmatched halves: mean test accuracy in %",
             ("data set", *self.fusions),
             rows,
             f"{self._protocol()} The augmented machine that decides halves apart is within "
-            f"{np.abs(apart - halves).max():.1f} points of the mean of the two halves on every set.",
+            f"{np.abs(augmented - halves).max():.1f} points of the mean of the two halves on every set.",
             dict.fromkeys(self.fusions, 1),
         )
 
-    def deficit_table(self, fusion="tomographic"):
-        """What unmatched objects cost a fusion, against how far the classes are apart (S4 figure 12)."""
+    def deficit_table(self, fusion: str = "tomographic") -> Table:
+        """Return the cost of unmatched objects to a fusion, against the distance of the classes (S4 figure 12)."""
         rows = []
         deficits = 100 * self.deficits(fusion)
         for dataset, distances, deficit in zip(self.datasets, self.mahalanobis, deficits):
@@ -154,12 +168,47 @@ class UnmatchedHalves:
             dict.fromkeys(columns[1:], 2),
         )
 
-    def _protocol(self):
+    def _protocol(self) -> str:
+        """Return the trials and folds in words."""
         sizes = "two halves" if self.split == "halves" else "two sets of any size"
         return f"{self.test.shape[1]} trials, columns dealt into {sizes}; three folds; linear kernels, C = 1."
 
 
-def unmatched_halves(datasets=DATASETS, *, trials=100, split="halves", n_jobs=None, random_state=0):
+def run(effort: Effort) -> Outcome:
+    """Rerun S4's tables 1 and 2, and figure 12."""
+    trials = effort.count(full=20, quick=3)
+    missing = {}
+    for name in DATASETS:
+        try:
+            fetch_views(name)
+        except OSError as error:
+            missing[name] = reason(error)
+    available = [name for name in DATASETS if name not in missing]
+    result = unmatched_halves(available, trials=trials, n_jobs=effort.n_jobs, random_state=effort.seed)
+    means = result.test.mean(axis=2)
+
+    def pairs(first: str, second: str) -> list[Pair]:
+        ours, theirs = (means[..., result.fusions.index(fusion)] for fusion in (first, second))
+        return [Pair(*scores, TEST_SHARE) for scores in zip(result.datasets, ours, theirs)]
+
+    rivals = {"augmented": "augmented", "apart": "augmented, halves apart", "order": "cartesian"}
+    findings = [
+        judge(CLAIMS["true"], pairs("tomographic", "true matches"), margin=MARGIN),
+        judge(CLAIMS["way"], pairs("tomographic, S4's way", "true matches"), margin=MARGIN),
+        *(judge(CLAIMS[claim], pairs("tomographic", rival)) for claim, rival in rivals.items()),
+    ]
+    tables = [result.overview(), result.table(), result.deficit_table()]
+    return Outcome(tables, findings, {"unmatched_halves": lambda figure: _plot_halves(figure, result)}, missing)
+
+
+def unmatched_halves(
+    datasets: Sequence[str] = DATASETS,
+    *,
+    trials: int = 100,
+    split: str = "halves",
+    n_jobs: int | None = None,
+    random_state: RandomState = 0,
+) -> UnmatchedHalves:
     """Classify whole objects after training on halves whose matches are forgotten (S4 §4.2).
 
     Parameters
@@ -168,17 +217,19 @@ def unmatched_halves(datasets=DATASETS, *, trials=100, split="halves", n_jobs=No
         Of "ionosphere", "heart_statlog", "iris", "pima_diabetes", "sonar" and "wine", as
         :func:`~fuselearn.datasets.fetch_views` names them.
     trials : int, default=100
-        S4 has 1400.
+        Number of deals of the columns; S4 has 1400.
     split : {"halves", "any size"}, default="halves"
-        Whether the two views have equally many columns, up to one, or any number of them. S4 does not say which. With
-        any number the single halves and the augmented column have S4's means and its large deviations.
+        The two views have equally many columns, up to one, or any number of them. S4 does not say which. With any
+        number the single halves and the augmented column have S4's means and its large deviations.
     n_jobs : int, default=None
-        Processes. The result is the same for any number.
+        Number of processes. The result is the same for any.
     random_state : int, RandomState or None, default=0
+        Seed of deals, folds and fusions.
 
     Returns
     -------
     UnmatchedHalves
+        Accuracies of every fold of every trial.
 
     Notes
     -----
@@ -221,21 +272,12 @@ def unmatched_halves(datasets=DATASETS, *, trials=100, split="halves", n_jobs=No
     return UnmatchedHalves(names, FUSIONS, split, accuracies[1], accuracies[0], distances)
 
 
-def fusion_accuracies(blocks, y, train, test, *, kernel, seed):
-    """Training and test accuracy of each of :data:`FUSIONS` for two views, on one split.
+def fusion_accuracies(
+    blocks: list[FloatArray], y: AnyArray, train: IntArray, test: IntArray, *, kernel: str, seed: int
+) -> FloatArray:
+    """Return training and test accuracy of each of :data:`FUSIONS` for two views, of shape (2, n_fusions).
 
-    Parameters
-    ----------
-    blocks : list of two ndarray of shape (n_objects, n_columns of the view)
-    y : ndarray of shape (n_objects,)
-    train, test : int ndarray
-        Objects to train on, without their matches, and to test on, whole.
-    kernel : {"linear", "rbf"}
-    seed : int
-
-    Returns
-    -------
-    ndarray of shape (2, n_fusions)
+    The objects to train on lose their matches; those to test on are whole.
     """
     whole, views = stack_views(blocks)
     X_train, _, y_train = stack_unpaired(_shuffled(blocks, y, train, seed))
@@ -246,24 +288,24 @@ def fusion_accuracies(blocks, y, train, test, *, kernel, seed):
         ),
         "cartesian": TomographicClassifier(views=views, kernel=kernel, correspondence="cartesian", random_state=seed),
     }
-    scores = {}
+    scores: dict[str, tuple[float, ...]] = {}
     for name, model in models.items():
         model.fit(X_train, y_train)
-        met = meta_object_rows(model, X_train)
-        scores[name] = model.score(met, model.meta_labels_), model.score(whole[test], y[test])
+        meta_rows = meta_object_rows(model, X_train)
+        scores[name] = model.score(meta_rows, model.meta_labels_), model.score(whole[test], y[test])
 
     singles = []
     for number, block in enumerate(blocks, start=1):
         half = SVC(kernel=kernel).fit(block[train], y[train])
         scores[f"half {number}"] = half.score(block[train], y[train]), half.score(block[test], y[test])
-        alone = np.full_like(whole, np.nan)
-        alone[:, views[number - 1]] = block
-        singles.append(alone)
+        single = np.full_like(whole, np.nan)
+        single[:, views[number - 1]] = block
+        singles.append(single)
 
-    model = AugmentedKernelClassifier(views=views, kernel=kernel).fit(X_train, y_train)
-    scores["augmented"] = tuple(model.score(whole[rows], y[rows]) for rows in (train, test))
+    augmented = AugmentedKernelClassifier(views=views, kernel=kernel).fit(X_train, y_train)
+    scores["augmented"] = tuple(augmented.score(whole[rows], y[rows]) for rows in (train, test))
     scores["augmented, halves apart"] = tuple(
-        np.mean([model.score(alone[rows], y[rows]) for alone in singles]) for rows in (train, test)
+        float(np.mean([augmented.score(single[rows], y[rows]) for single in singles])) for rows in (train, test)
     )
 
     for name, scaled in (("true matches", False), ("true matches, scaled", True)):
@@ -273,22 +315,23 @@ def fusion_accuracies(blocks, y, train, test, *, kernel, seed):
     return np.array([scores[name] for name in FUSIONS]).T
 
 
-def meta_object_rows(model, X):
-    """The meta-objects of a fitted TomographicClassifier as whole rows, put together from the rows of `X`."""
+def meta_object_rows(model: TomographicClassifier, X: FloatArray) -> FloatArray:
+    """Return the meta-objects of a fitted TomographicClassifier as whole rows, put together from the rows of `X`."""
     rows = np.empty((len(model.meta_objects_), X.shape[1]))
     for columns, objects in zip(model.view_columns_, model.meta_objects_.T):
         rows[:, columns] = X[np.ix_(objects, columns)]
     return rows
 
 
-def _shuffled(blocks, y, rows, seed):
-    """Each view's own rows, in its own order."""
+def _shuffled(blocks: list[FloatArray], y: AnyArray, rows: IntArray, seed: int) -> list[tuple[FloatArray, AnyArray]]:
+    """Return each view's own rows and labels, in its own order."""
     generator = np.random.RandomState(seed)
     orders = [generator.permutation(rows) for _ in blocks]
     return [(block[order], y[order]) for block, order in zip(blocks, orders)]
 
 
-def _two_classes(name):
+def _two_classes(name: str) -> tuple[FloatArray, IntArray]:
+    """Return a set with its columns in the range ±1 and its classes merged to two."""
     data = fetch_views(name)
     y = np.unique(data.y, return_inverse=True)[1]
     if name in ("iris", "wine"):
@@ -298,32 +341,55 @@ def _two_classes(name):
 
 # One thread for matrix products: their last bits depend on the number, and processes have fewer than their parent.
 @threadpool_limits.wrap(limits=1, user_api="blas")
-def _trial(X, y, split, seed):
-    """Training and test accuracies, of shape (3, 2, n_fusions), and the classes' distance, of one deal of columns."""
+def _trial(X: FloatArray, y: IntArray, split: str, seed: int) -> tuple[list[FloatArray], float]:
+    """Return each fold's accuracies, of shape (2, n_fusions), and the classes' distance, of one deal of columns."""
     generator = np.random.RandomState(seed)
     order = generator.permutation(X.shape[1])
     size = X.shape[1] // 2 if split == "halves" else generator.randint(1, X.shape[1])
     blocks = [X[:, order[:size]], X[:, order[size:]]]
     folds = KFold(3, shuffle=True, random_state=generator).split(X)
     accuracies = [fusion_accuracies(blocks, y, *fold, kernel="linear", seed=generator.randint(2**31)) for fold in folds]
-    return accuracies, np.mean([_centroid_distance(block, y) for block in blocks])
+    return accuracies, float(np.mean([_centroid_distance(block, y) for block in blocks]))
 
 
-def _centroid_distance(X, y):
-    """Mahalanobis distance of two classes' centroids under their pooled covariance."""
-    groups = [X[y == code] for code in np.unique(y)]
-    centred = np.vstack([group - group.mean(axis=0) for group in groups])
+def _centroid_distance(X: FloatArray, y: IntArray) -> float:
+    """Return the Mahalanobis distance of two classes' centroids under their pooled covariance."""
+    by_class = [X[y == code] for code in np.unique(y)]
+    centred = np.vstack([rows - rows.mean(axis=0) for rows in by_class])
     covariance = np.atleast_2d(np.cov(centred, rowvar=False))
-    gap = groups[1].mean(axis=0) - groups[0].mean(axis=0)
+    gap = by_class[1].mean(axis=0) - by_class[0].mean(axis=0)
     # A pseudo-inverse: the ionosphere has a column that never changes.
-    return np.sqrt(gap @ np.linalg.pinv(covariance, hermitian=True) @ gap)
+    return float(np.sqrt(gap @ np.linalg.pinv(covariance, hermitian=True) @ gap))
 
 
-def _spread(values):
-    return np.std(values, ddof=1) if np.size(values) > 1 else np.nan
+def _spread(values: FloatArray) -> float:
+    """Return the standard deviation, NaN for one value."""
+    return float(np.std(values, ddof=1)) if np.size(values) > 1 else np.nan
 
 
-def _correlation(first, second):
+def _correlation(first: FloatArray, second: FloatArray) -> float:
+    """Return Pearson's correlation, NaN where there is none."""
     if len(first) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return np.nan
-    return np.corrcoef(first, second)[0, 1]
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def _plot_halves(figure: "Figure", result: UnmatchedHalves) -> None:
+    """Draw the mean test accuracy of each fusion on each set."""
+    axes = figure.subplots()
+    shown = (
+        "true matches",
+        "tomographic",
+        "tomographic, S4's way",
+        "cartesian",
+        "augmented",
+        "augmented, halves apart",
+    )
+    for number, (fusion, marker) in enumerate(zip(shown, "osv^xd")):
+        means = 100 * result.test[..., result.fusions.index(fusion)].mean(axis=(1, 2))
+        places = np.arange(len(means)) + 0.1 * (number - 2.5)
+        axes.plot(places, means, marker, label=fusion, markersize=6)
+    axes.set_xticks(range(len(result.datasets)), result.datasets)
+    axes.set_ylabel("test accuracy, %")
+    axes.grid(axis="y", alpha=0.3)
+    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9)

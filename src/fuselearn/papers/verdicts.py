@@ -1,22 +1,34 @@
-"""Verdicts on claims, from scores on the same splits.
+"""Verdicts on claims of the papers, from scores on the same splits.
 
 A claim is "the first method is better than the second", on one or more data sets. Splits of one set share rows, so its
 variance is Nadeau and Bengio's; the sets are independent of each other, so their mean difference can be known better
 than that of any one.
 
-What an experiment is given, and what it hands back: tables, figures, and a verdict on each claim of its paper.
+An experiment gets an :class:`Effort` and returns an :class:`Outcome`: tables, figures, and a verdict on each claim.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import stats
 
 from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs
+from fuselearn.evaluation.result_table import Table
 from fuselearn.evaluation.statistics import interval
+from fuselearn.typing import FloatArray
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+HOLDS, FAILS, UNTESTED = "holds", "does not hold", "cannot be tested"
+VERDICTS = (HOLDS, FAILS, UNTESTED)
+MARGIN = 0.02
+"""Difference of accuracies up to which a method counts as no worse than another."""
 TOO_WIDE = 0.05
-"""Half of an interval that says nothing: a difference that large would not be seen."""
+"""Half of an interval that shows nothing: a difference that large would not be seen."""
 RULE = (
     "That one method is above another *holds* if the 95 % interval of the mean difference over the sets lies above 0, "
     "and the interval of no set lies below 0. If 0 lies within the interval of the mean, the claim *does not hold*, "
@@ -27,6 +39,87 @@ RULE = (
     "own interval leaves out 0. With so many claims at 95 %, a few verdicts will be chance: nothing is corrected for "
     "that."
 )
+
+Drawing: TypeAlias = Callable[["Figure"], None]
+"""A function that draws on an empty figure."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """The size of an experiment.
+
+    Parameters
+    ----------
+    quick : bool, default=False
+        Few runs on less data, to see that everything works. So few runs decide little.
+    runs : int or None, default=None
+        Runs, draws or trials of every experiment, at least 2; None leaves it to the experiment.
+    n_jobs : int or None, default=None
+        Number of processes.
+    seed : int, default=0
+        Seed of splits, noise and methods.
+
+    Examples
+    --------
+    >>> Effort(quick=True).count(full=20, quick=3), Effort(runs=7).count(full=20, quick=3)
+    (3, 7)
+    """
+
+    quick: bool = False
+    runs: int | None = None
+    n_jobs: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_flag("quick", self.quick)
+        if self.runs is not None:
+            check_count("runs", self.runs, 2)
+        check_jobs(self.n_jobs)
+        check_count("seed", self.seed, 0)
+
+    def count(self, full: int, quick: int) -> int:
+        """Return the number of runs of an experiment, given its own for a full and for a quick run."""
+        return self.runs or (quick if self.quick else full)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A claim of a paper, with its verdict.
+
+    Attributes
+    ----------
+    claim : str
+    verdict : {"holds", "does not hold", "cannot be tested"}
+    evidence : str
+        The numbers that decided it, or what is missing.
+    """
+
+    claim: str
+    verdict: str
+    evidence: str
+
+    def __post_init__(self) -> None:
+        check_choice("verdict", self.verdict, VERDICTS)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of an experiment.
+
+    Attributes
+    ----------
+    tables : list of Table
+    findings : list of Finding
+    figures : dict of str to callable
+        File stem to a function that draws on an empty :class:`matplotlib.figure.Figure`.
+    missing : dict of str to str
+        Data sets that could not be loaded, and why.
+    """
+
+    tables: list[Table]
+    findings: list[Finding]
+    figures: dict[str, Drawing] = field(default_factory=dict)
+    missing: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,36 +137,26 @@ class Pair:
     """
 
     where: str
-    first: np.ndarray
-    second: np.ndarray
+    first: ArrayLike
+    second: ArrayLike
     test_share: float = 0.0
 
     @property
-    def differences(self):
+    def differences(self) -> FloatArray:
         """First less second, run by run."""
         return np.asarray(self.first, dtype=float) - np.asarray(self.second, dtype=float)
 
     @property
-    def variance(self):
-        """Of the mean difference."""
-        return self.differences.var(ddof=1) * (1 / len(self.differences) + self.test_share)
+    def variance(self) -> float:
+        """Variance of the mean difference."""
+        return float(self.differences.var(ddof=1) * (1 / len(self.differences) + self.test_share))
 
 
-def judge(claim, pairs, *, margin=0.0, every=False):
-    """Whether the first method of each pair is above the second.
+def judge(claim: str, pairs: Sequence[Pair], *, margin: float = 0.0, every: bool = False) -> Finding:
+    """Judge whether the first method of each pair is above the second.
 
-    Parameters
-    ----------
-    claim : str
-    pairs : list of Pair
-    margin : float, default=0
-        How far below still counts: with 0.02, "as good as, within 0.02".
-    every : bool, default=False
-        Whether it must be ahead in every pair, not only in their mean.
-
-    Returns
-    -------
-    Finding
+    With a margin of 0.02 the claim is "as good as, within 0.02". With `every`, the first method must be ahead in every
+    pair, not only in their mean.
 
     Examples
     --------
@@ -85,19 +168,19 @@ def judge(claim, pairs, *, margin=0.0, every=False):
     """
     if not pairs:
         return Finding(claim, UNTESTED, "None of the data sets is there.")
-    if any(len(pair.first) < 2 for pair in pairs):
-        return Finding(claim, UNTESTED, "One run says nothing of chance; it takes two or more.")
-    own = [interval(pair.differences, pair.test_share) for pair in pairs]
+    if any(len(pair.differences) < 2 for pair in pairs):
+        return Finding(claim, UNTESTED, "One run cannot tell a difference from chance; it takes two or more.")
+    by_pair = [interval(pair.differences, pair.test_share) for pair in pairs]
     evidence = ", ".join(
         f"{pair.where} {pair.differences.mean():+z.3f}{'*' if low > 0 or high < 0 else ''}"
-        for pair, (low, high) in zip(pairs, own)
+        for pair, (low, high) in zip(pairs, by_pair)
     )
-    deciding = own
+    deciding = by_pair
     if not every:
-        mean, *bounds = mean_interval(pairs)
-        deciding = [bounds]
-        evidence = f"{mean:+z.3f} ({bounds[0]:+z.3f} to {bounds[1]:+z.3f}): {evidence}"
-    if any(high < -margin for _, high in (*own, *deciding)):
+        mean, low, high = mean_interval(pairs)
+        deciding = [(low, high)]
+        evidence = f"{mean:+z.3f} ({low:+z.3f} to {high:+z.3f}): {evidence}"
+    if any(high < -margin for _, high in (*by_pair, *deciding)):
         return Finding(claim, FAILS, evidence)
     undecided = [(high - low) / 2 for low, high in deciding if low <= -margin]
     if not undecided:
@@ -107,17 +190,15 @@ def judge(claim, pairs, *, margin=0.0, every=False):
     return Finding(claim, FAILS, evidence)
 
 
-def mean_interval(pairs, level=0.95):
-    """Mean difference over independent pairs, and its interval, with Welch and Satterthwaite's degrees of freedom.
+def judge_number(claim: str, true: bool, evidence: str) -> Finding:
+    """Judge a claim that one number decides."""
+    return Finding(claim, HOLDS if true else FAILS, evidence)
 
-    Parameters
-    ----------
-    pairs : list of Pair
-    level : float, default=0.95
 
-    Returns
-    -------
-    mean, low, high : float
+def mean_interval(pairs: Sequence[Pair], level: float = 0.95) -> tuple[float, float, float]:
+    """Return the mean difference over independent pairs and the two ends of its interval.
+
+    The degrees of freedom are those of Welch and Satterthwaite.
     """
     mean = float(np.mean([pair.differences.mean() for pair in pairs]))
     variances = np.array([pair.variance for pair in pairs])
@@ -128,94 +209,8 @@ def mean_interval(pairs, level=0.95):
     return mean, float(mean - half), float(mean + half)
 
 
-def judge_number(claim, true, evidence):
-    """A claim that one number decides."""
-    return Finding(claim, HOLDS if true else FAILS, evidence)
-
-
-HOLDS, FAILS, UNTESTED = "holds", "does not hold", "cannot be tested"
-VERDICTS = (HOLDS, FAILS, UNTESTED)
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much an experiment may do.
-
-    Parameters
-    ----------
-    quick : bool, default=False
-        Few runs on less data, to see that everything works. The verdicts of so few runs are not worth much.
-    runs : int or None, default=None
-        Runs, draws or trials of every experiment, at least 2; None leaves it to the experiment.
-    n_jobs : int or None, default=None
-        Processes.
-    seed : int, default=0
-
-    Examples
-    --------
-    >>> Effort(quick=True).count(full=20, quick=3), Effort(runs=7).count(full=20, quick=3)
-    (3, 7)
-    """
-
-    quick: bool = False
-    runs: int | None = None
-    n_jobs: int | None = None
-    seed: int = 0
-
-    def __post_init__(self):
-        check_flag("quick", self.quick)
-        if self.runs is not None:
-            check_count("runs", self.runs, 2)
-        check_jobs(self.n_jobs)
-        check_count("seed", self.seed, 0)
-
-    def count(self, full, quick):
-        """Runs of an experiment that wants so many of its own accord."""
-        return self.runs or (quick if self.quick else full)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A claim of a paper, and what became of it.
-
-    Attributes
-    ----------
-    claim : str
-    verdict : {"holds", "does not hold", "cannot be tested"}
-    evidence : str
-        The numbers that decided it, or what is missing.
-    """
-
-    claim: str
-    verdict: str
-    evidence: str
-
-    def __post_init__(self):
-        check_choice("verdict", self.verdict, VERDICTS)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What an experiment hands back.
-
-    Attributes
-    ----------
-    tables : list of Table
-    findings : list of Finding
-    figures : dict of str to callable
-        File stem to a function that draws on an empty :class:`matplotlib.figure.Figure`.
-    missing : dict of str to str
-        Data sets that could not be had, and why.
-    """
-
-    tables: list
-    findings: list
-    figures: dict = field(default_factory=dict)
-    missing: dict = field(default_factory=dict)
-
-
-def reason(error):
-    """Why data could not be had: the first sentence of the error.
+def reason(error: Exception) -> str:
+    """Return why data could not be loaded: the first sentence of the error.
 
     Examples
     --------

@@ -1,0 +1,57 @@
+"""The noise studies: sets that stand in for the papers', methods on the same splits, and data that is missing."""
+
+import numpy as np
+from joblib import parallel_config
+from matplotlib.figure import Figure
+
+from fuselearn.evaluation.cells import Protocol
+from fuselearn.papers import noise_study, paired_runs
+from fuselearn.papers.noise_study import S0_METHODS, S1_METHODS, methods_for
+from fuselearn.papers.paired_runs import ViewSet, score_methods
+from fuselearn.papers.verdicts import UNTESTED, Effort
+
+
+def test_noise_study_names_what_was_left_out(monkeypatch):
+    def absent():
+        raise FileNotFoundError("not here")
+
+    monkeypatch.setattr(paired_runs, "LOADERS", {"mfeat": absent, "digits": paired_runs.LOADERS["digits"]})
+    monkeypatch.setattr(noise_study, "MOST_ROWS", 120)
+    outcome = noise_study.run_shareboost(Effort(quick=True, runs=2))
+    assert outcome.missing == {"mfeat": "not here"}
+    assert set(outcome.tables[0].column("method")) == set(S1_METHODS)
+    assert "AdaBoost-Ca, one view's labels" in outcome.tables[1].column("method")
+    on_mfeat = [finding for finding in outcome.findings if "mfeat" in finding.claim]
+    assert {finding.verdict for finding in on_mfeat} == {UNTESTED}
+    for draw in outcome.figures.values():
+        draw(Figure())
+
+
+def test_groups_stay_on_one_side():
+    groups = np.repeat(np.arange(10), 6)
+    y = (groups % 3 == 0).astype(int)
+    protocol = Protocol(3, 0.6)
+    splits = [protocol.splits(y, number, 0, groups)[0] for number in range(3)]
+    for train, test in splits:
+        assert not set(groups[train]) & set(groups[test])
+        assert set(y[train]) == set(y[test]) == {0, 1}
+    assert not np.array_equal(splits[0][0], splits[1][0])
+
+
+def test_machines_are_standardised_but_for_components():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    views = {"a": np.array([0, 1]), "b": np.array([2, 3])}
+    y = (X[:, 0] + X[:, 2] > 0).astype(int)
+    plain, components = (ViewSet("made up", X, y, views, components=flag) for flag in (False, True))
+    assert hasattr(plain.svm(), "steps")
+    assert not hasattr(components.svm(), "steps")
+    assert [method.name for method in methods_for(plain, S0_METHODS)] == list(S0_METHODS)
+    chosen = methods_for(plain, ["BSSD", "MV", "AdaBoost-Ca"])
+    clean = score_methods(plain, chosen, runs=2, effort=Effort(), rounds=5)
+    noisy = score_methods(plain, chosen, runs=2, effort=Effort(), rounds=5, noise=0.3)
+    assert list(clean.by_method) == ["BSSD", "MV", "AdaBoost-Ca"]
+    assert list(noisy.by_method) == [*clean.by_method, "AdaBoost-Ca, one view's labels"]
+    with parallel_config(backend="threading"):  # processes take seconds to start
+        same = score_methods(plain, chosen, runs=2, effort=Effort(n_jobs=2), rounds=5)
+    for name, values in clean.by_method.items():
+        np.testing.assert_array_equal(values, same.by_method[name])

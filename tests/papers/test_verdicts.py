@@ -1,0 +1,75 @@
+"""Verdicts follow from the scores."""
+
+import numpy as np
+import pytest
+
+from fuselearn.evaluation.statistics import interval, paired_tests
+from fuselearn.papers.verdicts import FAILS, HOLDS, UNTESTED, Effort, Finding, Pair, judge, mean_interval
+
+
+def pair(first, second, where="set", seed=0):
+    """Return made-up scores of two methods, of exactly these means."""
+    drawn = np.random.default_rng(seed).normal(0, 0.005, (2, 20))
+    drawn -= drawn.mean(axis=1, keepdims=True)
+    return Pair(where, first + drawn[0], second + drawn[1], 2 / 3)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "margin", "verdict"),
+    [
+        (0.90, 0.80, 0.0, HOLDS),
+        (0.80, 0.90, 0.0, FAILS),
+        (0.85, 0.85, 0.0, FAILS),
+        (0.85, 0.85, 0.02, HOLDS),
+        (0.90, 0.80, 0.02, HOLDS),
+        (0.80, 0.90, 0.02, FAILS),
+    ],
+)
+def test_verdict_follows_the_scores(first, second, margin, verdict):
+    finding = judge("claim", [pair(first, second)], margin=margin)
+    assert finding.verdict == verdict
+    assert f"set {first - second:+z.3f}" in finding.evidence
+
+
+def test_few_and_noisy_runs_decide_nothing():
+    noisy = [Pair("set", np.array([0.9, 0.6, 0.8]), np.array([0.7, 0.75, 0.7]), 2 / 3)]
+    assert judge("claim", noisy).verdict == UNTESTED
+    assert judge("claim", noisy, margin=0.02).verdict == UNTESTED
+    assert judge("claim", [Pair("set", [0.9], [0.8])]).verdict == UNTESTED
+    assert judge("claim", []).verdict == UNTESTED
+
+
+def test_one_set_that_is_behind_spoils_a_claim():
+    ahead = [pair(0.9, 0.8, name, seed) for seed, name in enumerate("abc")]
+    behind = pair(0.8, 0.85, "d", seed=3)
+    undecided = pair(0.8, 0.8, "e", seed=4)
+    assert judge("claim", ahead).verdict == HOLDS
+    assert judge("claim", [*ahead, behind]).verdict == FAILS
+    assert judge("claim", [*ahead, undecided]).verdict == HOLDS
+    assert judge("claim", [*ahead, undecided], every=True).verdict == FAILS
+    assert "a +0.100*" in judge("claim", ahead).evidence
+
+
+def test_interval_of_one_set_is_that_of_the_corrected_test():
+    rng = np.random.default_rng(0)
+    first, second = rng.normal(0.85, 0.02, 12), rng.normal(0.82, 0.02, 12)
+    _, low, high = mean_interval([Pair("set", first, second, 0.5)])
+    assert (low, high) == pytest.approx(interval(first - second, 0.5))
+    assert (low > 0) == (paired_tests(first, second, 0.5).corrected < 0.05)
+    # Four independent sets with the same scores halve the interval, and have more degrees of freedom besides.
+    _, low_of_four, high_of_four = mean_interval([Pair("set", first, second, 0.5)] * 4)
+    assert high_of_four - low_of_four < (high - low) / 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [({"runs": 1}, "runs"), ({"quick": 1}, "quick"), ({"seed": -1}, "seed"), ({"n_jobs": 0}, "n_jobs")],
+)
+def test_effort_refuses(settings, named):
+    with pytest.raises((ValueError, TypeError), match=named):
+        Effort(**settings)
+
+
+def test_finding_refuses_other_verdicts():
+    with pytest.raises(ValueError, match="verdict must be"):
+        Finding("claim", "perhaps", "")
