@@ -74,7 +74,7 @@ def _check_packages():
 
 
 def _rerun(name, settings, output, force):
-    from fuselearn.papers.record import rerun
+    from fuselearn.papers.reproduction import rerun
     from fuselearn.papers.verdicts import Effort
 
     try:
