@@ -12,7 +12,7 @@ from pathlib import Path
 DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS / "_ext"))
 
-from room_pages import file_names  # noqa: E402
+from api_pages import file_names  # noqa: E402
 
 import fuselearn  # noqa: E402
 
@@ -30,7 +30,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
-    "room_pages",
+    "api_pages",
 ]
 source_suffix = {".rst": "restructuredtext", ".md": "markdown"}
 exclude_patterns = ["_build", "_ext", "_templates", "gallery/GALLERY_HEADER.rst"]

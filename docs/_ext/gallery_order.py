@@ -1,4 +1,4 @@
-"""The order of the gallery: questions that most people have first, studies of the papers last."""
+"""The order of the gallery: the questions of most people first, studies of the papers last."""
 
 QUESTIONS = (
     "first_five_minutes",
@@ -13,7 +13,7 @@ QUESTIONS = (
 )
 
 
-def by_question(filename):
-    """Sort key of an example's file name."""
+def by_question(filename: str) -> tuple[int, str]:
+    """Return the sort key of an example's file name."""
     name = filename.removesuffix(".py")
     return (QUESTIONS.index(name) if name in QUESTIONS else len(QUESTIONS), name)

@@ -82,17 +82,17 @@ def test_files_and_names_of_the_papers_page():
 
 
 def test_api_pages_have_all_public_names():
-    pages = extension("room_pages")
+    pages = extension("api_pages")
     front = pages.front_page()
     assert "FusionClassifier" in front
     for name in fuselearn.__all__:
         if name == "__version__":
             continue
         assert re.search(rf"^   (fuselearn\.)?{name}$", front, re.MULTILINE), name
-    for room in pages.rooms():
-        text = pages.room_page(room)
-        for name in pages.public_names(getattr(fuselearn, room)):
-            assert re.search(rf"(^   {name}$|`fuselearn\.{name}`)", text, re.MULTILINE), f"{room}: {name}"
+    for package in pages.packages():
+        text = pages.package_page(package)
+        for name in pages.public_names(getattr(fuselearn, package)):
+            assert re.search(rf"(^   {name}$|`fuselearn\.{name}`)", text, re.MULTILINE), f"{package}: {name}"
 
 
 def test_gallery_orders_every_example():
