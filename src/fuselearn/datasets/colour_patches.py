@@ -1,11 +1,13 @@
 """Patches of colour photographs, seen through their red, green and blue channel: S3's views."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from sklearn.utils import Bunch, check_random_state
 
-from fuselearn.datasets.generation import side_by_side
-from fuselearn.datasets.image_descriptors import check_components, image_package, principal_components
+from fuselearn.datasets.view_blocks import check_components, image_package, principal_components, side_by_side
 from fuselearn.estimators import check_count
+from fuselearn.typing import AnyArray, FloatArray, RandomState
 
 DESCRIPTION = """\
 Patches of photographs in three views
@@ -32,8 +34,14 @@ PHOTOGRAPHS = {
 
 
 def load_colour_patches(
-    photographs=None, *, patch_size=16, n_patches=72, n_components=100, random_state=0, return_tuple=False
-):
+    photographs: Sequence[str] | None = None,
+    *,
+    patch_size: int = 16,
+    n_patches: int = 72,
+    n_components: int | None = 100,
+    random_state: RandomState = 0,
+    return_tuple: bool = False,
+) -> Bunch | tuple[FloatArray, dict[str, slice], AnyArray]:
     """Load patches of colour photographs in three views: their red, green and blue channel.
 
     The photographs are part of scikit-image, so nothing is downloaded: ``pip install 'fuselearn[datasets]'``.
@@ -41,35 +49,38 @@ def load_colour_patches(
     Parameters
     ----------
     photographs : list of str or None, default=None
-        Two or more of ``"astronaut"``, ``"cat"``, ``"coffee"``, ``"galaxies"``, ``"motorcycle"``, ``"retina"``,
-        ``"rocket"`` and ``"tissue"``. None is all of them.
+        Photographs to cut patches from: two or more of ``"astronaut"``, ``"cat"``, ``"coffee"``, ``"galaxies"``,
+        ``"motorcycle"``, ``"retina"``, ``"rocket"`` and ``"tissue"``. None is all of them.
     patch_size : int, default=16
         Height and width of a patch, in pixels.
     n_patches : int, default=72
-        Patches of each photograph: two of them then have 144, like S3's first set.
+        Number of patches of each photograph: two of them then have 144, like S3's first set.
     n_components : int or None, default=100
-        Principal components of each channel, of all patches, as in S3; fewer where there are fewer patches or pixels.
-        They never see a label, but they do see the patches that are tested on later. None gives the pixels, for a
-        classifier that learns the components from its training rows (`preprocess`).
+        Number of principal components of each channel, of all patches, as in S3; fewer where there are fewer patches or
+        pixels. They never see a label, but they do see the patches that are tested on later. None gives the pixels, for
+        a classifier that learns the components from its training rows (`preprocess`).
     random_state : int, RandomState or None, default=0
-        Which patches of a photograph, and the order of the rows.
+        Seed of the choice of patches of a photograph, and of the order of the rows.
     return_tuple : bool, default=False
         Whether to return ``(X, views, y)`` instead of a Bunch.
 
     Returns
     -------
     data : :class:`~sklearn.utils.Bunch`
+        The data set, with these attributes.
+
         X : ndarray of shape (n_patches of all photographs, n_columns of all views)
             The views side by side.
         y : str ndarray of shape (n_patches of all photographs,)
             The photograph.
         views : dict of name to slice
-            ``"red"``, ``"green"`` and ``"blue"``: what to pass as `views` to an estimator.
+            ``"red"``, ``"green"`` and ``"blue"``: the argument `views` of an estimator.
         feature_names : list of str
             Such as ``"red_0"``.
         DESCR : str
-            What the views are.
+            Description of the views.
     X, views, y : tuple, if ``return_tuple=True``
+        The table, the views and the classes.
 
     References
     ----------
@@ -89,7 +100,7 @@ def load_colour_patches(
     data = image_package("skimage.data", needed_by="load_colour_patches")
     generator = check_random_state(random_state)
     patches = np.concatenate(
-        [_drawn(name, PHOTOGRAPHS[name](data), patch_size, n_patches, generator) for name in names]
+        [_draw_patches(name, PHOTOGRAPHS[name](data), patch_size, n_patches, generator) for name in names]
     )
     order = generator.permutation(len(patches))
     y = np.repeat(names, n_patches)[order]
@@ -102,7 +113,8 @@ def load_colour_patches(
     return Bunch(X=X, y=y, views=views, feature_names=feature_names, DESCR=DESCRIPTION)
 
 
-def _names(photographs):
+def _names(photographs: Sequence[str] | None) -> list[str]:
+    """Check the names of photographs; None is all of them."""
     if photographs is None:
         return list(PHOTOGRAPHS)
     names = list(photographs) if isinstance(photographs, list | tuple) else []
@@ -115,13 +127,15 @@ def _names(photographs):
     return names
 
 
-def _drawn(name, photograph, patch_size, n_patches, generator):
-    """Some patches of a grid on the photograph, of shape (n_patches, patch_size ** 2, 3)."""
+def _draw_patches(
+    name: str, photograph: AnyArray, patch_size: int, n_patches: int, generator: np.random.RandomState
+) -> AnyArray:
+    """Draw patches of a grid on the photograph, of shape (n_patches, patch_size ** 2, 3)."""
     n_rows, n_columns = photograph.shape[0] // patch_size, photograph.shape[1] // patch_size
     grid = photograph[: n_rows * patch_size, : n_columns * patch_size]
     grid = grid.reshape(n_rows, patch_size, n_columns, patch_size, len(CHANNELS))
     patches = grid.swapaxes(1, 2).reshape(n_rows * n_columns, patch_size**2 * len(CHANNELS))
-    # The black around the retina is one patch a thousand times: in training and in test, it would be known by heart.
+    # The black around the retina is the same patch a thousand times: it would be in training and in test.
     if len(patches):
         patches = patches[np.sort(np.unique(patches, axis=0, return_index=True)[1])]
     if n_patches > len(patches):

@@ -4,7 +4,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch
 
-from fuselearn.datasets.generation import side_by_side
+from fuselearn.datasets.view_blocks import side_by_side
+from fuselearn.typing import FloatArray, IntArray
 
 N_DIRECTIONS = 8
 
@@ -21,7 +22,7 @@ edges     32 columns: strength of the ink's gradient in eight directions, in eac
 """
 
 
-def load_digit_views(*, return_tuple=False):
+def load_digit_views(*, return_tuple: bool = False) -> Bunch | tuple[FloatArray, dict[str, slice], IntArray]:
     """Load handwritten digits in four views: pixels, Fourier magnitudes, ink profiles and edges.
 
     All views are computed from the 8 x 8 images of :func:`sklearn.datasets.load_digits`, so nothing is downloaded.
@@ -34,17 +35,20 @@ def load_digit_views(*, return_tuple=False):
     Returns
     -------
     data : :class:`~sklearn.utils.Bunch`
+        The data set, with these attributes.
+
         X : ndarray of shape (1797, 162)
             The views side by side.
         y : int ndarray of shape (1797,)
             The digits, 0 to 9.
         views : dict of name to slice
-            What to pass as `views` to an estimator.
+            The argument `views` of an estimator.
         feature_names : list of str
             Such as ``"pixels_0"``.
         DESCR : str
-            What the views are.
+            Description of the views.
     X, views, y : tuple, if ``return_tuple=True``
+        The table, the views and the classes.
 
     Examples
     --------
@@ -72,7 +76,8 @@ def load_digit_views(*, return_tuple=False):
     return Bunch(X=X, y=digits.target, views=views, feature_names=feature_names, DESCR=DESCRIPTION)
 
 
-def _fourier(images):
+def _fourier(images: FloatArray) -> FloatArray:
+    """Return log(1 + magnitude) of the Fourier transform."""
     magnitudes = np.abs(np.fft.rfft2(images))
     # In the first and the last column of a real image's transform the lower half mirrors the upper one.
     height, width = magnitudes.shape[1:]
@@ -81,20 +86,22 @@ def _fourier(images):
     return np.log1p(magnitudes[:, distinct])
 
 
-def _profiles(images):
+def _profiles(images: FloatArray) -> FloatArray:
+    """Return the ink of each row and column, and its centre."""
     sideways = images.transpose(0, 2, 1)
     return np.hstack([images.sum(axis=2), sideways.sum(axis=2), _ink_centres(images), _ink_centres(sideways)])
 
 
-def _ink_centres(images):
-    """Centre of mass along the last axis; the middle where there is no ink."""
+def _ink_centres(images: FloatArray) -> FloatArray:
+    """Return the centre of mass along the last axis; the middle where there is no ink."""
     positions = np.arange(images.shape[2])
     ink = images.sum(axis=2)
     middles = np.full(ink.shape, positions.mean())
     return np.divide(images @ positions, ink, out=middles, where=ink > 0)
 
 
-def _edges(images):
+def _edges(images: FloatArray) -> FloatArray:
+    """Return the strength of gradients in eight directions, in each quarter of the image."""
     down, right = np.gradient(images, axis=(1, 2))
     strengths = np.hypot(down, right)
     # Bins are centred on the directions, so that strokes along the axes do not straddle two.

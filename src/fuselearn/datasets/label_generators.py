@@ -1,59 +1,72 @@
-"""Many labels that are made of few concepts: what sharing models between labels, as S2 does, can gain from.
+"""Labels that have something in common, which sharing models between labels, as S2 does, can gain from.
 
-Points of the plane with three labels that share their boundaries: the synthetic set of S2 §6.1.
+Either many labels that are made of few concepts, or the synthetic set of S2 §6.1: points of the plane with three labels
+that share their boundaries.
 """
-
-from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_random_state
 
-from fuselearn.datasets.generation import check_in_range
+from fuselearn.datasets.view_blocks import check_in_range
 from fuselearn.estimators import check_count, check_flag
+from fuselearn.typing import FloatArray, IntArray, RandomState
 
 REACH = 1.0
 """How far a concept reaches from its centre, in standard deviations of a column."""
+LABEL_SHARES = (0.2, 0.2, 0.4)
+"""Share of the points that have each label of S2's set."""
+WIDTH, HEIGHT = 2.0, 3.0
+"""Size of the rectangle of S2's set."""
+# Label 3's ellipse has 40 % of the rectangle, and takes the same part of its width as of its height.
+PART = np.sqrt(4 * LABEL_SHARES[2] / np.pi)
+HALF_WIDTH, HALF_HEIGHT = PART * WIDTH / 2, PART * HEIGHT / 2
+CENTRES = np.array([WIDTH / 2, HEIGHT / 2]) + np.array([[0, HALF_HEIGHT / 2], [0, -HALF_HEIGHT / 2], [0, 0]])
+SCALES = np.array([[HALF_WIDTH, HALF_HEIGHT / 2], [HALF_WIDTH, HALF_HEIGHT / 2], [HALF_WIDTH, HALF_HEIGHT]])
 
 
 def make_shared_labels(
-    n_samples=1000,
+    n_samples: int = 1000,
     *,
-    n_features=20,
-    n_labels=10,
-    n_concepts=5,
-    concepts_per_label=2,
-    features_per_concept=2,
-    positives=0.2,
-    noise=0.0,
-    return_concepts=False,
-    random_state=None,
-):
+    n_features: int = 20,
+    n_labels: int = 10,
+    n_concepts: int = 5,
+    concepts_per_label: int = 2,
+    features_per_concept: int = 2,
+    positives: float = 0.2,
+    noise: float = 0.0,
+    return_concepts: bool = False,
+    random_state: RandomState = None,
+) -> tuple[FloatArray, IntArray] | tuple[FloatArray, IntArray, FloatArray]:
     """Make objects with many labels, each a mixture of a few concepts that labels have in common.
 
     A concept is a place in a few of the columns. A label is the more likely the nearer an object is to its concepts.
-    So a model of one concept serves several labels, which is what MSSBoost makes use of.
+    So a model of one concept serves several labels, of which MSSBoost makes use.
 
     Parameters
     ----------
     n_samples : int, default=1000
+        Number of objects.
     n_features : int, default=20
+        Number of columns.
     n_labels : int, default=10
+        Number of labels.
     n_concepts : int, default=5
-        The fewer, the more the labels share. Each label takes those that are used least so far, so all are used where
-        ``n_labels * concepts_per_label`` is at least `n_concepts`; and with as many concepts as that product, no two
-        labels share one.
+        Number of concepts: the fewer, the more the labels share. Each label takes those that are used least so far, so
+        all are used where ``n_labels * concepts_per_label`` is at least `n_concepts`; and with as many concepts as that
+        product, no two labels share one.
     concepts_per_label : int, default=2
-        At most `n_concepts`.
+        Number of concepts of a label, at most `n_concepts`.
     features_per_concept : int, default=2
-        Columns that a concept depends on, at most `n_features`.
+        Number of columns that a concept depends on, at most `n_features`.
     positives : float in (0, 1), default=0.2
         Share of the objects that have a label, rounded to whole objects; the same for all labels.
     noise : float, default=0.0
-        Standard deviation of what is added to a label's score before the highest scores become positives, in standard
+        Standard deviation of the noise on a label's score, before the highest scores become positives, in standard
         deviations of that score. Each label has noise of its own.
     return_concepts : bool, default=False
         Whether to return the weights of the concepts too.
     random_state : int, RandomState or None, default=None
+        Seed of all draws.
 
     Returns
     -------
@@ -104,7 +117,7 @@ def make_shared_labels(
     generator = check_random_state(random_state)
     X = generator.standard_normal((n_samples, n_features))
     activities = np.column_stack([_activity(X, features_per_concept, generator) for _ in range(n_concepts)])
-    weights = _deal(n_labels, n_concepts, concepts_per_label, generator)
+    weights = _concept_weights(n_labels, n_concepts, concepts_per_label, generator)
     scores = activities @ weights.T
     scores += noise * scores.std(axis=0) * generator.standard_normal(scores.shape)
     Y = np.zeros(scores.shape, dtype=np.int8)
@@ -113,32 +126,7 @@ def make_shared_labels(
     return (X, Y, weights) if return_concepts else (X, Y)
 
 
-def _activity(X, n_columns, generator):
-    """How near each object is to a concept: 1 at its centre, in columns of its own."""
-    columns = generator.permutation(X.shape[1])[:n_columns]
-    centre = generator.standard_normal(n_columns)
-    return np.exp(-((X[:, columns] - centre) ** 2).sum(axis=1) / (2 * REACH**2))
-
-
-def _deal(n_labels, n_concepts, concepts_per_label, generator):
-    """Weights of the concepts in the labels; each label takes the concepts used least, drawn among equals."""
-    weights = np.zeros((n_labels, n_concepts))
-    for label_weights in weights:
-        order = np.lexsort((generator.permutation(n_concepts), (weights > 0).sum(axis=0)))
-        label_weights[order[:concepts_per_label]] = generator.uniform(0.5, 1.0, size=concepts_per_label)
-    return weights
-
-
-LABEL_SHARES = (0.2, 0.2, 0.4)
-WIDTH, HEIGHT = 2.0, 3.0
-# Label 3's ellipse has 40 % of the rectangle, and takes the same part of its width as of its height.
-PART = np.sqrt(4 * LABEL_SHARES[2] / np.pi)
-HALF_WIDTH, HALF_HEIGHT = PART * WIDTH / 2, PART * HEIGHT / 2
-CENTRES = np.array([WIDTH / 2, HEIGHT / 2]) + np.array([[0, HALF_HEIGHT / 2], [0, -HALF_HEIGHT / 2], [0, 0]])
-SCALES = np.array([[HALF_WIDTH, HALF_HEIGHT / 2], [HALF_WIDTH, HALF_HEIGHT / 2], [HALF_WIDTH, HALF_HEIGHT]])
-
-
-def make_overlapping_labels(n_samples=1000, *, random_state=None):
+def make_overlapping_labels(n_samples: int = 1000, *, random_state: RandomState = None) -> tuple[FloatArray, IntArray]:
     """Make S2's synthetic multi-label set: points of a rectangle, and three labels with common boundaries.
 
     Points are uniform in the rectangle from (0, 0) to (2, 3). Of 1,000 points, 200 have label 1, 200 label 2 and 400
@@ -147,12 +135,14 @@ def make_overlapping_labels(n_samples=1000, *, random_state=None):
     Parameters
     ----------
     n_samples : int, default=1000
-        At least 5, so that each label has a positive.
+        Number of points, at least 5, so that each label has a positive.
     random_state : int, RandomState or None, default=None
+        Seed of the points.
 
     Returns
     -------
     X : ndarray of shape (n_samples, 2)
+        Coordinates of the points.
     Y : int8 ndarray of shape (n_samples, 3)
         1 where a point has the label. The columns hold 20 %, 20 % and 40 % ones, rounded to whole points.
 
@@ -178,8 +168,7 @@ def make_overlapping_labels(n_samples=1000, *, random_state=None):
     >>> X.shape, Y.sum(axis=0)
     ((1000, 2), array([200, 200, 400]))
     """
-    if isinstance(n_samples, bool) or not isinstance(n_samples, Integral) or n_samples < 5:
-        raise ValueError(f"n_samples must be an integer of at least 5; got {n_samples!r}.")
+    check_count("n_samples", n_samples, 5)
     X = check_random_state(random_state).uniform(size=(n_samples, 2)) * (WIDTH, HEIGHT)
     distances = (((X[:, None] - CENTRES) / SCALES) ** 2).sum(axis=2)
     Y = np.zeros((n_samples, len(LABEL_SHARES)), dtype=np.int8)
@@ -187,3 +176,21 @@ def make_overlapping_labels(n_samples=1000, *, random_state=None):
         nearest = np.argsort(distances[:, label], kind="stable")[: round(share * n_samples)]
         Y[nearest, label] = 1
     return X, Y
+
+
+def _activity(X: FloatArray, n_columns: int, generator: np.random.RandomState) -> FloatArray:
+    """Return how near each object is to a concept, in columns that are drawn: 1 at its centre."""
+    columns = generator.permutation(X.shape[1])[:n_columns]
+    centre = generator.standard_normal(n_columns)
+    return np.exp(-((X[:, columns] - centre) ** 2).sum(axis=1) / (2 * REACH**2))
+
+
+def _concept_weights(
+    n_labels: int, n_concepts: int, concepts_per_label: int, generator: np.random.RandomState
+) -> FloatArray:
+    """Draw weights of the concepts in the labels; each label takes the concepts used least, drawn among equals."""
+    weights = np.zeros((n_labels, n_concepts))
+    for label_weights in weights:
+        order = np.lexsort((generator.permutation(n_concepts), (weights > 0).sum(axis=0)))
+        label_weights[order[:concepts_per_label]] = generator.uniform(0.5, 1.0, size=concepts_per_label)
+    return weights

@@ -6,15 +6,18 @@ and `y`), and one function arranges that form for the user. So both sources give
 """
 
 import os
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any, TypeAlias
 from zipfile import BadZipFile
 
 import numpy as np
 from sklearn.datasets import fetch_olivetti_faces, fetch_openml, load_iris, load_wine
 from sklearn.utils import Bunch
 
-from fuselearn.datasets.generation import side_by_side
+from fuselearn.datasets.view_blocks import side_by_side
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 DATA_FOLDER_VARIABLE = "FUSELEARN_DATA"
 MFEAT_VIEWS = {"fou": (14, 76), "fac": (12, 216), "kar": (16, 64), "pix": (40979, 240), "zer": (22, 47), "mor": (18, 6)}
@@ -23,8 +26,12 @@ ZERO_MEANS_MISSING = ("bdgp",)
 # The brightest pixel of the original 8-bit faces: scikit-learn divides by it.
 BRIGHTEST_FACE_PIXEL = 242
 
+DataHome: TypeAlias = str | os.PathLike[str] | None
+Arrays: TypeAlias = dict[str, AnyArray]
+"""Arrays of a data set, by the names they have in its file."""
 
-def fetch_views(name, *, data_home=None):
+
+def fetch_views(name: str, *, data_home: DataHome = None) -> Bunch:
     """Load a public data set in several views.
 
     It is read from ``<name>/<name>.npz`` in the folder that the environment variable ``FUSELEARN_DATA`` names. Where
@@ -33,6 +40,8 @@ def fetch_views(name, *, data_home=None):
     Parameters
     ----------
     name : str
+        Name of the set:
+
         ================ ===== =========================================== ================ ============
         name             rows  views                                       y or Y           also from
         ================ ===== =========================================== ================ ============
@@ -55,27 +64,29 @@ def fetch_views(name, *, data_home=None):
         yeast            2417  expression, phylogenetic                    14 labels        OpenML
         ================ ===== =========================================== ================ ============
     data_home : str, path or None, default=None
-        Where fetched files are kept; None is scikit-learn's own folder. A file of ``FUSELEARN_DATA`` is read in place.
+        Folder where fetched files are kept; None is scikit-learn's own folder. Files of ``FUSELEARN_DATA`` stay there.
 
     Returns
     -------
     data : :class:`~sklearn.utils.Bunch`
+        The data set, with these attributes.
+
         X : float64 ndarray of shape (n_samples, n_features)
             The views side by side, columns in the order of the file. A view that was not observed is NaN: in `bdgp`, a
             view that is all zero in a row is one (1,203 and 201 of the rows; 25 have neither).
         views : dict of name to slice
-            What to pass as `views` to an estimator. The only view of a set is named "features". The columns of
+            The argument `views` of an estimator. The only view of a set is named "features". The columns of
             `cal500` are not sorted by view: there, the values are int arrays.
         y : ndarray of shape (n_samples,)
             Classes. In a multi-label set there is `Y` instead.
         Y : int8 ndarray of shape (n_samples, n_labels)
             1 where an object has the label.
         label_names : str ndarray of shape (n_labels,)
-            In multi-label sets.
+            Names of the labels, in multi-label sets.
         kernels : float64 ndarray of shape (n_kernels, n_samples, n_samples)
-            In `football_kernels`, instead of `X` and `views`; `kernel_names` names them.
+            Kernel matrices, in `football_kernels`, instead of `X` and `views`; `kernel_names` names them.
         name : str
-            As it was asked for.
+            Name of the set.
         anything else
             Further arrays of the file, under their own names: such as `feature_names`, `y_glasses` of `olivetti`,
             `is_train` of `yeast` and `scene`, and `test_mrna`, `test_mirna` and `test_labels` of `breast_tcga`.
@@ -83,9 +94,9 @@ def fetch_views(name, *, data_home=None):
     Raises
     ------
     ValueError
-        If there is no set of this name, or its file is not what it should be.
+        If there is no set of this name, or its file has another layout.
     OSError
-        If the set is neither in the folder nor to be fetched.
+        If the set is not in the folder and cannot be fetched.
 
     Notes
     -----
@@ -114,14 +125,15 @@ def fetch_views(name, *, data_home=None):
         arrays = source(data_home=data_home)
     except (OSError, ValueError) as error:
         raise OSError(f"{name!r} could not be fetched ({error}). {advice}") from error
-    return _arrange(name, arrays, origin="what was fetched")
+    return _arrange(name, arrays, origin="the fetched set")
 
 
-def _path_in_folder(name):
-    folder = os.environ.get(DATA_FOLDER_VARIABLE)
-    if not folder:
+def _path_in_folder(name: str) -> Path | None:
+    """Return the path of a set's file in the user's folder, or None where no folder is set."""
+    setting = os.environ.get(DATA_FOLDER_VARIABLE)
+    if not setting:
         return None
-    folder = Path(folder).expanduser()
+    folder = Path(setting).expanduser()
     if not folder.is_dir():
         raise NotADirectoryError(
             f"The environment variable {DATA_FOLDER_VARIABLE} must name a folder that holds <name>/<name>.npz; "
@@ -130,16 +142,18 @@ def _path_in_folder(name):
     return folder / name / f"{name}.npz"
 
 
-def _advice(name, path):
+def _advice(name: str, path: Path | None) -> str:
+    """Return what a user can do who lacks a set."""
     state = "not set" if path is None else f"{str(path.parents[1])!r}, without that file,"
     public = ", ".join(other for other, source in PUBLIC_SOURCES.items() if source is not None)
     return (
         f"Set the environment variable {DATA_FOLDER_VARIABLE} to a folder that holds {name}/{name}.npz, plain arrays; "
-        f"it is {state} now. Known without such a folder are {public}."
+        f"it is {state} now. Without such a folder there are {public}."
     )
 
 
-def _read(path):
+def _read(path: Path) -> Arrays:
+    """Read the arrays of a file, without pickles."""
     try:
         with np.load(path, allow_pickle=False) as arrays:
             return dict(arrays)
@@ -147,8 +161,8 @@ def _read(path):
         raise ValueError(f"{path} must be an .npz file of plain arrays, without pickles: {error}") from error
 
 
-def _arrange(name, arrays, origin):
-    """What the user gets, of the arrays that a file has."""
+def _arrange(name: str, arrays: Arrays, origin: str | Path) -> Bunch:
+    """Return the data set of the arrays that a file has; `origin` names the file in messages."""
     rest = dict(arrays)
     target = "Y" if "Y" in rest else "y"
     if target not in rest:
@@ -161,7 +175,7 @@ def _arrange(name, arrays, origin):
 
     blocks = {key.removeprefix("view_"): rest.pop(key) for key in arrays if key.startswith("view_")}
     if "kernels" in rest:
-        data = {"kernels": rest.pop("kernels").astype(np.float64)}
+        data: dict[str, Any] = {"kernels": rest.pop("kernels").astype(np.float64)}
         _check_rows(name, origin, labels, {"kernels": data["kernels"][0]})
     elif blocks:
         _check_rows(name, origin, labels, blocks)
@@ -182,7 +196,8 @@ def _arrange(name, arrays, origin):
     return Bunch(**data, **{target: labels}, name=name, **rest)
 
 
-def _check_rows(name, origin, labels, blocks):
+def _check_rows(name: str, origin: str | Path, labels: AnyArray, blocks: Arrays) -> None:
+    """Refuse blocks that have more or fewer rows than there are labels."""
     for block_name, block in blocks.items():
         if len(block) != len(labels):
             raise ValueError(
@@ -191,8 +206,9 @@ def _check_rows(name, origin, labels, blocks):
             )
 
 
-def _of_blocks(blocks, *, zero_means_missing):
-    tables = {name: block.astype(np.float64) for name, block in blocks.items()}
+def _of_blocks(blocks: Arrays, *, zero_means_missing: bool) -> dict[str, Any]:
+    """Return the table and the views of blocks."""
+    tables: dict[str, FloatArray] = {name: block.astype(np.float64) for name, block in blocks.items()}
     if zero_means_missing:
         for table in tables.values():
             table[(table == 0).all(axis=1)] = np.nan
@@ -202,9 +218,9 @@ def _of_blocks(blocks, *, zero_means_missing):
     return {"X": X, "views": views}
 
 
-def _views_of_groups(groups):
-    """One view per group of columns: a slice, or the columns' numbers where others lie between them."""
-    views = {}
+def _views_of_groups(groups: AnyArray) -> dict[str, slice | IntArray]:
+    """Return one view per group of columns: a slice, or the columns' numbers where others lie between them."""
+    views: dict[str, slice | IntArray] = {}
     for group in dict.fromkeys(groups.tolist()):
         columns = np.flatnonzero(groups == group)
         start, end = int(columns[0]), int(columns[-1]) + 1
@@ -212,7 +228,8 @@ def _views_of_groups(groups):
     return views
 
 
-def _openml(data_id, n_features, data_home):
+def _openml(data_id: int, n_features: int, data_home: DataHome) -> Bunch:
+    """Fetch a set of OpenML, and check its width."""
     # Unlike scikit-learn's default, this parser does not need pandas.
     fetched = fetch_openml(data_id=data_id, data_home=data_home, as_frame=False, parser="liac-arff")
     if fetched.data.shape[1] != n_features:
@@ -220,8 +237,8 @@ def _openml(data_id, n_features, data_home):
     return fetched
 
 
-def _one_view_of_openml(data_id, n_features, classes, *, data_home):
-    """One view; `classes` tells what OpenML's names of the classes are in the file."""
+def _one_view_of_openml(data_id: int, n_features: int, classes: Mapping[str, Any], *, data_home: DataHome) -> Arrays:
+    """Fetch one view; `classes` maps OpenML's names of the classes to those of the file."""
     fetched = _openml(data_id, n_features, data_home)
     unknown = sorted(set(fetched.target) - set(classes))
     if unknown:
@@ -233,8 +250,8 @@ def _one_view_of_openml(data_id, n_features, classes, *, data_home):
     }
 
 
-def _labels_of_openml(data_id, groups, *, data_home):
-    """Several labels; `groups` maps the name of each group of columns to its width."""
+def _labels_of_openml(data_id: int, groups: Mapping[str, int], *, data_home: DataHome) -> Arrays:
+    """Fetch a multi-label set; `groups` maps the name of each group of columns to its width."""
     fetched = _openml(data_id, sum(groups.values()), data_home)
     return {
         "X": fetched.data,
@@ -245,15 +262,16 @@ def _labels_of_openml(data_id, groups, *, data_home):
     }
 
 
-def _zeros_and_ones(data_id, answers):
+def _zeros_and_ones(data_id: int, answers: AnyArray) -> BoolArray:
+    """Return OpenML's answers TRUE and FALSE as booleans."""
     if not np.isin(answers, ("TRUE", "FALSE")).all():
         raise ValueError(f"Labels of OpenML's set {data_id} should be TRUE or FALSE; they are {np.unique(answers)}.")
     return answers == "TRUE"
 
 
-def _mfeat(*, data_home):
-    """Six sets of OpenML, one per view, with the same digits in the same order."""
-    arrays = {}
+def _mfeat(*, data_home: DataHome) -> Arrays:
+    """Fetch six sets of OpenML, one per view, with the same digits in the same order."""
+    arrays: Arrays = {}
     for view, (data_id, n_features) in MFEAT_VIEWS.items():
         fetched = _openml(data_id, n_features, data_home)
         # OpenML numbers the digits 0 to 9 from 1 to 10.
@@ -264,12 +282,14 @@ def _mfeat(*, data_home):
     return arrays
 
 
-def _olivetti(*, data_home):
+def _olivetti(*, data_home: DataHome) -> Arrays:
+    """Fetch the faces, with the pixels of the original images."""
     faces = fetch_olivetti_faces(data_home=data_home)
     return {"view_pixels": np.rint(faces.data * BRIGHTEST_FACE_PIXEL), "y": faces.target}
 
 
-def _iris(*, data_home):
+def _iris(*, data_home: DataHome) -> Arrays:
+    """Load the flowers of scikit-learn."""
     flowers = load_iris()
     return {
         "view_all": flowers.data,
@@ -279,13 +299,14 @@ def _iris(*, data_home):
     }
 
 
-def _wine(*, data_home):
+def _wine(*, data_home: DataHome) -> Arrays:
+    """Load the wines of scikit-learn."""
     wines = load_wine()
     return {"view_all": wines.data, "y": wines.target, "feature_names": np.array(wines.feature_names)}
 
 
 # None: no source that scikit-learn can fetch from.
-PUBLIC_SOURCES = {
+PUBLIC_SOURCES: dict[str, Callable[..., Arrays] | None] = {
     "bdgp": None,
     "breast_tcga": None,
     "cal500": None,

@@ -169,7 +169,7 @@ def boosted_rounds(
             for slot, candidate in zip(slots, trained(slots)):
                 pool.replace(slot, candidate, threads)
 
-    pool: Pool | GpuPool
+    pool: Pool | GpuPool[Candidate]
     if isinstance(joint, GpuJointLoss):
         pool = GpuPool(joint, trained(range(n_slots)), significance=significance, shared=shared)
     else:
