@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from fuselearn.backends.local import drive
 from fuselearn.data import View
+from fuselearn.learners.protocol import run_reduction
 from fuselearn.numeric.execution import SERIAL
 
 
@@ -20,4 +20,4 @@ def fit_learner(learner, X, codes, weights, n_classes, threads=SERIAL, seed=0):
         return learner.fit_rows(
             plan, prepared, codes, weights, n_classes, seed=np.random.SeedSequence(seed), drawn=None
         )
-    return drive(learner.sums(plan, n_classes), lambda statistic: statistic(prepared, codes, weights, threads))
+    return run_reduction(learner.sums(plan, n_classes), lambda statistic: statistic(prepared, codes, weights, threads))

@@ -1,4 +1,4 @@
-"""Warnings with names of their own, so that a program can tell them apart."""
+"""Warnings with names of their own, so that a program can filter each of them."""
 
 
 class InterruptedFitWarning(UserWarning):

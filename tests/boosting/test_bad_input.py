@@ -43,7 +43,7 @@ VIEWS = {"a": [0, 1], "b": [2, 3]}
         ),
         ({"estimator": SVC}, TypeError, r"estimator must be an instance, not a class; pass SVC\(\)"),
         ({"estimator": LinearRegression()}, TypeError, "must be a classifier; got LinearRegression.*regressor"),
-        ({"estimator": []}, ValueError, "estimator has an empty list for the view 'a'"),
+        ({"estimator": []}, ValueError, "estimator is an empty list; name at least one"),
         ({"estimator": {"a": None, "c": None}}, ValueError, "estimator names the view 'c', but the views are"),
         ({"estimator": {"a": None}}, ValueError, "estimator has nothing for the view 'b'"),
         ({"preprocess": {"c": PCA()}}, ValueError, "preprocess names the view 'c'"),

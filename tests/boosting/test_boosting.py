@@ -30,7 +30,7 @@ from fuselearn import (
 )
 from fuselearn.backends import Tally, Trial
 from fuselearn.bandits import Exp3P
-from fuselearn.boosting import algebra, base
+from fuselearn.boosting import base, rounds
 from fuselearn.boosting.rounds import SharedRound
 from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
 from fuselearn.learners import GaussianNB, Stump, Tree
@@ -327,7 +327,7 @@ def test_arms_near_chance_are_told_apart_by_their_error():
     one_round = SharedRound(2, 1.0, None, competes=True, out_of_bag=False)
     trials = {arm: Trial(None, tally) for arm, tally in enumerate(tallies)}
     assert one_round._winner(trials) == 1
-    assert abs(algebra.normaliser(tallies[0], 2) - algebra.normaliser(tallies[1], 2)) < algebra.TIE
+    assert abs(rounds.normaliser(tallies[0], 2) - rounds.normaliser(tallies[1], 2)) < rounds.TIE
     with_absence = {arm: Trial(None, tally._replace(absent=0.1)) for arm, tally in enumerate(tallies)}
     assert one_round._winner(with_absence) == 0
 

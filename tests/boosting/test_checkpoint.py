@@ -26,7 +26,7 @@ from fuselearn.boosting import checkpoint as run_log
 from fuselearn.boosting import trace_format as encoding
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.learners import Tree
-from fuselearn.learners.stump import Stump
+from fuselearn.learners.tree import Stump
 
 VIEWS = {"a": [0, 1], "b": [2, 3, 4]}
 
@@ -313,15 +313,15 @@ def crowded(plan):
 
 FORGERIES = {
     "classes": (in_hypotheses("code", 50_000_000), "votes for other classes than the 2"),
-    "columns": (in_hypotheses("feature", 50_000_000), "out of it|looks at columns beyond"),
+    "columns": (in_hypotheses("feature", 50_000_000), "out of it|reads columns beyond"),
     "children": (in_hypotheses("left", 50_000_000), "a tree whose nodes lead out of it"),
     "circles": (in_hypotheses("right", 0), "a tree whose nodes lead out of it, or in a circle"),
-    "arms": (in_rounds(lambda one: one["updates"][0].__setitem__(0, 7)), "it has the arm 7; there are 2"),
-    "arms of errors": (in_rounds(lambda one: one["arm_errors"].append([9, 0.1])), "errors of arms"),
+    "arms": (in_rounds(lambda one: one["updates"][0].__setitem__(0, 7)), "it has the arm 7; there are 2 arms"),
+    "arms of errors": (in_rounds(lambda one: one["arm_errors"].append([9, 0.1])), "an error of the arm 9"),
     "votes": (in_rounds(lambda one: one["updates"][0].__setitem__(2, "much")), "it has the vote 'much'"),
     "widths": (in_plans(narrow), "for the plan of a view of"),
     "bins": (in_plans(crowded), "bins that are out of range"),
-    "rounds": (lambda lines: lines[:-2] + lines[-3:], "it has 7 rounds and says that it has 6"),
+    "rounds": (lambda lines: lines[:-2] + lines[-3:], "it has 7 rounds, but its last line counts 6"),
     "no run": (lambda lines: [lines[0], {}, *lines[2:]], "cannot be read"),
     "types": (in_rounds(lambda one: one["updates"][0].__setitem__(1, {"type": "Popen"})), "cannot be read"),
 }
@@ -414,7 +414,7 @@ def test_a_policy_of_the_user(tmp_path):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder that nobody can write to is Linux's")
 def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
-    monkeypatch.setattr(base, "read_training_rows", None)  # it is not come to that
+    monkeypatch.setattr(base, "read_boosting_data", None)  # it is not come to that
     with pytest.raises(OSError, match="checkpoint is /proc/self/log, but no file can be made in its folder"):
         ShareBoostClassifier(views=VIEWS).fit(X, y, checkpoint="/proc/self/log")
 

@@ -14,12 +14,13 @@ from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import FunctionTransformer
 
 from fuselearn import IndependentBoostClassifier, ShareBoostClassifier
-from fuselearn.boosting import early_exit, voting
+from fuselearn.boosting import ensemble
 from fuselearn.data import View
 from fuselearn.datasets import load_digit_views
 from fuselearn.exceptions import NoEdgeWarning
+from fuselearn.learners import GaussianNB
 from fuselearn.learners.protocol import ConstantHypothesis
-from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
+from fuselearn.learners.standardisation import ScoreHypothesis
 from fuselearn.numeric.votes import codes_of
 from tests.naive import early_exit as naive
 
@@ -151,10 +152,9 @@ def test_blocks_and_threads_do_not_matter(problem, n_jobs):
     results = [getattr(model, name)(X) for name in ("predict", "views_used", "decision_function", "predict_proba")]
     margins = model.margins(X, problem.y)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(voting, "CHUNK_ROWS", 7)
-        patch.setattr(voting, "VOTERS_AT_A_TIME", 2)
-        patch.setattr(early_exit, "CHUNK_ROWS", 7)
-        patch.setattr(early_exit, "ROWS_AT_A_TIME", 21)
+        patch.setattr(ensemble, "CHUNK_ROWS", 7)
+        patch.setattr(ensemble, "VOTERS_AT_A_TIME", 2)
+        patch.setattr(ensemble, "BLOCK_ROWS", 21)
         model.set_params(n_jobs=n_jobs)
         for name, whole in zip(("predict", "views_used", "decision_function", "predict_proba"), results):
             assert_array_equal(getattr(model, name)(X), whole)
@@ -268,7 +268,7 @@ def test_the_company_of_rows_with_gaps_does_not_matter():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 7))
     model = ShareBoostClassifier(n_estimators=1).fit(X, np.arange(60) % 2)
-    plan = Standardisation.of(View("", X, np.arange(7), None))
+    plan = GaussianNB().plan(View("", X, np.arange(7), None), None)
     company = X[1:].copy()
     company[::2, 3] = np.nan
     for _ in range(30):

@@ -16,8 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from fuselearn.data import View
 from fuselearn.learners import GaussianNB, LeastSquares, SklearnLearner, Stump, Tree, as_learner
-from fuselearn.learners.binning import Binning
-from fuselearn.learners.tree_growth import TreeHypothesis
+from fuselearn.learners.tree import TreeHypothesis
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.tree_histograms import column_edges
 from tests.fitting import fit_learner
@@ -133,7 +132,7 @@ def test_wide_levels_are_asked_for_in_parts(monkeypatch):
     X, y = rng.normal(size=(200, 4)), rng.integers(0, 3, 200)
     learner = Tree(max_depth=5, impurity_tolerance=0.0, criterion="gini")
     whole = fit_learner(learner, X, y, np.full(200, 1 / 200), 3)
-    monkeypatch.setattr("fuselearn.learners.tree_growth.HISTOGRAM_BYTES", 1)
+    monkeypatch.setattr("fuselearn.learners.tree.HISTOGRAM_BYTES", 1)
     assert tree_as_dict(fit_learner(learner, X, y, np.full(200, 1 / 200), 3)) == tree_as_dict(whole)
 
 
@@ -350,9 +349,9 @@ def test_edges_of_many_rows_come_from_a_sample(monkeypatch):
     continuous, few = rng.normal(size=5000), np.r_[np.zeros(4999), 1.0]
     X = np.c_[continuous, few]
     view = View("view", X, np.arange(2), None)
-    whole = Binning.of(view, 16, np.random.SeedSequence(0))
+    whole = Stump(max_bins=16).plan(view, np.random.SeedSequence(0))
     monkeypatch.setattr("fuselearn.learners.binning.SKETCH_ROWS", 500)
-    one, again, other = (Binning.of(view, 16, np.random.SeedSequence(seed)) for seed in (0, 0, 1))
+    one, again, other = (Stump(max_bins=16).plan(view, np.random.SeedSequence(seed)) for seed in (0, 0, 1))
     assert_array_equal(one.edges, again.edges)
     assert not np.array_equal(one.edges[0], other.edges[0])
     assert np.abs(one.edges[0] - whole.edges[0]).max() < 0.3

@@ -1,4 +1,4 @@
-"""Policies: which arms a round tries.
+"""Policies that choose the arms of a round.
 
 A policy is a set of settings, frozen once made; `start` turns it into the state of one run.
 """

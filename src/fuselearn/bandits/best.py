@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from fuselearn.bandits.protocol import Policy, PolicyState
 
 
@@ -17,13 +19,17 @@ class Best(Policy):
 
     competes = True
 
-    def start(self, n_arms, horizon, seed):
+    def start(self, n_arms: int, horizon: int, seed: np.random.SeedSequence | None) -> "_BestState":
+        """Return the state at the beginning of a run; see `Policy.start`."""
         return _BestState(n_arms)
 
 
 class _BestState(PolicyState):
-    def __init__(self, n_arms):
+    """All arms, in every round."""
+
+    def __init__(self, n_arms: int) -> None:
         self._arms = list(range(n_arms))
 
-    def pull(self):
+    def pull(self) -> list[int]:
+        """Return all arms."""
         return self._arms

@@ -7,6 +7,7 @@ from numbers import Integral, Real
 import numpy as np
 
 from fuselearn.bandits.protocol import Policy, PolicyState, draw
+from fuselearn.typing import FloatArray
 
 
 @dataclass(frozen=True)
@@ -14,16 +15,17 @@ class Exp3P(Policy):
     """Exponential weights for exploration and exploitation, with high probability (S1 §4.2).
 
     Arms are drawn with probability (1 - γ)·d_j/Σd + γ/M, where d_j grows with the reward that arm j was seen to
-    give, divided by the chance of seeing it.
+    give, divided by the probability of seeing it.
 
     Parameters
     ----------
     gamma : float in (0, 1] or "theory", default=0.3
-        Part of the draws that explores all arms alike. ``"theory"`` is min(3/5, 2·√(3·M·ln M / (5·T))).
+        Part of the draws that explores all arms with the same probability. ``"theory"`` is
+        min(3/5, 2·√(3·M·ln M / (5·T))).
     alpha : float above 0 or "theory", default=0.15
         Bonus of an arm that is rarely drawn. ``"theory"`` is 2·√(ln(M·T/δ)).
     delta : float in (0, 1), default=0.05
-        Chance with which the regret bound may fail.
+        Probability with which the regret bound may fail.
     horizon : int or None, default=None
         T, the number of rounds planned for; None takes `n_estimators` of the first fit.
 
@@ -54,17 +56,19 @@ class Exp3P(Policy):
     horizon: int | None = None
 
     @property
-    def follows_theory(self):
+    def follows_theory(self) -> bool:
         """Whether Theorem 1's bound on the regret holds."""
         return self.gamma == "theory" and self.alpha == "theory"
 
-    def start(self, n_arms, horizon, seed):
+    def start(self, n_arms: int, horizon: int, seed: np.random.SeedSequence | None) -> "Exp3PState":
+        """Return the state at the beginning of a run; see `Policy.start`."""
         rounds = horizon if self.horizon is None else self.horizon
-        gamma = theory_gamma(n_arms, rounds) if self.gamma == "theory" else self.gamma
-        alpha = theory_alpha(n_arms, rounds, self.delta) if self.alpha == "theory" else self.alpha
+        gamma = theory_gamma(n_arms, rounds) if isinstance(self.gamma, str) else self.gamma
+        alpha = theory_alpha(n_arms, rounds, self.delta) if isinstance(self.alpha, str) else self.alpha
         return Exp3PState(n_arms, rounds, gamma, alpha, seed)
 
-    def check(self):
+    def check(self) -> None:
+        """Refuse settings that are out of range."""
         if self.gamma != "theory" and not (isinstance(self.gamma, Real) and 0 < self.gamma <= 1):
             raise ValueError(f"Exp3P's gamma must be in (0, 1] or 'theory'; got {self.gamma!r}.")
         if self.alpha != "theory" and not (isinstance(self.alpha, Real) and 0 < self.alpha < inf):
@@ -78,39 +82,44 @@ class Exp3P(Policy):
 class Exp3PState(PolicyState):
     """Exp3.P in the middle of a run."""
 
-    def __init__(self, n_arms, horizon, gamma, alpha, seed):
+    def __init__(
+        self, n_arms: int, horizon: int, gamma: float, alpha: float, seed: np.random.SeedSequence | None
+    ) -> None:
         self._gamma = gamma
         self._bonus = alpha / sqrt(n_arms * horizon)
         self._log_d = np.full(n_arms, alpha * gamma / 3 * sqrt(horizon / n_arms))
         self._generator = np.random.default_rng(seed)
 
     @property
-    def probabilities(self):
+    def probabilities(self) -> FloatArray:  # type: ignore[override]  # the base declares an attribute
+        """Probabilities of the arms in the next pull."""
         d = np.exp(self._log_d - self._log_d.max())
         return (1 - self._gamma) * d / d.sum() + self._gamma / len(d)
 
-    def pull(self):
+    def pull(self) -> list[int]:
+        """Draw an arm."""
         return [draw(self.probabilities, self._generator)]
 
-    def update(self, arm, reward):
+    def update(self, arm: int, reward: float) -> None:
+        """Raise the weight of the arm by its reward, and those of all arms by their bonus."""
         p = self.probabilities
         gain = self._bonus / p
         gain[arm] += reward / p[arm]
         self._log_d += self._gamma / (3 * len(p)) * gain
 
 
-def theory_gamma(n_arms, horizon):
-    """γ of S1's Theorem 1."""
+def theory_gamma(n_arms: int, horizon: int) -> float:
+    """Return γ of S1's Theorem 1."""
     return min(3 / 5, 2 * sqrt(3 * n_arms * log(n_arms) / (5 * horizon)))
 
 
-def theory_alpha(n_arms, horizon, delta):
-    """α of S1's Theorem 1."""
+def theory_alpha(n_arms: int, horizon: int, delta: float) -> float:
+    """Return α of S1's Theorem 1."""
     return 2 * sqrt(log(n_arms * horizon / delta))
 
 
-def regret_bound(n_arms, horizon, delta):
-    """Most that Exp3.P with the theory's parameters loses to the best single arm, with probability 1 - δ.
+def regret_bound(n_arms: int, horizon: int, delta: float) -> float:
+    """Return the most that Exp3.P with the theory's parameters loses to the best single arm, with probability 1 - δ.
 
     Equation (2) of S1's Theorem 1. It is loose: 444 for three arms and 150 rounds, which give at most 150.
 

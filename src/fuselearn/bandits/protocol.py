@@ -1,6 +1,11 @@
 """What a policy is, and the state it has during a run."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+
+from fuselearn.typing import FloatArray
 
 
 class Policy(ABC):
@@ -13,21 +18,28 @@ class Policy(ABC):
         pulled joins the ensemble whatever its edge.
     """
 
-    competes = False
+    competes: bool = False
 
-    def check(self):
+    def check(self) -> None:
         """Refuse settings that mean nothing, before any round is run."""
 
     @abstractmethod
-    def start(self, n_arms, horizon, seed):
-        """State at the beginning of a run.
+    def start(self, n_arms: int, horizon: int, seed: np.random.SeedSequence | None) -> "PolicyState":
+        """Return the state at the beginning of a run.
 
         Parameters
         ----------
         n_arms : int
+            Number of arms.
         horizon : int
             Number of rounds that the run was planned for.
-        seed : numpy.random.SeedSequence
+        seed : SeedSequence or None
+            Seed of the policy's draws.
+
+        Returns
+        -------
+        PolicyState
+            The state before the first round.
         """
 
 
@@ -37,24 +49,35 @@ class PolicyState(ABC):
     Attributes
     ----------
     probabilities : ndarray of shape (n_arms,) or None
-        Chances of the arms in the next pull; None for a policy that does not draw.
+        Probabilities of the arms in the next pull; None for a policy that does not draw.
     """
 
-    probabilities = None
+    probabilities: FloatArray | None = None
 
     @abstractmethod
-    def pull(self):
-        """Arms to try in this round."""
+    def pull(self) -> list[int]:
+        """Choose the arms of this round.
 
-    def update(self, arm, reward):
-        """Hear what the winner of the round was worth, between 0 and 1.
+        Returns
+        -------
+        list of int
+            Numbers of the arms to try: several where they compete, else one.
+        """
 
-        A policy that does not learn ignores it.
+    def update(self, arm: int, reward: float) -> None:
+        """Receive the reward of the winner of the round. A policy that does not learn ignores it.
+
+        Parameters
+        ----------
+        arm : int
+            Number of the winning arm.
+        reward : float
+            Between 0 and 1: 1 - Z of the round.
         """
 
 
-def draw(probabilities, generator):
-    """Arm number drawn with these probabilities."""
+def draw(probabilities: Sequence[float] | FloatArray, generator: np.random.Generator) -> int:
+    """Return an arm number drawn with these probabilities."""
     uniform = generator.random()
     cumulative = 0.0
     for arm, probability in enumerate(probabilities):

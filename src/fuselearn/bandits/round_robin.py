@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from itertools import cycle
 
+import numpy as np
+
 from fuselearn.bandits.protocol import Policy, PolicyState
 
 
@@ -17,13 +19,17 @@ class RoundRobin(Policy):
     [[0], [1], [0]]
     """
 
-    def start(self, n_arms, horizon, seed):
+    def start(self, n_arms: int, horizon: int, seed: np.random.SeedSequence | None) -> "_RoundRobinState":
+        """Return the state at the beginning of a run; see `Policy.start`."""
         return _RoundRobinState(n_arms)
 
 
 class _RoundRobinState(PolicyState):
-    def __init__(self, n_arms):
+    """The turns of a run."""
+
+    def __init__(self, n_arms: int) -> None:
         self._turns = cycle(range(n_arms))
 
-    def pull(self):
+    def pull(self) -> list[int]:
+        """Return the arm whose turn it is."""
         return [next(self._turns)]

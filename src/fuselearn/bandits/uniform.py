@@ -1,4 +1,4 @@
-"""Draw an arm, all alike: what a bandit has to beat."""
+"""Draw an arm, all with the same probability: what a bandit has to beat."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from fuselearn.bandits.protocol import Policy, PolicyState, draw
 
 @dataclass(frozen=True)
 class UniformRandom(Policy):
-    """Every arm with the same chance in every round.
+    """Every arm with the same probability in every round.
 
     Examples
     --------
@@ -21,14 +21,18 @@ class UniformRandom(Policy):
     [2]
     """
 
-    def start(self, n_arms, horizon, seed):
+    def start(self, n_arms: int, horizon: int, seed: np.random.SeedSequence | None) -> "_UniformState":
+        """Return the state at the beginning of a run; see `Policy.start`."""
         return _UniformState(n_arms, seed)
 
 
 class _UniformState(PolicyState):
-    def __init__(self, n_arms, seed):
+    """The draws of a run."""
+
+    def __init__(self, n_arms: int, seed: np.random.SeedSequence | None) -> None:
         self.probabilities = np.full(n_arms, 1 / n_arms)
         self._generator = np.random.default_rng(seed)
 
-    def pull(self):
+    def pull(self) -> list[int]:
+        """Draw an arm."""
         return [draw(self.probabilities, self._generator)]

@@ -1,57 +1,85 @@
-"""What the boosting classifiers share: reading the data, running the rounds, telling what happened.
+"""What the boosting classifiers share: `fit`, which reads the data and runs the rounds, and the weights of a run."""
 
-Check what the user gave, before any work is done. Errors name the argument and what would be right.
-"""
-
+import os
 import warnings
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import fields
+from itertools import chain
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
-from fuselearn.backends.gpu.arrays import on_host
-from fuselearn.backends.protocol import kind_of
+from fuselearn.backends.protocol import row_location, to_host
+from fuselearn.bandits.protocol import Policy
+from fuselearn.boosting.boosting_data import BoostingData, read_boosting_data
 from fuselearn.boosting.checkpoint import CannotBeKeptError, RunLog, check_checkpoint, identity_of
-from fuselearn.boosting.prediction import VotePrediction
-from fuselearn.boosting.rounds import boost, replay
+from fuselearn.boosting.rounds import RoundRule, boost, replay
 from fuselearn.boosting.trace import RunSettings, Trace
 from fuselearn.boosting.trace_format import check_can_be_written
-from fuselearn.boosting.training_data import read_training_rows
-from fuselearn.data import note_features, per_view
+from fuselearn.boosting.vote_prediction import VotePrediction
+from fuselearn.data import View, note_features, per_view
 from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs, check_positive
 from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
-from fuselearn.learners.per_view import all_learners, learners_of_views
+from fuselearn.learners.estimator_argument import as_learners
+from fuselearn.learners.protocol import Learner
 from fuselearn.numeric.execution import Threads
+from fuselearn.typing import ArrayLike, FloatArray, IntArray, RandomState, TableLike, Transformer, Views
+
+ERRORS = ("training", "out_of_bag")
 
 
 class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
     """Template of a boosting classifier over views.
 
-    A subclass owns one round (`_one_round`) and says whether its arms share their weights (`_shared`).
+    A subclass defines one round (`_one_round`) and whether its arms share their weights (`_shared`).
     """
 
     _shared: bool
 
-    def fit(self, X, y, sample_weight=None, view_labels=None, *, checkpoint=None, checkpoint_every=10):
+    estimator: Any
+    views: Views
+    n_estimators: int
+    resample: bool
+    error: str
+    learning_rate: float
+    preprocess: Any
+    warm_start: bool
+    random_state: RandomState
+    verbose: int
+    arms_: list[tuple[str, Learner]]
+    trace_: Trace
+
+    def fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike = None,
+        view_labels: ArrayLike = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: int = 10,
+    ) -> Self:
         """Fit the ensemble.
 
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
             A view of a row is absent when all its columns are NaN there. A Dask collection is trained on by the cluster
-            of the current client; paths of Parquet files are read part by part (see the guide on distributed fits). An
-            array of CuPy, or one of torch on a GPU, is trained on there (see the guide on GPUs); the fitted attributes
-            are NumPy arrays all the same.
+            of the current client; paths of Parquet files are read partition by partition (see the guide on distributed
+            fits). An array of CuPy, or one of torch on a GPU, is trained on there (see the guide on GPUs); the fitted
+            attributes are NumPy arrays all the same.
         y : array of shape (n_samples,)
-            Of Dask collections, cut at the same rows as X; of files the name of a column, as are the next two. All
-            three may be on the device of `X`, or on the host.
+            Class of each row. Of Dask collections, cut at the same rows as X; of files the name of a column, as are the
+            next two. All three may be on the GPU of `X`, or on the host.
         sample_weight : array of shape (n_samples,), default=None
-            Rows of weight 0 take no part, but for their classes, which are among `classes_`.
+            Weight of each row; None for equal weights. Rows of weight 0 are ignored, but for their classes, which are
+            among `classes_`.
         view_labels : array of shape (n_samples, n_views), default=None
             Each view's own label of each row, where the views do not agree on what a row is. With it, `y`
             supplies `classes_` only.
@@ -65,85 +93,93 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         Returns
         -------
         self
+            The fitted classifier.
         """
-        self._check_before_reading(checkpoint, checkpoint_every)
-        goes_on = self.warm_start and hasattr(self, "trace_")
-        if goes_on and checkpoint is not None:
+        named_learners = self._check_parameters(checkpoint, checkpoint_every)
+        continued = self.warm_start and hasattr(self, "trace_")
+        if continued and checkpoint is not None:
             raise ValueError(
-                "checkpoint cannot be used with warm_start=True on a model that is fitted: both say where to go on. "
-                "To make the run of a log longer, set warm_start=False and a larger n_estimators."
+                "checkpoint cannot be used with warm_start=True on a model that is fitted: both name the run to "
+                "continue. To make the run of a log longer, set warm_start=False and a larger n_estimators."
             )
-        data = read_training_rows(self, X, y, sample_weight, view_labels, reset=not goes_on)
-        learners = learners_of_views(self.estimator, data.names)
-        transformers = per_view("preprocess", self.preprocess, data.names)
-        settings = self._run_settings(learners)
-        data.check_learners(learners, settings)
-        log = found = None
-        seed = None if goes_on else int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        if checkpoint is not None:
-            log = RunLog(
-                checkpoint,
-                checkpoint_every,
-                identity_of(self, data, settings, learners, transformers, seed),
-            )
-            found = log.resume(settings, data.columns, len(data.classes))
+        data = read_boosting_data(self, X, y, sample_weight, view_labels, reset=not continued)
+        learners = [
+            # Clones: what the user does to a learner after the fit must not change the model.
+            [clone(learner) for learner in view_learners]
+            for view_learners in per_view("estimator", named_learners, data.names, complete=True)
+        ]
+        data.check_learners(learners)
+        settings = RunSettings(
+            tuple(map(len, learners)), self._policy(), float(self.learning_rate), bool(self.resample), self.error
+        )
+        log = resumed = None
         exhausted = False
-        if found is not None:
-            trace, preprocessors, exhausted = found
-            self._check_enough_rounds(trace, f"the log {checkpoint} has")
-        elif goes_on:
+        if continued:
             self._check_same_data(data)
             self._check_same_run(settings)
             trace, preprocessors = self.trace_.copy(), self.preprocessors_
         else:
-            preprocessors = data.fit_transformers(transformers)
-            trace = Trace(settings, seed, horizon=int(self.n_estimators))
+            transformers = per_view("preprocess", self.preprocess, data.names)
+            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+            if checkpoint is not None:
+                identity = identity_of(self, data, settings, learners, transformers, seed)
+                log = RunLog(checkpoint, checkpoint_every, identity)
+                resumed = log.resume(settings, data.columns, len(data.classes))
+            if resumed is None:
+                preprocessors = data.fit_transformers(transformers)
+                trace = Trace(settings, seed, horizon=int(self.n_estimators))
+            else:
+                trace, preprocessors, exhausted = resumed
+                self._check_enough_rounds(trace, f"the log {checkpoint} has")
         trace.one_label_column &= data.one_label_column
         trace.equal_weights &= data.equal_weights
-        if log is not None and found is None:
+        if log is not None and resumed is None:
             log.begin(trace, preprocessors)
         views = data.views(preprocessors)
         # A log that is complete needs no rows any more.
-        if not (found and (exhausted or trace.ended or len(trace) == self.n_estimators)):
+        complete = exhausted or trace.ended or len(trace) == self.n_estimators
+        if log is None or not complete:
             self._run(data, views, learners, trace, log)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, views, learners, preprocessors, trace)
         return self
 
-    def score(self, X, y, sample_weight=None):
-        """Share of the rows whose class is predicted.
+    def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None) -> float:
+        """Return the share of the rows whose class is predicted.
 
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-            As for `fit`, all arguments may be CUDA arrays.
+            Rows to predict. As for `fit`, all arguments may be CUDA arrays.
         y : array of shape (n_samples,)
+            Their classes.
         sample_weight : array of shape (n_samples,), default=None
+            Weight of each row; None for equal weights.
 
         Returns
         -------
         float
+            The accuracy.
         """
-        return super().score(X, on_host(y), on_host(sample_weight))
+        return super().score(X, to_host(y), to_host(sample_weight))
 
-    def _check_before_reading(self, checkpoint, checkpoint_every):
-        """Refuse what can be known to be wrong without the rows, which may take hours to read."""
-        check_settings(self)
-        check_checkpoint(checkpoint, checkpoint_every)
-        self._policy()
-        named = all_learners(self.estimator)
-        if checkpoint is not None:
-            check_can_be_written(named)
-
-    def staged_sample_weights(self, X, y, sample_weight=None, view_labels=None):
+    def staged_sample_weights(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None, view_labels: ArrayLike = None
+    ) -> Iterator[FloatArray]:
         """Yield the weights of the training rows before the first round and after each.
 
         A model does not keep its training data. Given it again, the weights follow from the ensemble.
 
         Parameters
         ----------
-        X, y, sample_weight, view_labels
-            As they were given to `fit`.
+        X : array or data frame of shape (n_samples, n_features)
+            As it was given to `fit`, but in memory or on a GPU.
+        y : array of shape (n_samples,)
+            As it was given to `fit`.
+        sample_weight : array of shape (n_samples,), default=None
+            As it was given to `fit`.
+        view_labels : array of shape (n_samples, n_views), default=None
+            As it was given to `fit`.
 
         Yields
         ------
@@ -151,13 +187,13 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             With sum 1. Of shape (n_samples, n_arms) where each arm has weights of its own.
         """
         check_is_fitted(self)
-        if kind_of(X) in ("dask", "files"):
+        if row_location(X) in ("dask", "files"):
             raise TypeError("staged_sample_weights takes rows in memory; pass X.compute(), or some of the rows.")
-        data = read_training_rows(self, X, y, sample_weight, view_labels, reset=False)
+        data = read_boosting_data(self, X, y, sample_weight, view_labels, reset=False)
         self._check_same_data(data)
         views = data.views(self.preprocessors_)
-        learners = iter([learner for _, learner in self.arms_])
-        learners = [[next(learners) for _ in range(count)] for count in self.trace_.settings.arms_of_views]
+        remaining = iter([learner for _, learner in self.arms_])
+        learners = [[next(remaining) for _ in range(count)] for count in self.trace_.settings.arms_of_views]
         with (
             Threads(effective_n_jobs(self.n_jobs)) as threads,
             data.rows(views, learners, self.trace_, threads=threads, shared=self._shared) as rows,
@@ -168,30 +204,39 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                 else:
                     yield np.column_stack([rows.weights(arm) for arm in range(self.trace_.n_arms)])
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
     @abstractmethod
-    def _one_round(self, trace, n_classes):
-        """The round of this kind of boosting, as it stands before the first of the trace's rounds."""
+    def _one_round(self, trace: Trace, n_classes: int) -> RoundRule:
+        """Return the round of this kind of boosting, as it is before the first of the trace's rounds."""
 
-    def _run_settings(self, learners):
-        """What a run that is taken up again must not change."""
-        return RunSettings(
-            tuple(len(several) for several in learners),
-            self._policy(),
-            float(self.learning_rate),
-            bool(self.resample),
-            self.error,
-        )
+    def _policy(self) -> Policy | None:
+        """Return the policy that chooses arms, checked; None where every arm is tried."""
+        return None
 
-    def _policy(self):
-        """The policy that chooses arms, checked; None where every arm is tried."""
-        return
+    def _check_parameters(self, checkpoint: Any, checkpoint_every: Any) -> list[Learner] | dict[str, list[Learner]]:
+        """Refuse what can be known to be wrong without the rows, which may take hours to read; return the learners."""
+        check_count("n_estimators", self.n_estimators)
+        check_positive("learning_rate", self.learning_rate)
+        check_flag("resample", self.resample)
+        check_flag("warm_start", self.warm_start)
+        check_jobs(self.n_jobs)
+        check_count("verbose", self.verbose, least=0)
+        check_choice("error", self.error, ERRORS)
+        if self.error == "out_of_bag" and not self.resample:
+            raise ValueError("error='out_of_bag' needs resample=True: without it every row is used in a fit.")
+        check_count("checkpoint_every", checkpoint_every)
+        self._policy()
+        learners = as_learners(self.estimator)
+        if checkpoint is not None:
+            check_checkpoint(checkpoint)
+            check_can_be_written(learners if isinstance(learners, list) else [*chain(*learners.values())])
+        return learners
 
-    def _check_same_data(self, data):
+    def _check_same_data(self, data: BoostingData) -> None:
         """Refuse data of other classes or views than the model was fitted on."""
         if not np.array_equal(data.classes, self.classes_):
             raise ValueError(
@@ -207,7 +252,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                 f"{_described(self.view_names_, self.view_columns_)}; got {_described(data.names, data.columns)}."
             )
 
-    def _check_same_run(self, settings):
+    def _check_same_run(self, settings: RunSettings) -> None:
         """Refuse a warm start that changes the run, or asks for fewer rounds than there are."""
         for name in (field.name for field in fields(RunSettings)):
             before, now = getattr(self.trace_.settings, name), getattr(settings, name)
@@ -218,14 +263,15 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                 )
         self._check_enough_rounds(self.trace_, "the model already has, since warm_start=True")
 
-    def _check_enough_rounds(self, trace, who_has_them):
+    def _check_enough_rounds(self, trace: Trace, owner: str) -> None:
+        """Refuse fewer rounds than were already run; `owner` completes the message."""
         if self.n_estimators < len(trace):
-            raise ValueError(
-                f"n_estimators={self.n_estimators} must be at least the {len(trace)} rounds that {who_has_them}."
-            )
+            raise ValueError(f"n_estimators={self.n_estimators} must be at least the {len(trace)} rounds that {owner}.")
 
-    def _run(self, data, views, learners, trace, log):
-        """Add rounds to the trace. An interrupt ends it with the rounds there are."""
+    def _run(
+        self, data: BoostingData, views: list[View], learners: list[list[Learner]], trace: Trace, log: RunLog | None
+    ) -> None:
+        """Add rounds to the trace. An interrupt ends it with the rounds that were done."""
         with (
             Threads(effective_n_jobs(self.n_jobs)) as threads,
             data.rows(views, learners, trace, threads=threads, shared=self._shared) as rows,
@@ -235,13 +281,13 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             *_, same_rows = replay(rows, one_round, trace)
             trace.one_data_set &= same_rows
 
-            def after_a_round():
+            def after_round() -> None:
                 self._report(trace)
                 if log is not None:
                     log.note(trace)
 
             try:
-                boost(rows, one_round, trace, self.n_estimators, after_a_round)
+                boost(rows, one_round, trace, self.n_estimators, after_round)
                 if log is not None:
                     log.write(trace, exhausted=len(trace) < self.n_estimators)
             except BaseException as error:
@@ -255,7 +301,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                     stacklevel=3,
                 )
 
-    def _report(self, trace):
+    def _report(self, trace: Trace) -> None:
         """Report the last round to whoever listens, and print it where `verbose` asks for it."""
         every = max(1, self.n_estimators // 10) if self.verbose == 1 else 1
         printed = bool(self.verbose) and (len(trace) % every == 0 or len(trace) == self.n_estimators)
@@ -266,11 +312,19 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         )
         progress.report(self, len(trace), self.n_estimators, text, printed=printed)
 
-    def _publish(self, data, views, learners, preprocessors, trace):
+    def _publish(
+        self,
+        data: BoostingData,
+        views: list[View],
+        learners: list[list[Learner]],
+        preprocessors: list[Transformer | None],
+        trace: Trace,
+    ) -> None:
+        """Set the fitted attributes."""
         if not trace.rounds:
             warnings.warn(
-                "No view beats chance in the first round, so the model predicts the prior. Are y and X of the same "
-                "rows?",
+                "No view beats chance in the first round, so the model predicts the prior. Do X and y hold the same "
+                "rows in the same order?",
                 NoEdgeWarning,
                 stacklevel=3,
             )
@@ -292,26 +346,13 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         self.arm_probabilities_ = trace.arm_probabilities
         votes = np.bincount(self.winning_views_, np.abs(self.estimator_weights_), minlength=len(data.names))
         self.view_importances_ = votes / votes.sum() if votes.sum() > 0 else votes
-        # What `bounds` has to know of the views.
+        # `bounds` needs the number of columns after preprocessing.
         self._view_widths = [view.n_columns for view in views]
 
 
-def _described(names, columns):
-    """Views and their columns, short enough for a message."""
-    return ", ".join(f"{name!r} of {len(some)} columns from {some[0]}" for name, some in zip(names[:5], columns))
-
-
-ERRORS = ("training", "out_of_bag")
-
-
-def check_settings(model):
-    """Refuse settings of a boosting classifier that mean nothing."""
-    check_count("n_estimators", model.n_estimators)
-    check_positive("learning_rate", model.learning_rate)
-    check_flag("resample", model.resample)
-    check_flag("warm_start", model.warm_start)
-    check_jobs(model.n_jobs)
-    check_count("verbose", model.verbose, least=0)
-    check_choice("error", model.error, ERRORS)
-    if model.error == "out_of_bag" and not model.resample:
-        raise ValueError("error='out_of_bag' needs resample=True: without it no row is left out of a fit.")
+def _described(names: list[str], columns: list[IntArray]) -> str:
+    """Return the views and their columns, short enough for a message."""
+    return ", ".join(
+        f"{name!r} of {len(view_columns)} columns from {view_columns[0]}"
+        for name, view_columns in zip(names[:5], columns)
+    )

@@ -1,11 +1,9 @@
-"""The log of a run on disk, from which a run that was killed goes on.
+"""The log of a run on disk, from which a run that was killed goes on, and what identifies the run.
 
 The weights of the rows follow from the data and the rounds so far, so the rounds are all that has to be kept: about a
-kilobyte each for stumps, more for learners with numbers for each column and class. A log is text, a JSON value a line:
-what it is; which run it belongs to; how the run began; plans and rounds in the order in which they came; how many
-rounds there are, and a checksum of all before.
-
-What makes a run the same run: its settings and its data, in words that can be kept and compared.
+kilobyte each for stumps, more for learners with numbers for each column and class. A log is text, one JSON value per
+line: the format; the run it belongs to; how the run began; plans and rounds in the order in which they came; the number
+of rounds, and a checksum of all before.
 """
 
 import json
@@ -13,36 +11,31 @@ import os
 import re
 import tempfile
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from numbers import Integral
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from fuselearn._version import __version__
-from fuselearn.boosting.trace import Trace
+from fuselearn.boosting.boosting_data import BoostingData
+from fuselearn.boosting.trace import RunSettings, Trace
 from fuselearn.boosting.trace_format import Decoder, Encoder, check_trace
+from fuselearn.learners.protocol import Learner
 from fuselearn.persistence import write_atomically
+from fuselearn.typing import IntArray, Transformer
 
-FORMAT = {"fuselearn": "run log", "format": 1}
+FORMAT: dict[str, Any] = {"fuselearn": "run log", "format": 1}
 ADVICE = "Name another file as checkpoint, or remove this one to begin anew."
+UNREADABLE = (AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
+"""Errors of reading a log that was never written by `RunLog`."""
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
 
 class CannotBeKeptError(ValueError):
-    """A round holds what no log can."""
-
-
-@dataclass(frozen=True)
-class _Written:
-    """Lines of a log and what they hold.
-
-    A log goes from one to the next in a single assignment: an interrupt leaves lines and count of the rounds in step.
-    """
-
-    lines: list
-    encoder: Encoder
-    n_rounds: int
+    """A round holds something that cannot be written to a log."""
 
 
 class RunLog:
@@ -51,21 +44,22 @@ class RunLog:
     Parameters
     ----------
     path : str or path-like
+        The file.
     every : int
-        The file is written anew when as many rounds have come.
+        Number of rounds after which the file is written anew.
     identity : dict of str to JSON value
-        What makes this run this run: its settings and its data. A log of another one is refused.
+        Settings and data of the run. A log of another run is refused.
     """
 
-    def __init__(self, path, every, identity):
+    def __init__(self, path: str | os.PathLike[str], every: int, identity: dict[str, Any]) -> None:
         self._path = Path(path)
         self._every = int(every)
         self._identity = identity
-        self._written = _Written([], Encoder(), 0)
+        self._content = _LogContent([], Encoder(), 0)
 
-    def begin(self, trace, preprocessors):
+    def begin(self, trace: Trace, preprocessors: Sequence[Transformer | None]) -> None:
         """Write the log of a run that has not begun; refuses what could not be read again."""
-        encoder = self._written.encoder
+        encoder = self._content.encoder
         start = {
             "seed": trace.seed,
             "horizon": trace.horizon,
@@ -74,18 +68,15 @@ class RunLog:
             "preprocessors": [encoder.value(preprocessor) for preprocessor in preprocessors],
         }
         lines = [_line(FORMAT), _line({"run": self._identity}), _line({"start": start})]
-        self._written = _Written(lines, encoder, 0)
+        self._content = _LogContent(lines, encoder, 0)
         self._put(lines, 0, exhausted=False)
 
-    def resume(self, settings, view_columns, n_classes):
-        """(trace, preprocessors, exhausted) of the log at the path; None where there is none.
+    def resume(
+        self, settings: RunSettings, view_columns: list[IntArray], n_classes: int
+    ) -> tuple[Trace, list[Transformer | None], bool] | None:
+        """Return (trace, preprocessors, exhausted) of the log at the path; None where there is no file.
 
-        Parameters
-        ----------
-        settings : RunSettings
-        view_columns : list of intp ndarray
-            Columns of each view. What a hypothesis reads, and votes for, must be there.
-        n_classes : int
+        Hypotheses must read columns of `view_columns`, and vote for one of `n_classes` classes.
         """
         try:
             content = self._path.read_bytes()
@@ -94,31 +85,28 @@ class RunLog:
         lines = self._checked_lines(content)
         try:
             self._check_identity(json.loads(lines[1])["run"])
-            found = self._read(lines, settings)
-            check_trace(*found[:2], [len(columns) for columns in view_columns], n_classes)
+            trace, preprocessors, exhausted = self._read(lines, settings)
+            check_trace(trace, preprocessors, [len(columns) for columns in view_columns], n_classes)
         except _AnotherRunError as error:
             raise ValueError(str(error)) from None
         except UNREADABLE as error:
             raise ValueError(f"checkpoint: {self._path} cannot be read: {error}. {ADVICE}") from error
-        return found
+        return trace, preprocessors, exhausted
 
-    def note(self, trace):
-        """Hear of a new round."""
+    def note(self, trace: Trace) -> None:
+        """Write the file where a new round makes it due."""
         # The first at once: what cannot be written shows itself there, not after many rounds.
         if len(trace) == 1 or len(trace) % self._every == 0:
             self.write(trace)
 
-    def write(self, trace, exhausted=False):
-        """Bring the file up to date. When the disk is full, the run goes on without.
+    def write(self, trace: Trace, exhausted: bool = False) -> None:
+        """Bring the file up to date; `exhausted` marks that no further round is possible.
 
-        Parameters
-        ----------
-        exhausted : bool
-            Whether no further round is possible.
+        When the disk is full, the run goes on without.
         """
-        self._written = self._grown(trace)
+        self._content = self._extended(trace)
         try:
-            self._put(self._written.lines, self._written.n_rounds, exhausted)
+            self._put(self._content.lines, self._content.n_rounds, exhausted)
         except OSError as error:
             warnings.warn(
                 f"checkpoint: {self._path} could not be written ({error}). The fit goes on, and the log stays as "
@@ -127,10 +115,10 @@ class RunLog:
                 stacklevel=2,
             )
 
-    def _grown(self, trace):
-        """The lines so far with those of new plans and rounds."""
-        lines, encoder = list(self._written.lines), Encoder(self._written.encoder.plans)
-        rounds = trace.rounds[self._written.n_rounds :]
+    def _extended(self, trace: Trace) -> "_LogContent":
+        """Return the lines so far with those of new plans and rounds."""
+        lines, encoder = list(self._content.lines), Encoder(self._content.encoder.plans)
+        rounds = trace.rounds[self._content.n_rounds :]
         try:
             for key, plan in trace.plans.items():
                 if not encoder.knows(plan):
@@ -141,23 +129,25 @@ class RunLog:
                 f"checkpoint cannot keep what was learnt in the first {len(trace)} rounds: {error}. Use another "
                 "estimator, or fit without checkpoint."
             ) from error
-        return _Written(lines, encoder, self._written.n_rounds + len(rounds))
+        return _LogContent(lines, encoder, self._content.n_rounds + len(rounds))
 
-    def _put(self, lines, n_rounds, exhausted):
+    def _put(self, lines: list[bytes], n_rounds: int, exhausted: bool) -> None:
+        """Replace the file by these lines and the last one, which counts and sums them."""
         body = b"".join(lines)
         end = {"rounds": n_rounds, "exhausted": bool(exhausted), "checksum": _checksum(body)}
         with write_atomically(self._path, "wb") as file:
             file.write(body)
             file.write(_line(end))
 
-    def _checked_lines(self, content):
+    def _checked_lines(self, content: bytes) -> list[bytes]:
+        """Return the lines of a file that is a whole log of this format."""
         lines = content.splitlines(keepends=True)
         try:
             first = json.loads(lines[0])
         except (IndexError, RecursionError, ValueError):
             first = None
         if not isinstance(first, dict) or first.get("fuselearn") != FORMAT["fuselearn"]:
-            raise ValueError(f"checkpoint: {self._path} is there and is not a run log of fuselearn. {ADVICE}")
+            raise ValueError(f"checkpoint: {self._path} exists and is not a run log of fuselearn. {ADVICE}")
         if first != FORMAT:
             raise ValueError(
                 f"checkpoint: {self._path} is a run log of format {first.get('format')!r}; this version reads format "
@@ -168,10 +158,11 @@ class RunLog:
         except (KeyError, RecursionError, TypeError, ValueError):
             whole = False
         if not whole:
-            raise ValueError(f"checkpoint: {self._path} is damaged: its checksum is not that of its content. {ADVICE}")
+            raise ValueError(f"checkpoint: {self._path} is damaged: its checksum does not match its content. {ADVICE}")
         return lines
 
-    def _check_identity(self, written):
+    def _check_identity(self, written: dict[str, Any]) -> None:
+        """Refuse the log of another run."""
         for name in self._identity | written:
             before, now = written.get(name), self._identity.get(name)
             # A run without a seed of its own goes on with the one it drew.
@@ -181,7 +172,8 @@ class RunLog:
                     f"{_short(now)}. {ADVICE}"
                 )
 
-    def _read(self, lines, settings):
+    def _read(self, lines: list[bytes], settings: RunSettings) -> tuple[Trace, list[Transformer | None], bool]:
+        """Return (trace, preprocessors, exhausted) that the lines hold."""
         decoder = Decoder()
         start = json.loads(lines[2])["start"]
         trace = Trace(settings, start["seed"], start["horizon"])
@@ -196,25 +188,29 @@ class RunLog:
                 trace.rounds.append(decoder.round(written["round"]))
         end = json.loads(lines[-1])
         if end["rounds"] != len(trace):
-            raise ValueError(f"it has {len(trace)} rounds and says that it has {end['rounds']}")
-        self._written = _Written(lines[:-1], Encoder(decoder.plans), len(trace))
+            raise ValueError(f"it has {len(trace)} rounds, but its last line counts {end['rounds']}")
+        self._content = _LogContent(lines[:-1], Encoder(decoder.plans), len(trace))
         return trace, preprocessors, bool(end["exhausted"])
 
 
+@dataclass(frozen=True)
+class _LogContent:
+    """Lines of a log and what they hold.
+
+    A log goes from one to the next in a single assignment: an interrupt leaves lines and count of the rounds in step.
+    """
+
+    lines: list[bytes]
+    encoder: Encoder
+    n_rounds: int
+
+
 class _AnotherRunError(Exception):
-    """A log is sound, and not of this run."""
+    """A log is sound, but of another run."""
 
 
-UNREADABLE = (AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
-"""What comes of reading a log that was never written by `RunLog`."""
-
-
-def check_checkpoint(checkpoint, every):
+def check_checkpoint(checkpoint: Any) -> None:
     """Refuse a place for the log that cannot be written to, before any work is done."""
-    if isinstance(every, bool) or not isinstance(every, Integral) or every < 1:
-        raise ValueError(f"checkpoint_every must be an integer of at least 1, a number of rounds; got {every!r}.")
-    if checkpoint is None:
-        return
     if not isinstance(checkpoint, str | os.PathLike):
         raise TypeError(f"checkpoint must be None or the path of a file; got {checkpoint!r:.200}.")
     path = Path(checkpoint)
@@ -233,33 +229,17 @@ def check_checkpoint(checkpoint, every):
         raise type(error)(f"checkpoint is {path}, but no file can be made in its folder: {error}") from None
 
 
-def _line(value):
-    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+def identity_of(
+    model: Any,
+    data: BoostingData,
+    settings: RunSettings,
+    learners: list[list[Learner]],
+    transformers: Sequence[Transformer | None],
+    seed: int,
+) -> dict[str, Any]:
+    """Return the settings and data that make a run this run, as JSON values that can be kept and compared.
 
-
-def _checksum(content):
-    return blake2b(content, digest_size=16).hexdigest()
-
-
-def _short(value):
-    text = repr(value)
-    return text if len(text) <= 120 else f"{text[:117]}…"
-
-
-ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-
-
-def identity_of(model, data, settings, learners, transformers, seed):
-    """Dict of name to JSON value; the number of rounds is not in it, since a run may be made longer.
-
-    Parameters
-    ----------
-    model : estimator
-    data : TrainingRows or PartedRows
-    settings : RunSettings
-    learners : list of list of learner
-    transformers : list of transformer or None
-    seed : int
+    The number of rounds is not among them, since a run may be made longer.
     """
     names = data.features.get("feature_names_in_")
     views = {name: columns.tolist() for name, columns in zip(data.names, data.columns)}
@@ -270,7 +250,7 @@ def identity_of(model, data, settings, learners, transformers, seed):
         "learning_rate": settings.learning_rate,
         "resample": settings.resample,
         "error": settings.error,
-        "estimator": [[_described(learner) for learner in several] for several in learners],
+        "estimator": [[_described(learner) for learner in view_learners] for view_learners in learners],
         "preprocess": [_described(transformer) for transformer in transformers],
         "random_state": None if model.random_state is None else seed,
         "views": views,
@@ -280,19 +260,41 @@ def identity_of(model, data, settings, learners, transformers, seed):
     }
 
 
-def _described(thing):
-    """A setting in words that are the same in another process: estimators by class and settings, arrays in full.
+def _described(setting: Any) -> str:
+    """Return a setting in words that are the same in another process.
 
-    Objects of the user's own are told by class and attributes where their `__repr__` says nothing of them.
+    Estimators are described by class and settings, arrays in full, and objects of the user's own by class and
+    attributes where their `__repr__` says nothing about them.
     """
-    if hasattr(thing, "get_params") and not isinstance(thing, type):
-        settings = sorted(thing.get_params(deep=False).items())
-        return f"{type(thing).__qualname__}({', '.join(f'{name}={_described(value)}' for name, value in settings)})"
-    if isinstance(thing, list | tuple):
-        return f"[{', '.join(map(_described, thing))}]"
-    if isinstance(thing, np.ndarray):
-        return f"array({thing.tolist()!r})"
-    if type(thing).__repr__ is object.__repr__:  # which tells the address in memory and nothing else
-        settings = sorted(getattr(thing, "__dict__", {}).items())
-        return f"{type(thing).__qualname__}({', '.join(f'{name}={_described(value)}' for name, value in settings)})"
-    return ADDRESS.sub("", repr(thing))
+    if hasattr(setting, "get_params") and not isinstance(setting, type):
+        return _described_by(setting, setting.get_params(deep=False))
+    if isinstance(setting, list | tuple):
+        return f"[{', '.join(map(_described, setting))}]"
+    if isinstance(setting, np.ndarray):
+        return f"array({setting.tolist()!r})"
+    has_plain_repr: bool = getattr(type(setting), "__repr__", None) is object.__repr__  # the address in memory
+    if has_plain_repr:
+        return _described_by(setting, getattr(setting, "__dict__", {}))
+    return ADDRESS.sub("", repr(setting))
+
+
+def _described_by(setting: Any, attributes: dict[str, Any]) -> str:
+    """Return a setting as its class with some attributes."""
+    described = (f"{name}={_described(value)}" for name, value in sorted(attributes.items()))
+    return f"{type(setting).__qualname__}({', '.join(described)})"
+
+
+def _line(value: Any) -> bytes:
+    """Return a JSON value as a line."""
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def _checksum(content: bytes) -> str:
+    """Return the checksum of the lines of a log."""
+    return blake2b(content, digest_size=16).hexdigest()
+
+
+def _short(value: Any) -> str:
+    """Return a value as text, short enough for a message."""
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:117]}…"

@@ -1,143 +1,56 @@
-"""The loop, and the two kinds of round it can run.
+"""The rounds of a run: the loop, the two kinds of round, and the closed forms of a round from three sums of weights.
 
-A round is given the rows (as `fuselearn.backends.protocol.Rows`) and returns a `Round`, or None when no arm has an
-edge and the run is over. It sees sums of weights only.
+A round is given the rows (as `fuselearn.backends.protocol.Rows`) and returns a `Round`, or None when no arm has an edge
+and the run is over. It sees sums of weights only. With W₊, W₋, W₀ the weights of right, wrong and absent rows and K
+classes, SAMME's exponential loss of adding α times a hypothesis is
+
+    Z(α) = W₊·exp(-2α(K-1)/K) + W₋·exp(2α/K) + W₀,
+
+which is least at α = ½·(ln(W₊/W₋) + ln(K-1)). For K = 2 and W₀ = 0 these are the papers' α and Z_t (S0 steps 3e
+and 3f, S1 equation 7); for K = 2 and W₀ > 0 they are Schapire and Singer's for hypotheses that abstain.
 """
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import exp, log, nan
+from typing import Protocol
 
-from fuselearn.boosting import algebra
-from fuselearn.boosting.trace import Round, Update
+from fuselearn.backends.protocol import Rows, Tally, Trial
+from fuselearn.bandits.protocol import PolicyState
+from fuselearn.boosting.trace import Round, Trace, Update
+from fuselearn.numeric.weights import TIE
 
+CLIP = 2.2e-16
+"""ε is kept within [CLIP, 1 - CLIP], so that α stays finite."""
 SAME_NORMALISER = 1e-9
 """Two Z_t nearer than this are of the same rows, whatever the rounding."""
 
 
-@dataclass(frozen=True)
-class SharedRound:
-    """All arms share the weights, and the winner's labels move them (S0 Algorithm 1, S1 §3 and §4.3).
+class RoundRule(Protocol):
+    """How a round is run, and how one that was recorded is run again."""
 
-    Parameters
-    ----------
-    n_classes : int
-    learning_rate : float
-    policy : policy state
-    competes : bool
-        Whether the arms that the policy names compete. If not, the one it names joins whatever its edge.
-    out_of_bag : bool
-        Whether tallies are of the rows that a hypothesis was not fitted on.
+    def __call__(self, rows: Rows, number: int) -> Round | None:
+        """Run the round of this number, and return it; None where no arm has an edge."""
+
+    def replay(self, rows: Rows, number: int, past: Round) -> bool:
+        """Bring the rows to where they were after a recorded round; return whether it ran on the same rows."""
+
+
+def boost(rows: Rows, one_round: RoundRule, trace: Trace, n_rounds: int, after_round: Callable[[], None]) -> None:
+    """Extend a trace to `n_rounds` rounds, or to where nothing is left to learn.
+
+    The rows are as they were after the rounds that the trace already holds. It grows in place, so that an interrupt
+    loses nothing.
     """
-
-    n_classes: int
-    learning_rate: float
-    policy: object
-    competes: bool
-    out_of_bag: bool
-
-    def __call__(self, rows, number):
-        probabilities = self.policy.probabilities
-        arms = self.policy.pull()
-        trials = dict(zip(arms, rows.try_arms(arms, number)))
-        winner = self._winner(trials) if self.competes else arms[0]
-        if winner is None:
-            return None
-        hypothesis, tally = trials[winner]
-        update = Update(winner, hypothesis, self.learning_rate * algebra.vote_weight(tally, self.n_classes))
-        rows.reweight(winner, *algebra.reweighting(update.alpha, tally, self.n_classes))
-        normaliser = algebra.normaliser(tally, self.n_classes)
-        self.policy.update(winner, 1 - normaliser)
-        return Round(
-            winner=update,
-            updates=(update,),
-            error=algebra.error(tally),
-            normaliser=normaliser,
-            arm_errors={arm: algebra.error(trial.tally) for arm, trial in trials.items()},
-            probabilities=probabilities,
-            last=_ends_the_run(tally, self.out_of_bag),
-        )
-
-    def replay(self, rows, number, past):
-        """Bring rows and policy to where they were after a round that was recorded."""
-        self.policy.pull()
-        self.policy.update(past.winner.arm, 1 - past.normaliser)
-        return _replay_updates(rows, number, past, self.n_classes)
-
-    def _winner(self, trials):
-        """Of the arms with an edge, the one that lowers the exponential loss most; None if there is none."""
-        tallies = {arm: trial.tally for arm, trial in trials.items()}
-        able = [arm for arm, tally in tallies.items() if algebra.has_edge(tally, self.n_classes)]
-        if not able:
-            return None
-        # Without absent rows Z and ε agree on the order, but near ε = ½ only ε tells the arms apart.
-        by_error = self.out_of_bag or all(tally.absent <= algebra.TIE for tally in tallies.values())
-        if by_error:
-            return algebra.first_least({arm: algebra.clipped(algebra.error(tallies[arm])) for arm in able})
-        return algebra.first_least({arm: algebra.normaliser(tallies[arm], self.n_classes) for arm in able})
+    while len(trace) < n_rounds and not trace.ended:
+        round_ = one_round(rows, len(trace))
+        if round_ is None:
+            return
+        trace.rounds.append(round_)
+        after_round()
 
 
-@dataclass(frozen=True)
-class IndependentRound:
-    """Each arm has weights of its own and moves them itself; the largest α joins (S0's BISD, S1's iBoost).
-
-    Parameters
-    ----------
-    n_arms, n_classes : int
-    learning_rate : float
-    out_of_bag : bool
-    """
-
-    n_arms: int
-    n_classes: int
-    learning_rate: float
-    out_of_bag: bool
-
-    def __call__(self, rows, number):
-        arms = range(self.n_arms)
-        trials = rows.try_arms(list(arms), number)
-        alphas = [algebra.vote_weight(trial.tally, self.n_classes) for trial in trials]
-        able = [arm for arm in arms if algebra.has_edge(trials[arm].tally, self.n_classes)]
-        if not able:
-            return None
-        winner = algebra.first_least({arm: -alphas[arm] for arm in able})
-        updates = tuple(Update(arm, trials[arm].hypothesis, self.learning_rate * alphas[arm]) for arm in arms)
-        for update in updates:
-            tally = trials[update.arm].tally
-            rows.reweight(update.arm, *algebra.reweighting(update.alpha, tally, self.n_classes))
-        tally = trials[winner].tally
-        return Round(
-            winner=updates[winner],
-            updates=updates,
-            error=algebra.error(tally),
-            normaliser=algebra.normaliser(tally, self.n_classes),
-            arm_errors={arm: algebra.error(trials[arm].tally) for arm in arms},
-            probabilities=None,
-            last=_ends_the_run(tally, self.out_of_bag),
-        )
-
-    def replay(self, rows, number, past):
-        """Bring the rows to where they were after a round that was recorded."""
-        return _replay_updates(rows, number, past, self.n_classes)
-
-
-def _ends_the_run(tally, out_of_bag):
-    """Whether the winner is always right (or wrong) and no absent row is left to learn."""
-    if out_of_bag or tally.absent > algebra.TIE:
-        return False
-    return algebra.is_clipped(algebra.error(tally))
-
-
-def _replay_updates(rows, number, past, n_classes):
-    """Reweight as in a round that was recorded; returns whether the rows are the ones it ran on."""
-    same = True
-    for update in past.updates:
-        tally = rows.judge(update.arm, update.hypothesis, number)
-        if update.arm == past.winner.arm:
-            same = abs(algebra.normaliser(tally, n_classes) - past.normaliser) < SAME_NORMALISER
-        rows.reweight(update.arm, *algebra.reweighting(update.alpha, tally, n_classes))
-    return same
-
-
-def replay(rows, one_round, trace):
+def replay(rows: Rows, one_round: RoundRule, trace: Trace) -> Iterator[bool]:
     """Run the recorded rounds again, without fitting anything.
 
     Yields before the first round and after each whether the rows are, so far, the ones that the rounds ran on.
@@ -149,23 +62,184 @@ def replay(rows, one_round, trace):
         yield same
 
 
-def boost(rows, one_round, trace, n_rounds, report):
-    """Extend a trace to `n_rounds` rounds, or to where nothing is left to learn.
+@dataclass(frozen=True)
+class SharedRound:
+    """All arms share the weights, and the winner's labels move them (S0 Algorithm 1, S1 §3 and §4.3).
 
     Parameters
     ----------
-    rows : Rows
-        As they were after the rounds that the trace already holds.
-    one_round : SharedRound or IndependentRound
-    trace : Trace
-        Grows in place, so that an interrupt loses nothing.
-    n_rounds : int
-    report : callable
-        Called, without arguments, after each round.
+    n_classes : int
+        Number of classes.
+    learning_rate : float
+        Factor on every vote.
+    policy : PolicyState
+        Chooses the arms to try.
+    competes : bool
+        Whether the arms that the policy names compete. If not, the one it names joins whatever its edge.
+    out_of_bag : bool
+        Whether tallies are of the rows that a hypothesis was not fitted on.
     """
-    while len(trace) < n_rounds and not trace.ended:
-        result = one_round(rows, len(trace))
-        if result is None:
-            return
-        trace.rounds.append(result)
-        report()
+
+    n_classes: int
+    learning_rate: float
+    policy: PolicyState
+    competes: bool
+    out_of_bag: bool
+
+    def __call__(self, rows: Rows, number: int) -> Round | None:
+        """Run the round of this number."""
+        probabilities = self.policy.probabilities
+        arms = self.policy.pull()
+        trials = dict(zip(arms, rows.try_arms(arms, number)))
+        winner = self._winner(trials) if self.competes else arms[0]
+        if winner is None:
+            return None
+        hypothesis, tally = trials[winner]
+        update = Update(winner, hypothesis, self.learning_rate * vote_weight(tally, self.n_classes))
+        round_ = Round(
+            winner=update,
+            updates=(update,),
+            error=error(tally),
+            normaliser=normaliser(tally, self.n_classes),
+            arm_errors={arm: error(trial.tally) for arm, trial in trials.items()},
+            probabilities=probabilities,
+            last=_ends_the_run(tally, self.out_of_bag),
+        )
+        rows.reweight(winner, *reweighting(update.alpha, tally, self.n_classes))
+        self.policy.update(winner, 1 - round_.normaliser)
+        return round_
+
+    def replay(self, rows: Rows, number: int, past: Round) -> bool:
+        """Bring rows and policy to where they were after a recorded round."""
+        self.policy.pull()
+        self.policy.update(past.winner.arm, 1 - past.normaliser)
+        return _replay_updates(rows, number, past, self.n_classes)
+
+    def _winner(self, trials: dict[int, Trial]) -> int | None:
+        """Return the arm with an edge that lowers the exponential loss most; None if there is none."""
+        tallies = {arm: trial.tally for arm, trial in trials.items()}
+        able = [arm for arm, tally in tallies.items() if has_edge(tally, self.n_classes)]
+        if not able:
+            return None
+        # Without absent rows Z and ε agree on the order, but near ε = ½ only ε can tell which arm is better.
+        if self.out_of_bag or all(tally.absent <= TIE for tally in tallies.values()):
+            return first_least({arm: clipped(error(tallies[arm])) for arm in able})
+        return first_least({arm: normaliser(tallies[arm], self.n_classes) for arm in able})
+
+
+@dataclass(frozen=True)
+class IndependentRound:
+    """Each arm has weights of its own and moves them itself; the largest α joins (S0's BISD, S1's iBoost).
+
+    Parameters
+    ----------
+    n_arms, n_classes : int
+        Number of arms and of classes.
+    learning_rate : float
+        Factor on every vote.
+    out_of_bag : bool
+        Whether tallies are of the rows that a hypothesis was not fitted on.
+    """
+
+    n_arms: int
+    n_classes: int
+    learning_rate: float
+    out_of_bag: bool
+
+    def __call__(self, rows: Rows, number: int) -> Round | None:
+        """Run the round of this number."""
+        arms = range(self.n_arms)
+        trials = rows.try_arms(list(arms), number)
+        alphas = [vote_weight(trial.tally, self.n_classes) for trial in trials]
+        able = [arm for arm in arms if has_edge(trials[arm].tally, self.n_classes)]
+        if not able:
+            return None
+        winner = first_least({arm: -alphas[arm] for arm in able})
+        updates = tuple(Update(arm, trials[arm].hypothesis, self.learning_rate * alphas[arm]) for arm in arms)
+        for update in updates:
+            rows.reweight(update.arm, *reweighting(update.alpha, trials[update.arm].tally, self.n_classes))
+        tally = trials[winner].tally
+        return Round(
+            winner=updates[winner],
+            updates=updates,
+            error=error(tally),
+            normaliser=normaliser(tally, self.n_classes),
+            arm_errors={arm: error(trials[arm].tally) for arm in arms},
+            probabilities=None,
+            last=_ends_the_run(tally, self.out_of_bag),
+        )
+
+    def replay(self, rows: Rows, number: int, past: Round) -> bool:
+        """Bring the rows to where they were after a recorded round."""
+        return _replay_updates(rows, number, past, self.n_classes)
+
+
+def error(tally: Tally) -> float:
+    """Return ε = W₋ / (W₊ + W₋), NaN where no row was judged."""
+    judged = tally.right + tally.wrong
+    return tally.wrong / judged if judged > 0 else nan
+
+
+def clipped(epsilon: float) -> float:
+    """Return ε, away from 0 and 1."""
+    return min(max(epsilon, CLIP), 1 - CLIP)
+
+
+def has_edge(tally: Tally, n_classes: int) -> bool:
+    """Return whether a hypothesis beats chance on the rows it sees, by more than rounding."""
+    return (n_classes - 1) * tally.right - tally.wrong > TIE
+
+
+def vote_weight(tally: Tally, n_classes: int) -> float:
+    """Return α = ½·(ln((1-ε)/ε) + ln(K-1)) (S0 step 3e); 0 where no row was judged."""
+    if tally.right + tally.wrong == 0:
+        return 0.0
+    epsilon = clipped(error(tally))
+    return 0.5 * (log((1 - epsilon) / epsilon) + log(n_classes - 1))
+
+
+def normaliser(tally: Tally, n_classes: int) -> float:
+    """Return Z_t, the factor by which the round lowers the exponential loss: Z(α) at its least."""
+    judged = tally.right + tally.wrong
+    if judged == 0:
+        return tally.absent
+    epsilon = clipped(error(tally))
+    right, wrong = (1 - epsilon) * judged, epsilon * judged
+    share = 1 / n_classes
+    return tally.absent + n_classes * right**share * (wrong / (n_classes - 1)) ** (1 - share)
+
+
+def reweighting(alpha: float, tally: Tally, n_classes: int) -> tuple[float, float, float]:
+    """Return the factors of right, wrong and absent rows (S0 step 3f), up to one that all share.
+
+    The largest factor of an outcome that occurs is 1: no vote, however large, makes the weights overflow or vanish.
+    """
+    exponents = (-2 * alpha * (n_classes - 1) / n_classes, 2 * alpha / n_classes, 0.0)
+    largest = max((exponent for exponent, weight in zip(exponents, tally) if weight > 0), default=0.0)
+    right, wrong, absent = (exp(min(exponent - largest, 0.0)) for exponent in exponents)
+    return right, wrong, absent
+
+
+def first_least(values: dict[int, float]) -> int:
+    """Return the key of the least value; of those within `TIE` of it the lowest key."""
+    least = min(values.values())
+    return min(key for key, value in values.items() if value <= least + TIE)
+
+
+def _ends_the_run(tally: Tally, out_of_bag: bool) -> bool:
+    """Return whether the winner is, to rounding, always right or wrong, and no absent row is left to learn."""
+    if out_of_bag or tally.absent > TIE:
+        return False
+    epsilon = error(tally)
+    return epsilon <= CLIP or epsilon >= 1 - CLIP
+
+
+def _replay_updates(rows: Rows, number: int, past: Round, n_classes: int) -> bool:
+    """Reweight as in a recorded round; return whether the rows are the ones it ran on."""
+    same = True
+    for update in past.updates:
+        tally = rows.judge(update.arm, update.hypothesis, number)
+        if update.arm == past.winner.arm:
+            same = abs(normaliser(tally, n_classes) - past.normaliser) < SAME_NORMALISER
+        rows.reweight(update.arm, *reweighting(update.alpha, tally, n_classes))
+    return same

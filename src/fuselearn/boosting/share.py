@@ -9,7 +9,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.backends.gpu.arrays import on_host
+from fuselearn.backends.protocol import to_host
 from fuselearn.bandits.best import Best
 from fuselearn.bandits.exp3p import Exp3P, regret_bound
 from fuselearn.bandits.protocol import Policy
@@ -195,7 +195,7 @@ class ShareBoostClassifier(BaseBoost):
         2 does not hold as printed; the convergence time is what does follow from its ingredients.
         """
         check_is_fitted(self)
-        y = on_host(y)
+        y = to_host(y)
         self._check_bounds(X, y, theta, rho, delta)
         alphas, normalisers = self.trace_.alphas.tolist(), self.trace_.normalisers.tolist()
         policy, n_arms = self.trace_.settings.view_policy, self.trace_.n_arms

@@ -1,19 +1,34 @@
 """Everything a boosting run recorded.
 
-The weights of the rows follow from the data and this record, so a run can be taken up again where it ended.
+The weights of the rows follow from the data and this record, so a run can be continued where it ended.
 """
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from fuselearn.backends.protocol import Plans
+from fuselearn.bandits.protocol import Policy
+from fuselearn.learners.protocol import Hypothesis
+from fuselearn.typing import FloatArray, IntArray
+
 
 class Update(NamedTuple):
-    """One reweighting: what an arm's hypothesis, with the vote `alpha`, did to the arm's weights."""
+    """One reweighting: the hypothesis of an arm, with the vote `alpha`, moved the arm's weights.
+
+    Attributes
+    ----------
+    arm : int
+        Number of the arm.
+    hypothesis : Hypothesis or None
+        None where no row with weight had the arm's view.
+    alpha : float
+        Vote of the hypothesis, with the learning rate.
+    """
 
     arm: int
-    hypothesis: object
+    hypothesis: Hypothesis | None
     alpha: float
 
 
@@ -28,49 +43,55 @@ class Round(NamedTuple):
         All reweightings: the winner's where arms share their weights, every arm's where each keeps its own.
     error, normaliser : float
         ε and Z of the winner.
-    arm_errors : dict of arm to ε
-        Of the arms that were tried.
+    arm_errors : dict of int to float
+        ε of the arms that were tried.
     probabilities : ndarray of shape (n_arms,) or None
-        With which the policy drew.
+        Probabilities with which the policy drew; None for a policy that does not draw.
     last : bool
         Whether the run ended here, before the number of rounds asked for.
     """
 
     winner: Update
-    updates: tuple
+    updates: tuple[Update, ...]
     error: float
     normaliser: float
-    arm_errors: dict
-    probabilities: np.ndarray | None
+    arm_errors: dict[int, float]
+    probabilities: FloatArray | None
     last: bool
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What stays the same through a run, also one that is taken up again.
+    """What stays the same through a run, also one that is continued.
 
     Attributes
     ----------
     arms_of_views : tuple of int
         Number of arms of each view.
-    view_policy : policy, or None where every arm is tried
+    view_policy : Policy or None
+        Policy that chooses arms; None where every arm is tried.
     learning_rate : float
+        Factor on every vote.
     resample : bool
+        Whether hypotheses are fitted on rows drawn by the weights.
     error : {"training", "out_of_bag"}
+        Rows that judge a hypothesis.
     """
 
-    arms_of_views: tuple
-    view_policy: object
+    arms_of_views: tuple[int, ...]
+    view_policy: Policy | None
     learning_rate: float
     resample: bool
     error: str
 
     @property
-    def n_arms(self):
+    def n_arms(self) -> int:
+        """Number of arms of all views."""
         return sum(self.arms_of_views)
 
     @property
-    def out_of_bag(self):
+    def out_of_bag(self) -> bool:
+        """Whether hypotheses are judged on the rows that they were not fitted on."""
         return self.error == "out_of_bag"
 
 
@@ -81,13 +102,15 @@ class Trace:
     Attributes
     ----------
     settings : RunSettings
+        Settings of the run.
     seed : int
-        Of all draws of the run.
+        Seed of all draws of the run.
     horizon : int
         Number of rounds that the first fit planned for.
     rounds : list of Round
+        The rounds so far.
     plans : dict
-        What the learners know of each view since they first looked at it.
+        Plans that the learners made of each view, by the number of the view and the learner's preparation.
     one_data_set, one_label_column, equal_weights : bool
         Whether all rounds ran on the same rows, with one label a row, and with the same weight for each.
     """
@@ -95,62 +118,67 @@ class Trace:
     settings: RunSettings
     seed: int
     horizon: int
-    rounds: list = field(default_factory=list)
-    plans: dict = field(default_factory=dict)
+    rounds: list[Round] = field(default_factory=list)
+    plans: Plans = field(default_factory=dict)
     one_data_set: bool = True
     one_label_column: bool = True
     equal_weights: bool = True
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.rounds)
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         # In a saved model the keys of a dict are text or numbers, and those of the plans are tuples.
         return {**vars(self), "plans": list(self.plans.items())}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, plans=dict(state["plans"]))
 
-    def copy(self):
-        """A trace that can grow without this one."""
+    def copy(self) -> "Trace":
+        """Return a trace that can grow without this one."""
         return replace(self, rounds=list(self.rounds), plans=dict(self.plans))
 
     @property
-    def n_arms(self):
+    def n_arms(self) -> int:
+        """Number of arms."""
         return self.settings.n_arms
 
     @property
-    def ended(self):
+    def ended(self) -> bool:
         """Whether the last round left nothing to learn."""
         return bool(self.rounds) and self.rounds[-1].last
 
     @property
-    def alphas(self):
+    def alphas(self) -> FloatArray:
+        """Vote of each winner."""
         return np.array([round_.winner.alpha for round_ in self.rounds], dtype=float)
 
     @property
-    def errors(self):
+    def errors(self) -> FloatArray:
+        """Weighted error ε of each winner."""
         return np.array([round_.error for round_ in self.rounds], dtype=float)
 
     @property
-    def normalisers(self):
+    def normalisers(self) -> FloatArray:
+        """Z of each round."""
         return np.array([round_.normaliser for round_ in self.rounds], dtype=float)
 
     @property
-    def winning_arms(self):
+    def winning_arms(self) -> IntArray:
+        """Number of the winning arm of each round."""
         return np.array([round_.winner.arm for round_ in self.rounds], dtype=np.intp)
 
     @property
-    def arm_errors(self):
-        """Of shape (n_rounds, n_arms), NaN where an arm was not tried."""
+    def arm_errors(self) -> FloatArray:
+        """Errors of all arms, of shape (n_rounds, n_arms), NaN where an arm was not tried."""
         table = np.full((len(self.rounds), self.n_arms), np.nan)
         for row, round_ in zip(table, self.rounds):
             row[list(round_.arm_errors)] = list(round_.arm_errors.values())
         return table
 
     @property
-    def arm_probabilities(self):
-        """Of shape (n_rounds, n_arms); None for a policy that does not draw."""
+    def arm_probabilities(self) -> FloatArray | None:
+        """Probabilities of all arms, of shape (n_rounds, n_arms); None for a policy that does not draw."""
         if not self.rounds or self.rounds[0].probabilities is None:
             return None
         return np.array([round_.probabilities for round_ in self.rounds])

@@ -4,13 +4,12 @@ A learner is a set of settings. It makes a *plan* of a view once, the plan prepa
 each round turns weights into a *hypothesis* (see `fuselearn.learners.protocol`).
 """
 
+from fuselearn.learners.estimator_argument import as_learner
 from fuselearn.learners.gaussian_nb import GaussianNB
 from fuselearn.learners.least_squares import LeastSquares
-from fuselearn.learners.per_view import as_learner
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan
 from fuselearn.learners.sklearn_learner import SklearnLearner
-from fuselearn.learners.stump import Stump
-from fuselearn.learners.tree import Tree
+from fuselearn.learners.tree import Stump, Tree
 
 __all__ = [
     "GaussianNB",

@@ -1,19 +1,21 @@
-"""A view, binned once to bytes."""
+"""A view, binned once to bytes: the edges of each column, and the questions about the view that they follow from."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.learners.protocol import Plan
-from fuselearn.learners.view_questions import DistinctValues, SampledRows
-from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, n_blocks
+from fuselearn.data import View
+from fuselearn.learners.protocol import Plan, Planning
+from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, n_blocks
 from fuselearn.numeric.tree_histograms import column_edges, fill_bins, has_more_values, searchable
-from fuselearn.reductions import drive
+from fuselearn.typing import FloatArray, IntArray
 
 SKETCH_ROWS = 4096
 """Rows whose values place the edges of a column; a seeded sample of as many where there are more."""
 LARGE_SKETCH_ROWS = 2**18
 """The same where a column has many values, but so rarely that a sketch shows few of them."""
+ROWS_AT_A_TIME = 65536
+"""Rows whose distinct values are looked for together."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +28,9 @@ class Binned:
         Column-major: a histogram reads one column at a time.
     """
 
-    bins: np.ndarray
+    bins: IntArray
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.bins.shape[1]
 
 
@@ -41,36 +43,29 @@ class Binning(Plan):
     edges : ndarray of shape (n_columns, most edges)
         Increasing in each row, filled up with +inf.
     n_edges : intp ndarray of shape (n_columns,)
+        Number of edges of each column.
     """
 
-    kind = "binned"
-
-    edges: np.ndarray
-    n_edges: np.ndarray
+    edges: FloatArray
+    n_edges: IntArray
 
     @property
-    def n_columns(self):
+    def n_columns(self) -> int:  # type: ignore[override]  # the base declares an attribute; here it follows from another
         return len(self.n_edges)
 
     @property
-    def missing_bin(self):
+    def missing_bin(self) -> int:
         """Bin of a missing value, after all others."""
         return self.edges.shape[1] + 1
 
     @property
-    def n_bins(self):
+    def n_bins(self) -> int:
         """Number of bins, with that of the missing values."""
         return self.missing_bin + 1
 
     @classmethod
-    def of(cls, view, max_bins, seed):
-        """Edges for a view whose rows are all here."""
-        planning = cls.planning(view.n_columns, len(view), max_bins, seed)
-        return drive(planning, lambda question: question.merged([question(view, 0)]))
-
-    @classmethod
-    def planning(cls, n_columns, n_rows, max_bins, seed):
-        """Generator with the protocol of `Learner.planning`: edges of every column."""
+    def planning(cls, n_columns: int, n_rows: int, max_bins: int, seed: np.random.SeedSequence | None) -> Planning:
+        """Return the generator of `Learner.planning`: edges of every column."""
         generator = np.random.default_rng(seed)
         sketch = yield SampledRows(_sample(n_rows, SKETCH_ROWS, generator))
         values = [_sorted(column) for column in sketch.T]
@@ -79,11 +74,11 @@ class Binning(Plan):
             few = [number for number in range(n_columns) if not has_more_values(values[number], max_bins)]
             distinct = (yield DistinctValues(tuple(few), max_bins)) if few else []
             more = []
-            for number, found in zip(few, distinct):
-                if len(found) > max_bins:
+            for number, column_values in zip(few, distinct):
+                if len(column_values) > max_bins:
                     more.append(number)
                 else:
-                    values[number] = found
+                    values[number] = column_values
             if more:
                 # Nearly all rows have one of few values: only a larger sample shows how the others are spread.
                 sketch = yield SampledRows(_sample(n_rows, LARGE_SKETCH_ROWS, generator), tuple(more))
@@ -96,32 +91,95 @@ class Binning(Plan):
             row[: len(edges)] = edges
         return cls(padded, n_edges)
 
-    def prepare(self, view, threads=SERIAL):
-        bins = np.empty((view.n_columns, len(view)), dtype=np.uint8)
+    def prepare(self, view: View, threads: Threads = SERIAL) -> Binned:
+        """Return the rows of a view as bins."""
+        n_rows = len(view)
+        bins = np.empty((self.n_columns, n_rows), dtype=np.uint8)
         edges = searchable(self.edges)
 
-        def work(first, last):
+        def work(first: int, last: int) -> None:
             for number in range(first, last):
-                start, stop = number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, len(view))
-                # A block of X can be read-only, which numba would compile anew for.
-                block = np.array(view.block(start, stop))
-                fill_bins(block, edges, self.missing_bin, bins[:, start:stop])
+                start, stop = number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, n_rows)
+                fill_bins(view.block(start, stop), edges, self.missing_bin, bins[:, start:stop])
 
-        threads.share(n_blocks(len(view)), work)
+        threads.share(n_blocks(n_rows), work)
         return Binned(bins)
 
-    def read(self, view):
-        """The values themselves: x <= edges[b] says the same as bin <= b."""
-        return np.array(view.block(0, len(view)))
+    def read(self, view: View) -> FloatArray:
+        """Return the values themselves: x <= edges[b] and bin <= b are the same."""
+        return view.block(0, len(view))
 
 
-def _sample(n_rows, most, generator):
-    """Numbers of `most` rows, increasing; None for all rows where there are no more."""
+@dataclass(frozen=True)
+class SampledRows:
+    """Question: some rows of a view, in order; of shape (n_positions, n_columns).
+
+    Attributes
+    ----------
+    positions : intp ndarray or None
+        Among the rows in which the view is present, increasing; None for all of them.
+    columns : tuple of int or None
+        Numbers of columns of the view; None for all of them.
+    """
+
+    positions: IntArray | None
+    columns: tuple[int, ...] | None = None
+
+    def __call__(self, view: View, first: int) -> FloatArray:
+        rows = None
+        if self.positions is not None:
+            low, high = np.searchsorted(self.positions, (first, first + len(view)))
+            rows = self.positions[low:high] - first
+        if self.columns is None:
+            return view.some_columns(0, view.n_columns, rows)
+        return np.hstack([view.some_columns(number, number + 1, rows) for number in self.columns])
+
+    def merged(self, answers: list[FloatArray]) -> FloatArray:
+        """Return the rows of all partitions, one after the other."""
+        return np.concatenate(answers)
+
+
+@dataclass(frozen=True)
+class DistinctValues:
+    """Question: sorted distinct values of some columns, but no more than `limit` + 1 of each; a list of arrays.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Numbers of columns of the view.
+    limit : int
+        Number of values beyond which a column has too many.
+    """
+
+    columns: tuple[int, ...]
+    limit: int
+
+    def __call__(self, view: View, first: int) -> list[FloatArray]:
+        return [self._distinct(view, number) for number in self.columns]
+
+    def merged(self, answers: list[list[FloatArray]]) -> list[FloatArray]:
+        """Return the distinct values in all partitions."""
+        return [np.unique(np.concatenate(partitions))[: self.limit + 1] for partitions in zip(*answers)]
+
+    def _distinct(self, view: View, number: int) -> FloatArray:
+        """Return the distinct values of one column."""
+        values: FloatArray = np.empty(0)
+        for start in range(0, len(view), ROWS_AT_A_TIME):
+            rows = slice(start, min(start + ROWS_AT_A_TIME, len(view)))
+            column = view.some_columns(number, number + 1, rows)[:, 0].astype(np.float64)
+            values = np.union1d(values, column[~np.isnan(column)])
+            if len(values) > self.limit:
+                return values[: self.limit + 1]
+        return values
+
+
+def _sample(n_rows: int, most: int, generator: np.random.Generator) -> IntArray | None:
+    """Return the numbers of `most` rows, increasing; None for all rows where there are no more."""
     return np.sort(generator.choice(n_rows, most, replace=False)) if n_rows > most else None
 
 
-def _sorted(column):
-    """Observed values of a column, in order."""
+def _sorted(column: FloatArray) -> FloatArray:
+    """Return the observed values of a column, in order."""
     values = np.array(column, dtype=np.float64)
     values.sort()  # NaN comes last
     return values[: np.searchsorted(values, np.nan)]

@@ -5,10 +5,12 @@ from numbers import Real
 
 import numpy as np
 
-from fuselearn.learners.protocol import Learner
-from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
-from fuselearn.numeric.execution import SERIAL
+from fuselearn.data import View
+from fuselearn.learners.protocol import Learner, Planning, Sums
+from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation, Standardised
+from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.moments import class_forms, weighted_moments
+from fuselearn.typing import FloatArray, IntArray
 
 LEAST_VARIANCE = 1e-30
 """Variance of a column that never varies, when the user asks for no smoothing."""
@@ -42,23 +44,28 @@ class GaussianNB(Learner):
     """
 
     preparation = ("standardised",)
+    plan_type = Standardisation
     rows_by_class = True
 
-    def __init__(self, var_smoothing=1e-9):
+    def __init__(self, var_smoothing: float = 1e-9) -> None:
         self.var_smoothing = var_smoothing
 
-    def check(self, view):
+    def check(self, view: View) -> None:
+        """Refuse settings that mean nothing; see `Learner.check`."""
         if not (isinstance(self.var_smoothing, Real) and 0 <= self.var_smoothing < np.inf):
             raise ValueError(f"var_smoothing must be a number of at least 0; got {self.var_smoothing!r}.")
 
-    def planning(self, name, n_columns, n_rows, seed):
-        return Standardisation.planning(name, n_columns)
+    def planning(self, name: str, n_columns: int, n_rows: int, seed: np.random.SeedSequence | None) -> Planning:
+        """Find the mean and spread of each column; see `Learner.planning`."""
+        return (yield from Standardisation.planning(name, n_columns))
 
-    def sums(self, plan, n_classes):
+    def sums(self, plan: Standardisation, n_classes: int) -> Sums:
+        """Fit the quadratic form of each class from its moments; see `Learner.sums`."""
         moments = yield ClassMoments(n_classes)
         return ScoreHypothesis(plan, *class_forms(moments, self.var_smoothing * plan.largest_variances, LEAST_VARIANCE))
 
-    def vc_dimension(self, n_columns):
+    def vc_dimension(self, n_columns: int) -> int:
+        """Return the VC dimension; see `Learner.vc_dimension`."""
         # Signs of a·x² + b·x + c are half-spaces in 2·n_columns dimensions.
         return 2 * n_columns + 1
 
@@ -67,11 +74,11 @@ class GaussianNB(Learner):
 class ClassMoments:
     """Statistic: weighted moments per class and column."""
 
-    kind = "class moments"
-
     n_classes: int
 
-    def __call__(self, prepared, codes, weights, threads=SERIAL):
+    def __call__(
+        self, prepared: Standardised, codes: IntArray, weights: FloatArray, threads: Threads = SERIAL
+    ) -> FloatArray:
         return weighted_moments(
             prepared.values, prepared.n_columns, codes, weights, self.n_classes, gaps=prepared.gaps, threads=threads
         )

@@ -5,10 +5,12 @@ from numbers import Real
 
 import numpy as np
 
-from fuselearn.learners.protocol import Learner
-from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
-from fuselearn.numeric.execution import SERIAL
+from fuselearn.data import View
+from fuselearn.learners.protocol import Learner, Planning, Sums
+from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation, Standardised
+from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.least_squares import cross_products, solve_least_norm
+from fuselearn.typing import FloatArray, IntArray
 
 LEAST_PIVOT = 1e-12
 """Directions in which the standardised rows vary less than this, as part of the largest, are rounding noise."""
@@ -37,28 +39,26 @@ class LeastSquares(Learner):
     """
 
     preparation = ("standardised",)
+    plan_type = Standardisation
     rows_by_class = True
 
-    def __init__(self, ridge=0.0):
+    def __init__(self, ridge: float = 0.0) -> None:
         self.ridge = ridge
 
-    def check(self, view):
+    def check(self, view: View) -> None:
+        """Refuse settings that mean nothing; see `Learner.check`."""
         if not (isinstance(self.ridge, Real) and 0 <= self.ridge < np.inf):
             raise ValueError(f"ridge must be a number of at least 0; got {self.ridge!r}.")
 
-    def planning(self, name, n_columns, n_rows, seed):
-        return Standardisation.planning(name, n_columns)
+    def planning(self, name: str, n_columns: int, n_rows: int, seed: np.random.SeedSequence | None) -> Planning:
+        """Find the mean and spread of each column; see `Learner.planning`."""
+        return (yield from Standardisation.planning(name, n_columns))
 
-    def sums(self, plan, n_classes):
+    def sums(self, plan: Standardisation, n_classes: int) -> Sums:
+        """Solve the normal equations; see `Learner.sums`."""
         products = yield CrossProducts(n_classes)
-        return self._from_products(plan, products)
-
-    def vc_dimension(self, n_columns):
-        return n_columns + 1
-
-    def _from_products(self, plan, products):
-        # Standardise again, under the weights of the round: what the solution of least norm is must not depend on
-        # whether a row counts twice or stands there twice.
+        # Standardise again, under the weights of the round: the solution of least norm must not depend on whether a
+        # row has twice the weight or occurs twice.
         n_unknowns = 1 + len(plan.means)
         products = products / products[0, 0]
         means, target_means = products[0, 1:n_unknowns], products[0, n_unknowns:]
@@ -74,16 +74,20 @@ class LeastSquares(Learner):
         nothing = np.zeros_like(slopes)
         return ScoreHypothesis(plan, nothing, slopes, nothing, target_means - (slopes * means).sum(axis=1))
 
+    def vc_dimension(self, n_columns: int) -> int:
+        """Return the VC dimension; see `Learner.vc_dimension`."""
+        return n_columns + 1
+
 
 @dataclass(frozen=True)
 class CrossProducts:
     """Statistic: weighted products of the rows, behind a 1, with themselves and with the targets."""
 
-    kind = "cross products"
-
     n_classes: int
 
-    def __call__(self, prepared, codes, weights, threads=SERIAL):
+    def __call__(
+        self, prepared: Standardised, codes: IntArray, weights: FloatArray, threads: Threads = SERIAL
+    ) -> FloatArray:
         # Two classes need one target, which is +1 for class 1.
         target_classes = np.arange(1 if self.n_classes == 2 else 0, self.n_classes, dtype=np.int32)
         return cross_products(prepared.values, prepared.n_columns, codes, weights, target_classes, threads=threads)

@@ -1,30 +1,174 @@
 """What a learner, its plan of a view, and its hypotheses have in common.
 
-Fitting is written as a generator that asks for sums over the rows and is sent the totals:
+Fitting is written as a generator that yields statistics of the rows and is sent their totals:
 
     def sums(self, plan, n_classes):
         moments = yield ClassMoments(n_classes)
         return ...  # a hypothesis
 
-So a learner never holds rows. Who drives it decides where they are: in this process, cut into blocks for
-threads, or spread over a cluster whose workers each send their part of the sum. A learner that cannot be fitted
-from sums (any scikit-learn classifier) is given the rows instead, and says so by `needs_rows`. What a learner has to
-know of a view before the first round is asked for in the same way (`planning`).
-
-A statistic is called with prepared rows, their class codes and their weights. One that only adds up weights says so by
-`adds_weights`: it may be given whole numbers in their place. Where rows are in a form of their own, as on a device, it
-is known by its `kind`.
+So a learner never holds rows. Whoever runs the generator (`run_reduction`) decides where they are: in this process, cut
+into blocks for threads, or spread over a cluster whose workers each send their part of the sum. A learner that cannot
+be fitted from sums (any scikit-learn classifier) is given the rows instead, and declares this by `needs_rows`. What a
+learner has to know about a view before the first round is asked for in the same way (`planning`).
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from fuselearn.data import View
-from fuselearn.numeric.execution import SERIAL
-from fuselearn.reductions import drive
+from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.typing import ArrayLike, FloatArray, IntArray
+
+PreparedRows: TypeAlias = Any
+"""Rows of a view as a plan prepared them; only the plan's own statistics and hypotheses know their type."""
+
+QuestionT = TypeVar("QuestionT")
+AnswerT = TypeVar("AnswerT")
+ResultT = TypeVar("ResultT")
+NameT = TypeVar("NameT")
+
+
+class Statistic(Protocol):
+    """A sum over prepared rows that a learner asks for in a round.
+
+    One that only adds up weights has a true attribute `adds_weights`: it may be given whole numbers in their place, and
+    is then exact. A GPU sums the statistics of the learners of this package, which it knows by their types.
+    """
+
+    def __call__(
+        self, prepared: PreparedRows, codes: IntArray, weights: FloatArray, threads: Threads = ...
+    ) -> FloatArray:
+        """Return the sum over prepared rows with these class codes and weights."""
+
+
+class ViewQuestion(Protocol):
+    """A question about a view, answered for each partition of its rows."""
+
+    def __call__(self, view: View, first: int) -> Any:
+        """Return the answer for a partition; `first` rows that have the view stand before it."""
+
+    def merged(self, answers: list[Any]) -> Any:
+        """Return the answer for all rows from those of several partitions, in the order of these."""
+
+
+class Plan(ABC):
+    """What is known about a view since its learner first looked at it.
+
+    Attributes
+    ----------
+    n_columns : int
+        Number of columns of the view.
+    """
+
+    n_columns: int
+
+    @abstractmethod
+    def prepare(self, view: View, threads: Threads = SERIAL) -> PreparedRows:
+        """Prepare rows for the statistics of a learner.
+
+        Parameters
+        ----------
+        view : View
+            The view, with the rows to prepare.
+        threads : Threads, default=SERIAL
+            Threads to use.
+
+        Returns
+        -------
+        object
+            The rows in the form that the learner's statistics take.
+        """
+
+    def read(self, view: View) -> PreparedRows:
+        """Prepare rows for the prediction of a hypothesis.
+
+        Parameters
+        ----------
+        view : View
+            The view, with the rows to predict.
+
+        Returns
+        -------
+        object
+            The rows in the form that `Hypothesis.predict_read` takes.
+        """
+        return self.prepare(view)
+
+
+class Hypothesis(ABC):
+    """A fitted weak learner. It predicts class codes, 0 to n_classes - 1, from the columns of its view.
+
+    Attributes
+    ----------
+    plan : Plan
+        Preparation of the view, shared by all hypotheses of an arm.
+    """
+
+    plan: Plan
+
+    @abstractmethod
+    def predict_prepared(self, prepared: PreparedRows, threads: Threads = SERIAL) -> IntArray:
+        """Predict rows that `plan.prepare` returned.
+
+        Parameters
+        ----------
+        prepared : object
+            The rows.
+        threads : Threads, default=SERIAL
+            Threads to use.
+
+        Returns
+        -------
+        int32 ndarray of shape (n_rows,)
+            Class codes.
+        """
+
+    def predict_read(self, rows: PreparedRows) -> IntArray:
+        """Predict rows that `plan.read` returned.
+
+        Parameters
+        ----------
+        rows : object
+            The rows.
+
+        Returns
+        -------
+        int32 ndarray of shape (n_rows,)
+            Class codes.
+        """
+        return self.predict_prepared(rows)
+
+    def predict(self, X: ArrayLike) -> IntArray:
+        """Predict rows of an array.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+            The columns of the view, preprocessed where the view is.
+
+        Returns
+        -------
+        int32 ndarray of shape (n_rows,)
+            Class codes.
+        """
+        X = np.asarray(X)
+        if X.ndim != 2 or X.shape[1] != self.plan.n_columns:
+            raise ValueError(
+                f"X must be 2-D with the {self.plan.n_columns} columns of the view that this hypothesis was fitted on, "
+                f"preprocessed where the view is; got shape {X.shape}."
+            )
+        return self.predict_read(self.plan.read(View("", X, np.arange(X.shape[1]), None)))
+
+
+Planning: TypeAlias = Generator[ViewQuestion, Any, Plan]
+"""Yields questions about a view, is sent the answers, returns a plan."""
+Sums: TypeAlias = Generator[Statistic, FloatArray, Hypothesis]
+"""Yields statistics of the rows, is sent their totals, returns a hypothesis."""
 
 
 class Learner(ABC, BaseEstimator):
@@ -36,104 +180,198 @@ class Learner(ABC, BaseEstimator):
         Whether it is fitted from rows instead of sums.
     rows_by_class : bool
         Whether its sums are quicker over rows that are sorted by class. The same for learners that share a preparation.
+    plan_type : type or None
+        Class of its plans, by which a GPU knows how to prepare the rows; None for a learner that fits on the host only.
     """
 
-    needs_rows = False
-    rows_by_class = False
+    needs_rows: ClassVar[bool] = False
+    rows_by_class: ClassVar[bool] = False
+    plan_type: ClassVar[type[Plan] | None] = None
 
-    def check(self, view):
-        """Refuse settings that mean nothing, and a view that cannot be fitted, before any round is run."""
+    def check(self, view: View) -> None:
+        """Refuse settings that mean nothing, and a view that cannot be fitted, before any round is run.
 
-    def plan(self, view, seed):
-        """Look at a view once, and return what is needed to prepare any rows of it."""
-        planning = self.planning(view.name, view.n_columns, len(view), seed)
-        return drive(planning, lambda question: question.merged([question(view, 0)]))
+        Parameters
+        ----------
+        view : View
+            The view that the learner is to be fitted on.
+        """
 
-    def planning(self, name, n_columns, n_rows, seed):
-        """Generator: yields questions about a view, is sent the answers, returns its plan.
+    def plan(self, view: View, seed: np.random.SeedSequence | None) -> Plan:
+        """Look at a view whose rows are all here.
 
-        A question is answered for each part of the rows, ``question(view, first)``, where `first` is the number of rows
-        before it in which the view is present; ``question.merged`` puts the answers together, in the order of the
-        parts. Learners that have to see all rows at once override `plan` instead.
+        Parameters
+        ----------
+        view : View
+            The view.
+        seed : SeedSequence or None
+            Seed of what is drawn for the plan.
+
+        Returns
+        -------
+        Plan
+            All that is needed to prepare any rows of the view.
+        """
+        planning = self.planning(view.name, len(view.columns), len(view), seed)
+        return run_reduction(planning, lambda question: question.merged([question(view, 0)]))
+
+    def planning(self, name: str, n_columns: int, n_rows: int, seed: np.random.SeedSequence | None) -> Planning:
+        """Make a plan from the answers to questions about a view.
+
+        This is a generator. A question is answered for each partition of the rows, ``question(view, first)``, where
+        `first` is the number of rows before it in which the view is present; ``question.merged`` puts the answers
+        together, in the order of the partitions. Learners that have to see all rows at once override `plan` instead.
+
+        Parameters
+        ----------
+        name : str
+            Name of the view, for error messages.
+        n_columns : int
+            Number of its columns.
+        n_rows : int
+            Number of rows in which it is present.
+        seed : SeedSequence or None
+            Seed of what is drawn for the plan.
+
+        Returns
+        -------
+        generator
+            Yields questions, is sent their answers, and returns the plan.
         """
         raise TypeError(f"{type(self).__name__} looks at all rows of a view at once.")
 
     @property
     @abstractmethod
-    def preparation(self):
-        """Hashable; learners with equal preparations share the prepared rows of a view."""
+    def preparation(self) -> Hashable:
+        """Key of the prepared rows of a view, a tuple: learners with equal preparations share them."""
 
-    def sums(self, plan, n_classes):
-        """Generator: yields statistics of the rows, is sent their totals, returns a hypothesis."""
+    def sums(self, plan: Any, n_classes: int) -> Sums:
+        """Fit a hypothesis from sums over the rows.
+
+        Parameters
+        ----------
+        plan : Plan
+            Plan of the view, as `plan` returned it.
+        n_classes : int
+            Number of classes.
+
+        Returns
+        -------
+        generator
+            Yields statistics of the rows, is sent their totals, and returns the hypothesis.
+        """
         raise TypeError(f"{type(self).__name__} is fitted from rows, not from sums.")
 
-    def fit_rows(self, plan, prepared, codes, weights, n_classes, *, seed, drawn):
-        """Fit on the rows themselves. `drawn` holds their numbers where the round resamples, else None."""
+    def fit_rows(
+        self,
+        plan: Any,
+        prepared: PreparedRows,
+        codes: IntArray,
+        weights: FloatArray,
+        n_classes: int,
+        *,
+        seed: np.random.SeedSequence,
+        drawn: IntArray | None,
+    ) -> Hypothesis:
+        """Fit a hypothesis on the rows themselves.
+
+        Parameters
+        ----------
+        plan : Plan
+            Plan of the view, as `plan` returned it.
+        prepared : object
+            Rows as the plan prepared them.
+        codes : int32 ndarray of shape (n_rows,)
+            Class of each row.
+        weights : ndarray of shape (n_rows,)
+            Weight of each row.
+        n_classes : int
+            Number of classes.
+        seed : SeedSequence
+            Seed of the round and arm.
+        drawn : int ndarray or None
+            Numbers of the rows that were drawn where the round resamples, else None.
+
+        Returns
+        -------
+        Hypothesis
+            The fitted hypothesis.
+        """
         raise TypeError(f"{type(self).__name__} is fitted from sums, not from rows.")
 
-    def vc_dimension(self, n_columns):
-        """VC dimension of the hypotheses on `n_columns` columns, two classes; None where it is not known."""
-        return
+    def vc_dimension(self, n_columns: int) -> int | None:
+        """Return the VC dimension of the hypotheses, for two classes.
 
+        Parameters
+        ----------
+        n_columns : int
+            Number of columns of the view.
 
-class Plan(ABC):
-    """What is known of a view since it was first looked at.
-
-    Attributes
-    ----------
-    n_columns : int
-        Number of columns of the view.
-    kind : str
-        What becomes of the rows, the first word of the learner's `preparation`; "rows" where they stay as they are.
-    """
-
-    kind = "rows"
-
-    n_columns: int
-
-    @abstractmethod
-    def prepare(self, view, threads=SERIAL):
-        """The rows of a view as the learner's statistics read them."""
-
-    def read(self, view):
-        """The rows of a view as a hypothesis reads them when it predicts."""
-        return self.prepare(view)
-
-
-class Hypothesis(ABC):
-    """A fitted weak learner. It predicts class codes, 0 to n_classes - 1, from the columns of its view.
-
-    Attributes
-    ----------
-    plan : Plan
-        Shared by all hypotheses of an arm.
-    """
-
-    @abstractmethod
-    def predict_prepared(self, prepared, threads=SERIAL):
-        """Class code of each of the rows that `plan.prepare` returned."""
-
-    def predict_read(self, rows):
-        """Class code of each of the rows that `plan.read` returned."""
-        return self.predict_prepared(rows)
-
-    def predict(self, X):
-        """Class code of each row of `X`, which holds the columns of the view, preprocessed where the view is."""
-        X = np.asarray(X)
-        if X.ndim != 2 or X.shape[1] != self.plan.n_columns:
-            raise ValueError(
-                f"X must be 2-D with the {self.plan.n_columns} columns of the view that this hypothesis was fitted on, "
-                f"preprocessed where the view is; got shape {X.shape}."
-            )
-        return self.predict_read(self.plan.read(View("", X, np.arange(X.shape[1]), None)))
+        Returns
+        -------
+        int or None
+            None where it is not known.
+        """
+        return None
 
 
 @dataclass(frozen=True, eq=False)
 class ConstantHypothesis(Hypothesis):
-    """One class for all: what is left to say when all weight is on one class."""
+    """One class for all rows: what is left when all weight is on one class."""
 
     plan: Plan
     code: int
 
-    def predict_prepared(self, prepared, threads=SERIAL):
+    def predict_prepared(self, prepared: PreparedRows, threads: Threads = SERIAL) -> IntArray:
+        """Predict the one class for every row."""
         return np.full(len(prepared), self.code, dtype=np.int32)
+
+
+def run_reduction(
+    reduction: Generator[QuestionT, AnswerT, ResultT],
+    answer: Callable[[QuestionT], AnswerT],
+) -> ResultT:
+    """Answer each question that a generator yields, and return its result.
+
+    Examples
+    --------
+    >>> def mean():
+    ...     total = yield sum
+    ...     return total / (yield len)
+    >>> run_reduction(mean(), lambda question: question([1, 2, 6]))
+    3.0
+    """
+    try:
+        question = next(reduction)
+        while True:
+            question = reduction.send(answer(question))
+    except StopIteration as end:
+        return end.value
+
+
+def run_reductions(
+    reductions: dict[NameT, Generator[QuestionT, AnswerT, ResultT]],
+    answer_all: Callable[[dict[NameT, QuestionT]], dict[NameT, AnswerT]],
+) -> dict[NameT, ResultT | None]:
+    """Run several generators side by side, and return the result of each by its name.
+
+    `answer_all` is given the next question of each and returns the answers. It may leave a name out: that generator is
+    not continued, and its result is None.
+    """
+    results: dict[NameT, ResultT | None] = dict.fromkeys(reductions)
+    questions: dict[NameT, QuestionT] = {}
+
+    def advance(name: NameT, answer: Any) -> None:
+        try:
+            questions[name] = reductions[name].send(answer)
+        except StopIteration as end:
+            results[name] = end.value
+
+    for name in reductions:
+        advance(name, None)
+    while questions:
+        answers = answer_all(questions)
+        questions = {}
+        for name, answer in answers.items():
+            advance(name, answer)
+    return results

@@ -1,15 +1,10 @@
 """Any scikit-learn classifier as a weak learner."""
 
-import inspect
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn import get_config
-from sklearn.base import clone
-from sklearn.pipeline import Pipeline
-from sklearn.utils import get_tags
-from sklearn.utils.validation import has_fit_parameter
 
+from fuselearn.classifiers.adapter import seeded_clone, takes_nan, weight_parameter
 from fuselearn.learners.protocol import ConstantHypothesis, Hypothesis, Learner, Plan
 from fuselearn.numeric.execution import SERIAL
 from fuselearn.numeric.weights import draw_rows
@@ -43,7 +38,7 @@ class SklearnLearner(Learner):
         return AsGiven(view.n_columns, type(self.estimator).__name__, takes_nan(self.estimator))
 
     def fit_rows(self, plan, prepared, codes, weights, n_classes, *, seed, drawn):
-        weight_name = _weight_parameter(self.estimator)
+        weight_name = weight_parameter(self.estimator)
         if drawn is None and weight_name is None:
             drawn = draw_rows(weights, len(weights), np.random.default_rng(seed))
         if drawn is not None:
@@ -56,69 +51,10 @@ class SklearnLearner(Learner):
         classes, local_codes = np.unique(codes, return_inverse=True)
         if len(classes) == 1:
             return ConstantHypothesis(plan, int(classes[0]))
-        estimator = _seeded(clone(self.estimator), seed)
+        estimator = seeded_clone(self.estimator, seed, only_unset=False)
         fit_parameters = {} if weights is None else {weight_name: weights / weights.mean()}
         estimator.fit(prepared, local_codes, **fit_parameters)
         return EstimatorHypothesis(plan, estimator, classes.astype(np.int32))
-
-
-def takes_nan(estimator):
-    """Whether a classifier takes NaN; one that does not say so is let speak for itself."""
-    if isinstance(estimator, Pipeline):
-        # A pipeline's own tag is False whatever its steps are. A scaler hands NaN on to the next step, an imputer does
-        # not; one that does not bear the word in its name is not known as one.
-        for _, step in estimator.steps:
-            if step in (None, "passthrough"):
-                continue
-            if not takes_nan(step):
-                return False
-            if "Imputer" in type(step).__name__:
-                return True
-        return True
-    try:
-        return get_tags(estimator).input_tags.allow_nan
-    except (AttributeError, TypeError):  # not a scikit-learn estimator: let it speak for itself
-        return True
-
-
-def _weight_parameter(estimator):
-    """Name under which `fit` takes row weights, or None."""
-    if isinstance(estimator, Pipeline):
-        if get_config()["enable_metadata_routing"]:
-            return None  # every step would have to request or refuse them
-        name, last = estimator.steps[-1]
-        inner = _weight_parameter(last)
-        return None if inner is None else f"{name}__{inner}"
-    return "sample_weight" if has_fit_parameter(estimator, "sample_weight") else None
-
-
-def _seeded(estimator, seed):
-    """Give every `random_state` in the estimator a number of its own."""
-    names = [
-        name
-        for name in sorted(estimator.get_params(deep=True))
-        if name == "random_state" or name.endswith("__random_state")
-    ]
-    states = seed.generate_state(len(names))
-    return estimator.set_params(**{name: int(state >> 1) for name, state in zip(names, states)})
-
-
-def check_classifier(estimator):
-    """Refuse what cannot be fitted as a classifier, before any work is done."""
-    if inspect.isclass(estimator):
-        raise TypeError(f"estimator must be an instance, not a class; pass {estimator.__name__}().")
-    for method in ("fit", "predict", "get_params"):
-        if not hasattr(estimator, method):
-            raise TypeError(
-                f"estimator must be a scikit-learn classifier or a learner; got {estimator!r}, which has no "
-                f"{method} method."
-            )
-    try:
-        kind = get_tags(estimator).estimator_type
-    except (AttributeError, TypeError):
-        return
-    if kind not in (None, "classifier"):
-        raise TypeError(f"estimator must be a classifier; got {estimator!r}, which is a {kind}.")
 
 
 @dataclass(frozen=True)

@@ -1,26 +1,24 @@
-"""A view, centred and scaled once.
+"""A view, centred and scaled once, and hypotheses that score each class by a polynomial of the standardised columns.
 
 Raw weighted moments cancel: columns around 1e8 with unit spread gave a variance of -22. Around zero little is lost,
 however the weights move later; what is left of a spread that is lost all the same counts as none
-(`numeric.class_forms`).
-
-Hypotheses that score each class by a polynomial of the standardised columns.
+(`numeric.moments.class_forms`).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.learners.protocol import Hypothesis, Plan
-from fuselearn.learners.view_questions import ColumnSums, own
-from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, n_blocks
-from fuselearn.numeric.moments import largest_quadratic, standardise_columns
-from fuselearn.reductions import drive
+from fuselearn.data import View
+from fuselearn.learners.protocol import Hypothesis, Plan, Planning
+from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, n_blocks
+from fuselearn.numeric.moments import add_column_sums, largest_quadratic, standardise_columns
+from fuselearn.typing import FloatArray, IntArray
 
 ROUNDING = 1e-15
 """Part of its mean by which a constant column may seem to vary."""
 LARGEST_VARIANCE = 1e100
-"""What a variance in the units of a column that is next to nothing beside it is cut to, so as to stay finite."""
+"""Largest variance in the units of a column that hardly varies beside the others, cut so as to stay finite."""
 
 
 @dataclass(frozen=True)
@@ -33,16 +31,17 @@ class Standardised:
         Rows in blocks of `BLOCK_ROWS`, and within a block column after column: memory is read from end to end, and
         every sum over the rows of a block is a run of neighbouring numbers.
     n_rows, n_columns : int
+        Shape of the view.
     gaps : bool
         Whether some value is NaN.
     """
 
-    values: np.ndarray
+    values: FloatArray
     n_rows: int
     n_columns: int
     gaps: bool
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.n_rows
 
 
@@ -58,25 +57,17 @@ class Standardisation(Plan):
         Largest variance of all columns, in the standardised units of each.
     """
 
-    kind = "standardised"
-
-    means: np.ndarray
-    scales: np.ndarray
-    largest_variances: np.ndarray
+    means: FloatArray
+    scales: FloatArray
+    largest_variances: FloatArray
 
     @property
-    def n_columns(self):
+    def n_columns(self) -> int:  # type: ignore[override]  # the base declares an attribute; here it follows from another
         return len(self.means)
 
     @classmethod
-    def of(cls, view):
-        """Plan of a view whose rows are all here."""
-        planning = cls.planning(view.name, view.n_columns)
-        return drive(planning, lambda question: question.merged([question(view, 0)]))
-
-    @classmethod
-    def planning(cls, name, n_columns):
-        """Generator with the protocol of `Learner.planning`: two passes over the view."""
+    def planning(cls, name: str, n_columns: int) -> Planning:
+        """Return the generator of `Learner.planning`: two passes over the view."""
         counts, means, _ = yield ColumnSums(np.zeros(n_columns))
         counts = np.maximum(counts, 1.0)
         means = means / counts
@@ -98,19 +89,37 @@ class Standardisation(Plan):
             largest_variances = np.minimum((largest / scales) ** 2, LARGEST_VARIANCE)
         return cls(means, scales, largest_variances)
 
-    def prepare(self, view, threads=SERIAL):
-        values = np.empty(len(view) * view.n_columns)
-        blocks = n_blocks(len(view))
-        gaps = np.zeros(max(blocks, 1), dtype=bool)
+    def prepare(self, view: View, threads: Threads = SERIAL) -> Standardised:
+        """Return the rows of a view, centred and scaled."""
+        n_rows, n_columns = len(view), self.n_columns
+        values = np.empty(n_rows * n_columns)
+        gaps = np.zeros(max(n_blocks(n_rows), 1), dtype=bool)
 
-        def work(first, last):
+        def work(first: int, last: int) -> None:
             for number in range(first, last):
-                start, stop = number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, len(view))
-                out = values[start * view.n_columns : stop * view.n_columns].reshape(view.n_columns, stop - start)
-                gaps[number] = standardise_columns(own(view.block(start, stop)), self.means, self.scales, out)
+                start, stop = number * BLOCK_ROWS, min((number + 1) * BLOCK_ROWS, n_rows)
+                out = values[start * n_columns : stop * n_columns].reshape(n_columns, stop - start)
+                gaps[number] = standardise_columns(view.block(start, stop), self.means, self.scales, out)
 
-        threads.share(blocks, work)
-        return Standardised(values, len(view), view.n_columns, bool(gaps.any()))
+        threads.share(n_blocks(n_rows), work)
+        return Standardised(values, n_rows, n_columns, bool(gaps.any()))
+
+
+@dataclass(frozen=True)
+class ColumnSums:
+    """Question: number of values, Σ (x - centre) and Σ (x - centre)² of each column; of shape (3, n_columns)."""
+
+    centres: FloatArray
+
+    def __call__(self, view: View, first: int) -> FloatArray:
+        sums = np.zeros((3, len(self.centres)))
+        for _, _, block in view.blocks():
+            add_column_sums(block, self.centres, *sums)
+        return sums
+
+    def merged(self, answers: list[FloatArray]) -> FloatArray:
+        """Return the sums over all partitions, added in their order."""
+        return sum(answers[1:], start=answers[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,18 +131,21 @@ class ScoreHypothesis(Hypothesis):
     Attributes
     ----------
     plan : Standardisation
+        How the columns were standardised.
     squares, slopes, column_constants : ndarray of shape (n_classes, n_columns)
         For two classes one row, whose score is positive for class 1.
     constants : ndarray of shape (n_classes,), or (1,) likewise
+        The rest of the score, whatever the columns.
     """
 
     plan: Standardisation
-    squares: np.ndarray
-    slopes: np.ndarray
-    column_constants: np.ndarray
-    constants: np.ndarray
+    squares: FloatArray
+    slopes: FloatArray
+    column_constants: FloatArray
+    constants: FloatArray
 
-    def predict_prepared(self, prepared, threads=SERIAL):
+    def predict_prepared(self, prepared: Standardised, threads: Threads = SERIAL) -> IntArray:
+        """Return the code of the class with the largest score in each row."""
         return largest_quadratic(
             prepared.values,
             len(prepared),
