@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn import config_context, get_config
 
 from fuselearn.backends.protocol import Arm, Plans, Tally, Trial
+from fuselearn.classifiers.adapter import keep_sklearn_config
 from fuselearn.data import View
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, PreparedRows, run_reduction
 from fuselearn.numeric.execution import Threads
@@ -77,13 +77,8 @@ class LocalRows:
         with_rows = [arm for arm in arms if self._arms[arm].learner.needs_rows]
         for arm in with_rows:
             self._prepare(arm, self._plan(arm))
-        config = get_config()  # scikit-learn keeps it per thread
-
-        def try_with_config(arm: int) -> Trial:
-            with config_context(**config):
-                return self._try(arm, round_number)
-
-        trials = dict(zip(with_rows, self._threads.map(try_with_config, with_rows)))
+        try_arm = keep_sklearn_config(lambda arm: self._try(arm, round_number))
+        trials = dict(zip(with_rows, self._threads.map(try_arm, with_rows)))
         # Back and forth: the view that was read last may still be in the cache.
         for arm in reversed(arms) if round_number % 2 else arms:
             if arm not in trials:
