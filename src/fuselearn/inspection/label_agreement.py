@@ -171,11 +171,11 @@ def suspects(
     of_others = class_probabilities.copy()
     np.put_along_axis(of_others, given[:, :, None], -1.0, axis=2)
     proposed = of_others.argmax(axis=2)
-    has_view = ViewBlocks.of(table, names, columns).present.any(axis=1)
-    doubt = np.where(has_view[:, None], 1 - of_given, -1.0)
+    has_view = ViewBlocks.of(table, names, columns).present.any(axis=1, keepdims=True)
+    doubt = np.where(has_view, 1 - of_given, -1.0)
     contradicted = np.logical_and(contradicted, doubt > 0.5)
     rows, labels = np.nonzero(contradicted if n is None else doubt > -1.0)
-    order = np.lexsort((-doubt[rows, labels], np.logical_not(contradicted[rows, labels])))[:n]
+    order = np.lexsort((-doubt[rows, labels], ~contradicted[rows, labels]))[:n]
     records = []
     for row, label in zip(rows[order].tolist(), labels[order].tolist()):
         record = {"row": row} if row_ids is None else {"row": row, "id": row_ids[row : row + 1].tolist()[0]}

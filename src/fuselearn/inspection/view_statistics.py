@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from fuselearn.classifiers.blas_threads import single_threaded_blas
 from fuselearn.data import View
 from fuselearn.inspection.fitted_model import FittedModel, read_views
+from fuselearn.numeric.execution import single_threaded_blas
 from fuselearn.typing import BoolArray, FloatArray, IntArray, TableLike
 
 MIN_ROWS = 4

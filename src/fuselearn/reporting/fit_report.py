@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fuselearn.inspection.fitted_model import FittedModel
-from fuselearn.persistence.atomic_write import write_atomically
+from fuselearn.persistence import write_atomically
 from fuselearn.reporting.charts import MAX_MATRIX_WITH_NUMBERS, draw_charts, shade
 from fuselearn.reporting.sentences import percent, shortened
 from fuselearn.reporting.summarize import summarize

@@ -274,10 +274,9 @@ def _suspects(rows: ReportRows) -> Record | None:
     for number in order[:MAX_SUSPECTS]:
         suspect = suspects[number]
         place = suspect["row"] if rows.places is None else rows.places[suspect["row"]]
-        names = {key: str(suspect[key]) for key in ("id", "column", "given", "proposed") if key in suspect}
+        names: Record = {key: str(suspect[key]) for key in ("id", "column", "given", "proposed") if key in suspect}
         margin = None if margins is None else margins[number]
-        record: Record = {"row": place, **names, "probability": suspect["probability"], "margin": margin}
-        records.append(record)
+        records.append({"row": place, **names, "probability": suspect["probability"], "margin": margin})
     return {
         "records": records,
         "total": len(suspects),

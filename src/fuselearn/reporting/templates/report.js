@@ -2,7 +2,7 @@
 (() => {
   const root = document.documentElement;
 
-  // Light or dark: as the reader chose last, else as the system says. Storage may be forbidden.
+  // Light or dark: the last choice of the reader, else that of the system. Storage may be forbidden.
   const button = document.getElementById("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
   const remembered = () => { try { return localStorage.getItem("fuselearn-theme"); } catch { return null; } };
@@ -23,7 +23,7 @@
     show();
   });
 
-  // Sorting: numbers by value, words by the reader's alphabet, what is missing always last.
+  // Sorting: numbers by value, words by the alphabet of the reader, missing values always last.
   const words = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
   const valueOf = (row, column) => {
     const cell = row.cells[column];
@@ -37,7 +37,7 @@
     head.addEventListener("click", () => {
       const cell = head.closest("th"), table = head.closest("table"), body = table.tBodies[0];
       const column = cell.cellIndex;
-      // Figures are first wanted from the largest, names from A.
+      // Numbers are first sorted from the largest, names from A.
       const first = cell.classList.contains("n") ? "descending" : "ascending";
       const other = first === "ascending" ? "descending" : "ascending";
       const order = cell.getAttribute("aria-sort") === first ? other : first;
