@@ -1,9 +1,10 @@
-"""Comparing methods: same splits, same numbers however they are computed, and a run that can be taken up again."""
+"""Comparisons of methods: the same splits, the same numbers however they are computed, and runs that can be resumed."""
 
 import json
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from scipy import stats
 from sklearn.datasets import load_iris, load_wine
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
@@ -75,10 +76,13 @@ def test_table_and_files(wine, tmp_path):
     assert repr(result).startswith("<Comparison of 3 methods over 3 runs")
 
 
-def test_same_numbers_for_any_number_of_processes(wine):
-    one, two = run(wine, noise=0.2), run(wine, noise=0.2, n_jobs=2)
-    np.testing.assert_array_equal(one.scores, two.scores)
-    assert one.methods == two.methods
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.long)])
+def test_same_numbers_for_any_number_of_processes(wine, backend):
+    serial = run(wine, noise=0.2)
+    with parallel_config(backend=backend):  # processes take seconds to start
+        parallel = run(wine, noise=0.2, n_jobs=2)
+    np.testing.assert_array_equal(serial.scores, parallel.scores)
+    assert serial.methods == parallel.methods
 
 
 def test_noise_is_the_same_for_all_and_the_truth_does_not_leak(wine):

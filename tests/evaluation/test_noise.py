@@ -1,3 +1,5 @@
+"""Label noise and feature noise: as strong as asked, where asked, and seeded."""
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -57,7 +59,7 @@ def test_label_noise_is_seeded():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"y": [1, 1]}, "y must hold at least two classes for a label to be flipped; it has 1"),
         ({"n_views": 0}, "n_views must be an integer of at least 1; got 0"),
@@ -69,8 +71,8 @@ def test_label_noise_is_seeded():
         ({"shared": "yes"}, "shared must be True or False; got 'yes'"),
     ],
 )
-def test_wrong_settings_of_label_noise_are_refused(arguments, told):
-    with pytest.raises(ValueError, match=told):
+def test_wrong_settings_of_label_noise_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
         add_label_noise(**{"y": [0, 1, 0], "n_views": 2, "rate": 0.3} | arguments)
 
 
@@ -164,7 +166,7 @@ def test_feature_noise_is_seeded(X):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"scale": -1}, "scale must be a number of at least 0; got -1"),
         ({"scale": "much"}, "scale must be a number of at least 0; got 'much'"),
@@ -180,6 +182,6 @@ def test_feature_noise_is_seeded(X):
         ({"X": np.full((3, 4), np.inf)}, "X contains infinity"),
     ],
 )
-def test_wrong_settings_of_feature_noise_are_refused(X, arguments, told):
-    with pytest.raises(ValueError, match=told):
+def test_wrong_settings_of_feature_noise_are_refused(X, arguments, message):
+    with pytest.raises(ValueError, match=message):
         add_feature_noise(**{"X": X, "views": VIEWS, "scale": 1.0} | arguments)

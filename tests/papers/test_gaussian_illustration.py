@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.svm import SVC
 
@@ -45,8 +46,11 @@ def test_augmented_kernel_suffers_from_classes_away_from_the_origin(illustration
     assert abs(near[tomographic] - near[augmented]) < 0.05
 
 
-def test_illustration_does_not_depend_on_the_processes():
-    assert same(gaussian_illustration(trials=3), gaussian_illustration(trials=3, n_jobs=2))
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.long)])
+def test_illustration_does_not_depend_on_the_processes(backend):
+    with parallel_config(backend=backend):  # processes take seconds to start
+        parallel = gaussian_illustration(trials=3, n_jobs=2)
+    assert same(gaussian_illustration(trials=3), parallel)
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def test_figure_8(comparison):
 
 
 def test_ratios_are_chosen_once_for_all_methods():
-    X, Y = make_multilabel_classification(n_samples=120, n_features=10, n_classes=3, random_state=1)
+    X, Y = make_multilabel_classification(n_samples=80, n_features=8, n_classes=2, random_state=1)
     result = s2.compare_methods(X, Y, methods=("Subspace", "MSSBoost"), runs=1, n_models=3, random_state=3)
     assert list(result.runs[0].precisions) == ["Subspace", "MSSBoost"]
     assert all(0 < ratio <= 1 for ratio in result.runs[0].ratios)

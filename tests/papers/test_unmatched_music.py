@@ -2,10 +2,9 @@
 
 import pytest
 from joblib import parallel_config
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
-from fuselearn.papers.unmatched_music import S4_TEST, unmatched_music
-from tests.papers.results import same
+from fuselearn.papers.unmatched_music import S4_TEST, TAGS, unmatched_music
 
 
 def test_music(real_data):
@@ -22,7 +21,9 @@ def test_music(real_data):
         for fusion, (mean, _) in published.items():
             assert rows[tag, fusion]["S4 test"] == mean
     with parallel_config(backend="threading"):  # processes take seconds to start
-        assert same(result, unmatched_music(trials=2, n_jobs=2))
+        parallel = unmatched_music(TAGS[:1], trials=2, n_jobs=2)
+    assert_array_equal(parallel.test, result.test[:1])
+    assert_array_equal(parallel.train, result.train[:1])
     with pytest.raises(ValueError, match=r"tags must be names of labels of cal500, .*; got \['Jazz hands'\]"):
         unmatched_music(["Jazz hands"])
 
