@@ -18,9 +18,7 @@ from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
 from fuselearn import IndependentBoostClassifier, ShareBoostClassifier
-from fuselearn.backends.partitioned import parquet as files
-from fuselearn.backends.partitioned import storage as memory_limit_of
-from fuselearn.backends.partitioned.storage import memory_limit
+from fuselearn.backends.partitioned import parquet
 from fuselearn.bandits import Exp3P
 from fuselearn.learners import Stump, Tree
 
@@ -94,34 +92,34 @@ def test_the_limit_says_where_rows_are_kept(paths, monkeypatch, tmp_path):
     features = FRAME[[*FEATURES, "target"]]
     features.to_parquet(tmp_path / "all.parquet")
     kept = []
-    original = files.Shelf.move_to
+    original = parquet.ArrayStore.move_to
 
     def noted(self, folder):
         original(self, folder)
         kept.append(Path(folder))
 
-    monkeypatch.setattr(files.Shelf, "move_to", noted)
+    monkeypatch.setattr(parquet.ArrayStore, "move_to", noted)
     model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=2, random_state=0)
     monkeypatch.setenv("FUSELEARN_MEMORY_LIMIT", "100MB")
     in_memory = fitted(model, tmp_path / "all.parquet", "target")
     assert not kept
-    monkeypatch.setattr(files, "memory_limit", lambda: 2**18)
+    monkeypatch.setattr(parquet, "memory_limit", lambda: 2**18)
     on_disk = fitted(model, tmp_path / "all.parquet", "target")
     assert len(kept) > 1
     assert not any(folder.exists() for folder in kept)
     assert_array_equal(on_disk.estimator_weights_, in_memory.estimator_weights_)
 
 
-def shelves_of(monkeypatch):
-    """The shelves that the next fits make."""
+def stores_of(monkeypatch):
+    """Return a list that the stores of the next fits are added to."""
     made = []
-    original = files.Shelf.__init__
+    original = parquet.ArrayStore.__init__
 
     def noted(self, folder=None):
         original(self, folder)
         made.append(self)
 
-    monkeypatch.setattr(files.Shelf, "__init__", noted)
+    monkeypatch.setattr(parquet.ArrayStore, "__init__", noted)
     return made
 
 
@@ -133,12 +131,12 @@ def test_the_first_rows_do_not_speak_for_all(tmp_path, monkeypatch):
     table[:8192, 2:] = np.nan
     frame = pd.DataFrame(table, columns=[f"c{number}" for number in range(42)]).assign(target=target)
     frame.to_parquet(tmp_path / "rows.parquet", row_group_size=4096)
-    made = shelves_of(monkeypatch)
+    made = stores_of(monkeypatch)
     monkeypatch.setenv("FUSELEARN_MEMORY_LIMIT", "2 MiB")
     model = ShareBoostClassifier("gaussian_nb", views=[[0, 1], slice(2, 42)], n_estimators=2)
     there = fitted(model, tmp_path / "rows.parquet", "target")
     assert len(made) > 10
-    assert sum(shelf.n_bytes for shelf in made) == 0
+    assert sum(store.n_bytes for store in made) == 0
     local = model.fit(frame.drop(columns="target"), target)
     assert_allclose(there.estimator_weights_, local.estimator_weights_, rtol=0, atol=1e-9)
 
@@ -148,14 +146,14 @@ def test_outcomes_count_as_memory(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(rng.normal(size=(20_000, 24)), columns=[f"c{number}" for number in range(24)])
     frame.assign(target=(frame["c0"] > 0).astype(int)).to_parquet(tmp_path / "rows.parquet")
-    made = shelves_of(monkeypatch)
+    made = stores_of(monkeypatch)
     model = ShareBoostClassifier("stump", views=[[number] for number in range(24)], n_estimators=2)
     for limit in (2_500_000, 4_000_000):
         made.clear()
-        monkeypatch.setattr(files, "memory_limit", lambda limit=limit: limit)
+        monkeypatch.setattr(parquet, "memory_limit", lambda limit=limit: limit)
         model.fit(tmp_path / "rows.parquet", "target")
-        kept = sum(shelf.n_bytes for shelf in made)
-        assert kept <= files.KEPT_IN_MEMORY * limit
+        kept = sum(store.n_bytes for store in made)
+        assert kept <= parquet.SHARE_IN_MEMORY * limit
         assert (kept > 0) == (limit == 4_000_000)
 
 
@@ -164,12 +162,12 @@ def test_wide_rows_are_read_few_at_a_time(tmp_path, monkeypatch):
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(700, 3000)), columns=columns)
     frame.assign(target=(frame["c0"] > 0).astype(int)).to_parquet(tmp_path / "wide.parquet")
     monkeypatch.setenv("FUSELEARN_MEMORY_LIMIT", "128 MiB")
-    source = files.FileSource(tmp_path / "wide.parquet", "target")
+    source = parquet.ParquetSource(tmp_path / "wide.parquet", "target")
     sizes = source.map(lambda raw: raw.table.nbytes)
     assert max(sizes) <= 8 * 2**20
     monkeypatch.setenv("FUSELEARN_MEMORY_LIMIT", "64 MiB")
     with pytest.raises(ValueError, match=r"Rows of 3000 columns need a memory limit of at least 94 MiB.*it is 64 MiB"):
-        files.FileSource(tmp_path / "wide.parquet", "target")
+        parquet.ParquetSource(tmp_path / "wide.parquet", "target")
 
 
 def test_the_index_of_a_data_frame_is_no_feature(tmp_path):
@@ -230,7 +228,7 @@ def test_missing_labels(kind, tmp_path):
     ],
 )
 def test_settings_are_checked_before_the_rows_are_read(settings, message, paths, monkeypatch):
-    monkeypatch.setattr(files.FileSource, "_raw_parts", None)  # it is not come to that
+    monkeypatch.setattr(parquet.ParquetSource, "_raw_partitions", None)  # it is not come to that
     model = ShareBoostClassifier("stump", views=VIEWS).set_params(**settings)
     with pytest.raises(ValueError, match=message):
         model.fit(paths, "target", "weight", ["first", "second"])
@@ -299,50 +297,6 @@ def test_files_that_are_not_alike(paths, tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="has no"):
         model.fit(tmp_path / "empty", "target")
-
-
-@pytest.mark.parametrize(
-    ("written", "size"), [("1048576", 2**20), ("2 MiB", 2**21), ("1.5GB", 1_500_000_000), ("3g", 3_000_000_000)]
-)
-def test_memory_limit(written, size, monkeypatch):
-    monkeypatch.setenv("FUSELEARN_MEMORY_LIMIT", written)
-    assert memory_limit() == size
-
-
-@pytest.mark.parametrize("written", ["much", "10 bytes", "-1", "5"])
-def test_a_memory_limit_that_is_none(written, monkeypatch):
-    monkeypatch.setenv("FUSELEARN_MEMORY_LIMIT", written)
-    with pytest.raises(ValueError, match="FUSELEARN_MEMORY_LIMIT must be a size of at least 1 MiB"):
-        memory_limit()
-
-
-@pytest.mark.parametrize(
-    ("written", "limits"),
-    [
-        (
-            {"proc/self/cgroup": "0::/a/b", "sys/fs/cgroup/a/b/memory.max": "max", "sys/fs/cgroup/a/memory.max": "7"},
-            [7],
-        ),
-        ({"proc/self/cgroup": "0::/elsewhere", "sys/fs/cgroup/memory.max": "9"}, [9]),
-        (
-            {
-                "proc/self/cgroup": "3:cpu:/\n2:memory,x:/job\n0::/",
-                "sys/fs/cgroup/memory/job/memory.limit_in_bytes": "5",
-                "sys/fs/cgroup/memory/memory.limit_in_bytes": "8",
-            },
-            [5, 8],
-        ),
-        ({}, []),
-    ],
-)
-def test_a_container_may_have_less_memory(written, limits, tmp_path, monkeypatch):
-    for name, text in written.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert memory_limit_of._limits_of_groups(tmp_path) == limits
-    monkeypatch.delenv("FUSELEARN_MEMORY_LIMIT", raising=False)
-    monkeypatch.setattr(memory_limit_of, "_limits_of_groups", lambda: [2**25, 2**70])
-    assert memory_limit() == 2**24
 
 
 SCRIPT = """
