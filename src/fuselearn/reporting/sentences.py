@@ -183,9 +183,8 @@ def dispensable_views(summary: Record) -> str | None:
     ]
     if not dispensable or not any(_is_needed(record, views) for record in judged):
         return None
-    if len(dispensable) == 1:
-        return f"Without {listed(dispensable)} the score on these rows hardly changes."
-    return f"Without any one of {listed(dispensable)} the score on these rows hardly changes."
+    which = listed(dispensable) if len(dispensable) == 1 else f"any one of {listed(dispensable)}"
+    return f"Dropping {which} hardly changes the score on these rows."
 
 
 def view_weights(summary: Record) -> str | None:
