@@ -7,7 +7,7 @@ be spread over the cores of a machine, or over a cluster, by naming a joblib bac
 where they were computed.
 
 Where Dask is installed (``pip install 'fuselearn[dask]'``) this example starts a small cluster in this process and
-runs there; else it runs on threads. On a real cluster, only the address in ``Client`` is another one.
+runs there; otherwise it runs on threads. For a real cluster, give ``Client`` its address instead.
 """
 
 import logging
@@ -32,8 +32,8 @@ settings = {"views": views, "methods": ["shareboost", "rshareboost", "svm_sum", 
 
 
 @contextmanager
-def somewhere():
-    """A Dask cluster of two workers, or two threads."""
+def parallel_backend():
+    """Run within a Dask cluster of two workers, or two threads."""
     if find_spec("distributed"):
         from distributed import Client
 
@@ -54,7 +54,7 @@ def somewhere():
 # -----------------------------------
 
 here = compare(X, y, random_state=0, **settings)
-with somewhere() as place:
+with parallel_backend() as place:
     there = compare(X, y, random_state=0, n_jobs=2, **settings)
     print(f"ran on {place}")
 for method, scores in zip(here.methods, here.scores):

@@ -2,8 +2,9 @@
 =============================================================================================
 
 Four views of the handwritten digits that ship with scikit-learn; the labels that a method is trained on are right, or
-30 % of them are wrong, independently in each view. Averaged over random 60/40 splits, as in S1. Beside them stands what
-a strong learner per view gives: the sum of the decision values of one SVM for each view, trained on that view's labels.
+30 % of them are wrong, independently in each view. Accuracies are means over random 60/40 splits, as in S1. They are
+compared with a strong learner per view: the sum of the decision values of one SVM for each view, trained on that view's
+labels.
 
 S1: Peng, Barbu, Seetharaman, Fan, Wu, Palaniappan. ShareBoost: Boosting for Multi-view Learning with Performance
 Guarantees. ECML PKDD 2011.
@@ -29,7 +30,7 @@ from fuselearn import IndependentBoostClassifier, ShareBoostClassifier, add_labe
 from fuselearn.datasets import load_digit_views
 from fuselearn.exceptions import NoEdgeWarning
 
-# Okabe and Ito's colours, with a line style each: told apart by everyone, and in print.
+# Okabe and Ito's colours, with a line style each: distinct for everyone, and in print.
 STYLES = {
     "ShareBoost": ("#0072B2", "-"),
     "rShareBoost": ("#D55E00", "--"),
@@ -39,7 +40,7 @@ STYLES = {
 
 
 def methods(views, rounds, seed):
-    """The three kinds of boosting, by the name S1 gives them."""
+    """Return the three kinds of boosting, by the names of S1."""
     common = {"views": views, "n_estimators": rounds, "random_state": seed}
     return {
         "ShareBoost": ShareBoostClassifier(**common),
@@ -49,14 +50,14 @@ def methods(views, rounds, seed):
 
 
 def staged_scores(model, X, y, rounds):
-    """Test accuracy after each round; a run that ended early keeps its last."""
+    """Return the test accuracy after each round; a run that ended early keeps its last."""
     scores = [np.mean(predicted == y) for predicted in model.staged_predict(X)]
     scores += [scores[-1] if scores else model.score(X, y)] * (rounds - len(scores))
     return np.array(scores)
 
 
 def svm_sum_score(X, labels, X_test, y_test, views):
-    """Test accuracy of one SVM per view, their decision values summed."""
+    """Return the test accuracy of one SVM per view, their decision values summed."""
     total = 0.0
     for columns, view_labels in zip(views.values(), labels.T):
         svm = make_pipeline(StandardScaler(), SVC()).fit(X[:, columns], view_labels)
@@ -65,7 +66,7 @@ def svm_sum_score(X, labels, X_test, y_test, views):
 
 
 def study(noise, rounds, splits):
-    """Accuracy of each method after each round; a dict of arrays of shape (splits, rounds)."""
+    """Return the accuracy of each method after each round; a dict of arrays of shape (splits, rounds)."""
     X, views, y = load_digit_views(return_tuple=True)
     scores = {name: [] for name in STYLES}
     for seed in range(splits):
@@ -81,7 +82,7 @@ def study(noise, rounds, splits):
 
 
 def draw(results, output):
-    """One panel per kind of labels; bands of two standard errors."""
+    """Draw one panel per kind of labels, with bands of two standard errors."""
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(1, len(results), figsize=(9, 3.4), sharey=True, layout="constrained")
@@ -104,6 +105,7 @@ def draw(results, output):
 
 
 def main(arguments=None):
+    """Print the accuracies, and save the figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=150)
     parser.add_argument("--splits", type=int, default=10)

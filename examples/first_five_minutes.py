@@ -20,11 +20,13 @@ from fuselearn import FusionClassifier, ViewVotingClassifier, add_label_noise
 from fuselearn.datasets import load_digit_views
 from fuselearn.inspection import LeaderboardDisplay, ViewImportanceDisplay
 
+N_TRAIN = 600
+
 X, views, truth = load_digit_views(return_tuple=True)
 rng = np.random.default_rng(0)
 for row in rng.choice(len(X), len(X) // 4, replace=False):
     X[row, list(views.values())[rng.integers(len(views))]] = np.nan
-X, X_test, truth, truth_test = train_test_split(X, truth, train_size=600, stratify=truth, random_state=0)
+X, X_test, truth, truth_test = train_test_split(X, truth, train_size=N_TRAIN, stratify=truth, random_state=0)
 given, wrong = add_label_noise(truth, 1, 0.1, random_state=0)
 given, wrong = given[:, 0], wrong[:, 0]
 
@@ -35,19 +37,19 @@ given, wrong = given[:, 0], wrong[:, 0]
 model = FusionClassifier(views=views, random_state=0).fit(X, given)
 fused = model.score(X_test, truth_test)
 print(f"accuracy on digits held out: {fused:.3f}")
-print(f"what the model thought, from its training rows alone: {model.out_of_sample_score_:.3f}")
+print(f"the model's own estimate, from its training rows alone: {model.out_of_sample_score_:.3f}")
 
 # %%
-# The second number is lower because it is held against labels of which some are wrong. How many does the model think
-# are?
+# The second number is lower because some of the labels it is compared with are wrong. How many does the model think
+# are wrong?
 
 print(f"wrong labels: {model.noise_rates_[0]:.3f} estimated, {wrong.mean():.3f} true")
 
 # %%
 # Look inside
 # -----------
-# What each learner of each view is worth on rows it has not seen, and what is lost on digits held out when a view is
-# absent.
+# The accuracy of each learner of each view on rows it has not seen, and the accuracy that is lost on digits held out
+# when a view is absent.
 
 LeaderboardDisplay.from_estimator(model)
 
@@ -66,7 +68,7 @@ hits = sum(wrong[suspect["row"]] for suspect in suspects)
 # %%
 # What came out
 # -------------
-# Beside it: one SVM per view, trained on the same rows, decision values summed.
+# For comparison: one SVM per view, trained on the same rows, decision values summed.
 
 svms = ViewVotingClassifier(make_pipeline(StandardScaler(), SVC()), views=views, voting="sum").fit(X, given)
 plain = svms.score(X_test, truth_test)

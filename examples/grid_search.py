@@ -22,13 +22,15 @@ from fuselearn import ViewVotingClassifier
 from fuselearn.datasets import load_digit_views
 from fuselearn.inspection import LeaderboardDisplay
 
+N_TRAIN = 600
+
 X, views, y = load_digit_views(return_tuple=True)
-X, X_test, y, y_test = train_test_split(X, y, train_size=600, stratify=y, random_state=0)
+X, X_test, y, y_test = train_test_split(X, y, train_size=N_TRAIN, stratify=y, random_state=0)
 
 # %%
 # All sets of views, and two settings of the SVMs
 # -----------------------------------------------
-# Settings of what is inside are reached by names with two underscores, as everywhere in scikit-learn.
+# Settings of the estimators inside are reached by names with two underscores, as everywhere in scikit-learn.
 
 subsets = [
     {name: views[name] for name in names} for size in range(1, len(views) + 1) for names in combinations(views, size)
@@ -70,7 +72,7 @@ LeaderboardDisplay.from_results(
 # %%
 # What came out
 # -------------
-# The best of many settings looks better than it is. Digits that took no part in the search say how good it is.
+# The best of many settings looks better than it is. Digits that took no part in the search show how good it is.
 
 held_out = {}
 for number in leaders:

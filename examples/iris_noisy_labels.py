@@ -1,13 +1,12 @@
 """Wrong labels in two views of the Iris flowers: the illustration of S0, section 3.1
 ==================================================================================
 
-Twenty flowers, ten versicolor and ten virginica, are seen through two views, sepal and petal. Each view has its own
-six wrong labels. ShareBoost lets the views share one distribution of weights, so that a flower which only one view
-finds difficult is brought down again when the other view wins. AdaBoost sees all four columns and the labels of the
-petal view.
+Twenty flowers, ten versicolor and ten virginica, have two views, sepal and petal. Each view has its own six wrong
+labels. ShareBoost lets the views share one distribution of weights, so that the weight of a flower which only one view
+finds difficult falls again when the other view wins. AdaBoost sees all four columns and the labels of the petal view.
 
 The script draws S0's figure 2 for one draw of the flowers. S0 then reports one number for each method, 80 % against
-70 %, from one draw; here the flowers are drawn many times, to see what of this is chance.
+70 %, from one draw; here the flowers are drawn many times, to see how much of this is chance.
 
     python examples/iris_noisy_labels.py --draws 300 --output docs/images/iris_noisy_labels.png
 
@@ -55,7 +54,7 @@ class Flowers:
 
 @dataclass(frozen=True)
 class Study:
-    """What came out of each draw; all arrays are of shape (n_draws, 2), one column a method.
+    """Results of each draw; all arrays are of shape (n_draws, 2), one column for each method.
 
     Attributes
     ----------
@@ -75,7 +74,7 @@ class Study:
 
 
 def noisy_examples():
-    """Whether the label of an example is wrong in a view, of shape (20, 2)."""
+    """Return True where the label of an example is wrong in a view, of shape (20, 2)."""
     noisy = np.zeros((2 * N_PER_SPECIES, len(VIEWS)), dtype=bool)
     for view, name in enumerate(VIEWS):
         noisy[np.array(NOISY_EXAMPLES[name]) - 1, view] = True
@@ -83,7 +82,7 @@ def noisy_examples():
 
 
 def draw_flowers(seed, number):
-    """The draw of that number: ten flowers of each species, with S0's wrong labels."""
+    """Return the draw of that number: ten flowers of each species, with S0's wrong labels."""
     generator = np.random.default_rng((seed, number))
     X, y = load_iris(return_X_y=True)
     X, y = X[y > 0], y[y > 0] - 1
@@ -95,16 +94,16 @@ def draw_flowers(seed, number):
 
 
 def fit_share_boost(flowers):
-    """ShareBoost, and the weights of the flowers before the first round and after each."""
+    """Return ShareBoost, and the weights of the flowers before the first round and after each."""
     labels = {"y": flowers.y, "view_labels": flowers.view_labels}
     return _fit(ShareBoostClassifier("linear", views=VIEWS, n_estimators=N_ROUNDS), flowers.X, labels)
 
 
 def fit_ada_boost(flowers):
-    """AdaBoost on the labels of the petal view, and its weights.
+    """Return AdaBoost on the labels of the petal view, and its weights.
 
-    With a single view there is nothing to share, and ShareBoost is AdaBoost: tests/test_examples.py holds it against
-    scikit-learn's.
+    With a single view there is nothing to share, and ShareBoost is AdaBoost: tests/documentation/test_examples.py
+    compares it with scikit-learn's.
     """
     petal = list(VIEWS).index("petal")
     return _fit(ShareBoostClassifier("linear", n_estimators=N_ROUNDS), flowers.X, {"y": flowers.view_labels[:, petal]})
@@ -150,7 +149,7 @@ def study(n_draws, seed=0):
 
 
 def describe(result):
-    """The study in words: means, standard errors, and what can be said.
+    """Return the study in words: means, standard errors, and what follows from them.
 
     Parameters
     ----------
@@ -210,7 +209,7 @@ def _verdict(difference, ahead="ahead"):
 
 
 def first_long_draw(seed):
-    """The first draw in which both methods run for all the rounds that the figure shows."""
+    """Return the first draw in which both methods run for all the rounds that the figure shows."""
     return next(number for number in count() if min(_round_counts(draw_flowers(seed, number))) >= N_ROUNDS_SHOWN)
 
 
@@ -219,7 +218,7 @@ def _round_counts(flowers):
 
 
 def plot_rounds(flowers):
-    """S0's figure 2: winning view with its boundary, shared weights, AdaBoost's weights, a row for each round.
+    """Draw S0's figure 2: winning view with its boundary, shared weights, AdaBoost's weights, a row for each round.
 
     Parameters
     ----------
@@ -239,10 +238,10 @@ def plot_rounds(flowers):
 
     figure = Figure(figsize=(12, 2.2 * shown + 0.8), layout="constrained")
     rows = figure.subplots(shown, 3, squeeze=False, width_ratios=[1, 1.5, 1.5])
-    for number, (boundary, shared, own) in enumerate(rows):
+    for number, (boundary, shared, separate) in enumerate(rows):
         _plot_winner(boundary, flowers, share, number)
         _plot_weights(shared, shared_weights, number, noisy, highest)
-        _plot_weights(own, ada_weights, number, noisy & [False, True], highest)
+        _plot_weights(separate, ada_weights, number, noisy & [False, True], highest)
         shared.set_ylabel("weight")
     rows[0, 1].set_title("ShareBoost: one weight for both views", fontsize=11, fontweight="bold", pad=8)
     rows[0, 2].set_title("AdaBoost: labels of the petal view", fontsize=11, fontweight="bold", pad=8)
@@ -252,7 +251,7 @@ def plot_rounds(flowers):
     return figure
 
 
-# Okabe and Ito's colours, which stay apart for colour-blind readers; shapes and hatches say the same again.
+# Okabe and Ito's colours, distinct also for colour-blind readers; shapes and hatches show the same again.
 LABEL_COLOURS = ["#0072B2", "#E69F00"]
 LABEL_SHADES = ["#D6E8F4", "#FBEBC8"]
 MARKERS = ["o", "^"]

@@ -2,7 +2,7 @@
 One sensor fails: does the fused model hold?
 ============================================
 
-Four sensors look at the same object. In the field one of them gets noisy, and nobody tells the model: it was trained
+Four sensors look at the same object. In the field one of them gets noisy, and the model does not know: it was trained
 when all four were good. How much does the noise cost, and does it matter how the sensors were fused?
 
 The objects are the handwritten digits that ship with scikit-learn, in four views. White noise is added to the columns
@@ -26,8 +26,10 @@ from fuselearn import (
 from fuselearn.datasets import load_digit_views
 from fuselearn.inspection import ViewImportanceDisplay
 
+N_TRAIN, N_TEST = 800, 500
+
 X, views, y = load_digit_views(return_tuple=True)
-X, X_test, y, y_test = train_test_split(X, y, train_size=800, test_size=500, stratify=y, random_state=0)
+X, X_test, y, y_test = train_test_split(X, y, train_size=N_TRAIN, test_size=N_TEST, stratify=y, random_state=0)
 
 # %%
 # Four ways to fuse
@@ -55,11 +57,11 @@ strengths = [0.0, 1.0, 2.0, 4.0]
 scores = {name: [] for name in models}
 for strength in strengths:
     for name, model in models.items():
-        failed = [
+        by_failed_view = [
             model.score(add_feature_noise(X_test, views, strength, which=[view], random_state=0), y_test)
             for view in views
         ]
-        scores[name].append(np.mean(failed))
+        scores[name].append(np.mean(by_failed_view))
 
 print(f"{'noise on one view':26}" + "".join(f"{strength:8.1f}" for strength in strengths))
 for name, row in scores.items():
@@ -75,7 +77,7 @@ axes.legend(frameon=False)
 # %%
 # What if the noise is known?
 # ---------------------------
-# A view that is NaN abstains. Where a sensor reports that it has failed, leave out what it says.
+# A view that is NaN abstains. Where a sensor reports that it has failed, set its columns to NaN.
 
 absent = []
 for columns in views.values():
@@ -99,8 +101,8 @@ kept = {name: row[-1] for name, row in scores.items()}
 best = max(kept, key=kept.get)
 worst = min(kept, key=kept.get)
 print(f"With noise of {strongest:g} standard deviations on one view, '{best}' keeps {kept[best]:.3f},")
-print(f"'{worst}' keeps {kept[worst]:.3f}. Told that the view has failed, the sum has {np.mean(absent):.3f}:")
+print(f"'{worst}' keeps {kept[worst]:.3f}. Where the failed view is known and left out, the sum has")
 gain = np.mean(absent) - kept["an SVM per view, summed"]
-print(f"knowing is worth {gain:+.3f}.")
+print(f"{np.mean(absent):.3f}, a gain of {gain:+.3f}.")
 
 plt.show()

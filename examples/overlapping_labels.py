@@ -24,7 +24,7 @@ from fuselearn import MSSBoostClassifier, NSBoostClassifier
 from fuselearn.datasets import make_overlapping_labels
 from fuselearn.papers.model_shared_boosting import synthetic_curves, synthetic_table
 
-# Okabe and Ito's colours, with a line style each: told apart by everyone, and in print.
+# Okabe and Ito's colours, with a line style each: distinct for everyone, and in print.
 LABEL_COLOURS = ("#0072B2", "#D55E00", "#009E73")
 STYLES = {"MSSBoost": ("#0072B2", "-"), "NSBoost": ("#D55E00", "--"), "RSBag": ("#000000", ":")}
 N_SHOWN = 8
@@ -32,19 +32,19 @@ N_SHOWN = 8
 
 
 def fit_both(seed):
-    """MSSBoost and NSBoost with eight stumps, and the test points (S2 figure 3)."""
+    """Return MSSBoost and NSBoost with eight stumps, and the test points (S2 figure 3)."""
     X, Y = make_overlapping_labels(random_state=0)
     X_train, X_test, Y_train, Y_test = train_test_split(X, Y, train_size=0.75, random_state=seed)
     settings = {"n_estimators": N_SHOWN, "data_ratio": 0.1, "feature_ratio": 0.5, "random_state": seed}
     models = {
-        name: kind(DecisionTreeClassifier(max_depth=1), **settings).fit(X_train, Y_train)
-        for name, kind in (("MSSBoost", MSSBoostClassifier), ("NSBoost", NSBoostClassifier))
+        name: ensemble(DecisionTreeClassifier(max_depth=1), **settings).fit(X_train, Y_train)
+        for name, ensemble in (("MSSBoost", MSSBoostClassifier), ("NSBoost", NSBoostClassifier))
     }
     return models, X_test, Y_test
 
 
 def boundary(model, number):
-    """Axis and threshold of a stump; None where its sample needed no cut."""
+    """Return the axis and threshold of a stump; None where its sample needed no cut."""
     tree = model.estimators_[number].tree_
     if tree.node_count == 1:
         return None
@@ -52,7 +52,7 @@ def boundary(model, number):
 
 
 def draw_points(axes, X, Y):
-    """The test points by their labels (S2 figure 1)."""
+    """Draw the test points by their labels (S2 figure 1)."""
     none = ~Y.any(axis=1)
     axes.plot(*X[none].T, ".", color="0.8", markersize=3, label="none")
     for label, marker in zip(range(Y.shape[1]), "osx"):
@@ -72,10 +72,10 @@ def draw_points(axes, X, Y):
 
 
 def draw_decisions(axes, model, X):
-    """The first stumps, numbered, and where each label's decision value is above 0 (S2 figure 3)."""
+    """Draw the first stumps, numbered, and where each label's decision value is above 0 (S2 figure 3)."""
     low, high = X.min(axis=0), X.max(axis=0)
     grid = np.meshgrid(*(np.linspace(a, b, 200) for a, b in zip(low, high)))
-    decision = model.decision_function(np.column_stack([part.ravel() for part in grid]))
+    decision = model.decision_function(np.column_stack([ordinates.ravel() for ordinates in grid]))
     for number in range(len(model.estimators_)):
         cut = boundary(model, number)
         if cut is None:
@@ -92,7 +92,7 @@ def draw_decisions(axes, model, X):
 
 
 def draw(models, X, Y, curves, output):
-    """Four panels: the points, the decisions with and without sharing, and the error curves."""
+    """Draw four panels: the points, the decisions with and without sharing, and the error curves."""
     import matplotlib.pyplot as plt
 
     figure, (first, *decisions, last) = plt.subplots(1, 4, figsize=(13, 3.6), layout="constrained")
@@ -125,6 +125,7 @@ def draw(models, X, Y, curves, output):
 
 
 def main(arguments=None):
+    """Print the errors, and save the figure."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--stumps", type=int, default=20)
     parser.add_argument("--splits", type=int, default=20)

@@ -6,7 +6,7 @@ A table was labelled in a hurry. Some labels are wrong, nobody knows how many, a
 them. Which hundred?
 
 The objects are the handwritten digits that ship with scikit-learn, in four views. Twelve labels in a hundred are made
-wrong at random; :class:`~fuselearn.LabelConsensus` is not told which, nor how many.
+wrong at random; :class:`~fuselearn.LabelConsensus` knows neither which nor how many.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,10 @@ from fuselearn import LabelConsensus, ShareBoostClassifier, add_label_noise
 from fuselearn.datasets import load_digit_views
 from fuselearn.inspection import MarginDisplay
 
+TRAIN_SIZE = 0.6
+
 X, views, truth = load_digit_views(return_tuple=True)
-rows, held_out = train_test_split(np.arange(len(X)), train_size=0.6, stratify=truth, random_state=0)
+rows, held_out = train_test_split(np.arange(len(X)), train_size=TRAIN_SIZE, stratify=truth, random_state=0)
 given, wrong = add_label_noise(truth[rows], 1, 0.12, random_state=0)
 given, wrong = given[:, 0], wrong[:, 0]
 
@@ -52,9 +54,10 @@ for panel, suspect in zip(panels.flat, suspects):
     panel.set_axis_off()
 
 # %%
-# What the labels are worth to a model
-# ------------------------------------
-# Trained on labels as given, as agreed on, and as they truly are. A margin below 0 is a mistake on a digit held out.
+# What wrong labels cost a model
+# ------------------------------
+# Models are trained on labels as given, as agreed on, and as they truly are. A margin below 0 is a mistake on a digit
+# held out.
 
 models = {
     name: ShareBoostClassifier(views=views, n_estimators=60).fit(X[rows], labels)
@@ -68,16 +71,14 @@ MarginDisplay.from_estimators(models, X[held_out], truth[held_out])
 # %%
 # What came out
 # -------------
-found, chance = hits.mean(), wrong.mean()
-print(
-    f"Checking the 100 suspects finds {hits.sum()} of the {wrong.sum()} wrong labels, {found / chance:.1f} times what"
-)
+ratio = hits.mean() / wrong.mean()
+print(f"Checking the 100 suspects finds {hits.sum()} of the {wrong.sum()} wrong labels, {ratio:.1f} times as many as")
 print("checking at random would find.")
-left = scores["true"] - scores["as given"]
-won = scores["as agreed on"] - scores["as given"]
-if left <= 0:
-    print(f"For this model the wrong labels cost nothing ({left:+.3f}), so there was nothing to win back.")
+cost = scores["true"] - scores["as given"]
+gain = scores["as agreed on"] - scores["as given"]
+if cost <= 0:
+    print(f"For this model the wrong labels cost nothing ({cost:+.3f}), so there was nothing to win back.")
 else:
-    print(f"Wrong labels cost this model {left:.3f} of accuracy; the agreed ones win back {won:+.3f} of it.")
+    print(f"Wrong labels cost this model {cost:.3f} of accuracy; the agreed ones win back {gain:+.3f} of it.")
 
 plt.show()

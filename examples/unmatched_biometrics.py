@@ -18,6 +18,8 @@ from fuselearn import TomographicClassifier, stack_unpaired
 from fuselearn.datasets import load_face_views
 from fuselearn.inspection import CorrespondenceDisplay, LeaderboardDisplay
 
+N_DRAWS = 20
+
 X, views, y = load_face_views(n_components=20, return_tuple=True)
 edges, wavelets = X[:, views["edges"]], X[:, views["wavelets"]]
 whole = np.hstack([edges, wavelets])
@@ -29,7 +31,7 @@ whole = np.hstack([edges, wavelets])
 
 
 def draw_archives(seed, size=10):
-    """Rows of either archive, and the rest."""
+    """Return the rows of either archive, and the rest."""
     first, rest = train_test_split(np.arange(len(y)), train_size=size, stratify=y, random_state=seed)
     second, rest = train_test_split(rest, train_size=size, stratify=y[rest], random_state=seed)
     return first, second, rest
@@ -42,8 +44,8 @@ X_train, halves, y_train = stack_unpaired(
 print(f"{X_train.shape[0]} rows, {np.isnan(X_train).mean():.0%} of the cells are missing")
 
 # %%
-# Put together by how far objects of a class are from each other
-# --------------------------------------------------------------
+# Objects matched by their distances within a class
+# -------------------------------------------------
 
 model = TomographicClassifier(views=halves, kernel="rbf", random_state=0).fit(X_train, y_train)
 print(f"{len(model.meta_objects_)} pairs of an edge row and a wavelet row; for example {model.meta_objects_[0]}")
@@ -52,12 +54,12 @@ CorrespondenceDisplay.from_estimator(model, X_train, kind="distances")
 # %%
 # Twenty draws of the archives
 # ----------------------------
-# Beside the two ways of putting objects together stand: either archive alone, both machines with their decisions
-# added, and an archive of as many pictures that has both views of each.
+# The two ways of putting objects together are compared with either archive alone, with the sum of both machines'
+# decisions, and with an archive of as many pictures that has both views of each.
 
 
 def accuracies(seed):
-    """Test accuracy of each way, for archives drawn with this seed."""
+    """Return the test accuracy of each way, for archives drawn with this seed."""
     first, second, rest = draw_archives(seed)
     sources = {"edges": (edges[first], y[first]), "wavelets": (wavelets[second], y[second])}
     X_train, halves, y_train = stack_unpaired(sources)
@@ -65,8 +67,8 @@ def accuracies(seed):
     for order in ("tomographic", "cartesian"):
         model = TomographicClassifier(views=halves, kernel="rbf", correspondence=order, random_state=seed)
         scores[f"put together, {order}"] = model.fit(X_train, y_train).score(whole[rest], y[rest])
-    for name, (own, labels) in sources.items():
-        machine = SVC().fit(own, labels)
+    for name, (rows, labels) in sources.items():
+        machine = SVC().fit(rows, labels)
         scores[f"{name} alone"] = machine.score(whole[rest][:, halves[name]], y[rest])
         added = added + machine.decision_function(whole[rest][:, halves[name]])
     scores["decisions added"] = np.mean((added > 0) == y[rest])
@@ -75,7 +77,7 @@ def accuracies(seed):
     return scores
 
 
-runs = [accuracies(seed) for seed in range(20)]
+runs = [accuracies(seed) for seed in range(N_DRAWS)]
 scores = {name: np.array([run[name] for run in runs]) for name in runs[0]}
 records = []
 for name, values in scores.items():
@@ -91,11 +93,11 @@ LeaderboardDisplay.from_results(records, score="accuracy")
 
 
 def compared(name, other):
-    """What the paired difference of two ways says, in words."""
+    """Return the paired difference of two ways in words."""
     difference = scores[name] - scores[other]
     error = 2 * difference.std(ddof=1) / np.sqrt(len(difference))
     if abs(difference.mean()) <= error:
-        words = "cannot be told apart from"
+        words = "is not clearly different from"
     else:
         words = "is better than" if difference.mean() > 0 else "is worse than"
     return f"'{name}' {words} '{other}': {difference.mean():+.3f} ± {error:.3f}."

@@ -1,14 +1,14 @@
-"""What one gets from two laboratories that measured different objects
-===================================================================
+"""A classifier from two laboratories that measured different objects
+==================================================================
 
-One laboratory measured six properties of some wines, another the seven others of other wines; no wine was in both. Who
-wants to classify a wine that has all thirteen can ask either laboratory's machine, add the two machines' decisions, or
-put the wines together to meta-objects, where they are equally dense (tomographic, S4) or at random within their class
-(cartesian). Beside them stands one laboratory that measured everything, of as many wines as each of the two. Which
-properties a laboratory has, and which wines, is drawn at random.
+One laboratory measured six properties of some wines, another the seven others of other wines; no wine was in both. To
+classify a wine that has all thirteen, one can use either laboratory's machine, add the two machines' decisions, or
+combine wines into meta-objects, where they are equally dense (tomographic, S4) or at random within their class
+(cartesian). For comparison, one laboratory measured everything, of as many wines as each of the two. Which properties a
+laboratory has, and which wines, is drawn at random.
 
-A second picture shows S4's reason for it: the sum of what two views say of a class has ridges along the axes, where no
-object of the class is, and deconvolution removes them (S4 figure 2).
+A second picture shows the reason that S4 gives: the sum of two views' densities of a class has ridges along the axes,
+where no object of the class is, and deconvolution removes them (S4 figure 2).
 
 S4: Windridge, Yan. Kernel Combination via Debiased Object Correspondence Analysis. Information Fusion 27 (2016).
 
@@ -33,12 +33,12 @@ from fuselearn import AugmentedKernelClassifier, TomographicClassifier, stack_un
 from fuselearn.papers.axial_bias import axial_bias
 from fuselearn.papers.gaussian_illustration import gaussian_illustration
 
-# Wines that a laboratory measured.
+# Numbers of wines that a laboratory measured.
 SIZES = (6, 9, 15, 24, 36, 54)
 
 PLANE_SEED = 3
 
-# Okabe and Ito's colours, with a line style each: told apart by everyone, and in print.
+# Okabe and Ito's colours, with a line style each: distinct for everyone, and in print.
 STYLES = {
     "as many whole wines": ("#000000", ":"),
     "tomographic": ("#0072B2", "-"),
@@ -50,7 +50,7 @@ STYLES = {
 
 
 def accuracies(X, y, size, seed):
-    """Test accuracy of each way, for laboratories of `size` wines each."""
+    """Return the test accuracy of each way, for laboratories of `size` wines each."""
     generator = np.random.RandomState(seed)
     X = X[:, generator.permutation(X.shape[1])]
     first, rest = train_test_split(np.arange(len(y)), train_size=size, stratify=y, random_state=generator)
@@ -67,8 +67,8 @@ def accuracies(X, y, size, seed):
         # The scaler leaves NaN alone, so that the views a wine lacks stay absent.
         scores[name] = make_pipeline(StandardScaler(), model).fit(X_train, y_train).score(X[test], y[test])
     singles, added = [], 0.0
-    for columns, (own, labels) in zip(views.values(), sources.values()):
-        machine = make_pipeline(StandardScaler(), SVC(kernel="linear")).fit(own, labels)
+    for columns, (rows, labels) in zip(views.values(), sources.values()):
+        machine = make_pipeline(StandardScaler(), SVC(kernel="linear")).fit(rows, labels)
         singles.append(machine.score(X[test][:, columns], y[test]))
         added = added + machine.decision_function(X[test][:, columns])
     scores["one laboratory"] = np.mean(singles)
@@ -79,13 +79,13 @@ def accuracies(X, y, size, seed):
 
 
 def study(trials, sizes=SIZES):
-    """Test accuracies, an array of shape (ways, sizes, trials)."""
+    """Return the test accuracies, an array of shape (ways, sizes, trials)."""
     X, y = load_wine(return_X_y=True)
     return np.array([[accuracies(X, y, size, seed) for seed in range(trials)] for size in sizes]).transpose(2, 0, 1)
 
 
 def draw(results, sizes, output):
-    """The plane on the left: meta-objects and boundaries. Accuracy against the number of wines on the right."""
+    """Draw meta-objects and boundaries on the left, accuracy against the number of wines on the right."""
     import matplotlib.pyplot as plt
 
     figure, (plane, panel) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained", width_ratios=(1, 1.25))
@@ -110,12 +110,12 @@ def draw(results, sizes, output):
 
 
 def draw_plane(axes, picture):
-    """Vectors, the meta-objects that were made of their ordinates, and boundaries (S4 figures 3 to 5)."""
+    """Draw vectors, the meta-objects that were made of their ordinates, and boundaries (S4 figures 3 to 5)."""
     from matplotlib.lines import Line2D
 
     colours = np.array(["#CC79A7", "#E69F00"])
-    made, made_of = picture.meta_objects["tomographic"], picture.meta_labels["tomographic"]
-    axes.scatter(*made.T, s=12, color=colours[made_of], alpha=0.35, linewidths=0)
+    meta_objects, meta_labels = picture.meta_objects["tomographic"], picture.meta_labels["tomographic"]
+    axes.scatter(*meta_objects.T, s=12, color=colours[meta_labels], alpha=0.35, linewidths=0)
     axes.scatter(*picture.points.T, s=26, color=colours[picture.labels], edgecolors="black", linewidths=0.8)
     lines = {"true matches": STYLES["as many whole wines"]}
     lines |= {"tomographic": STYLES["tomographic"], "augmented": STYLES["augmented kernel"]}
@@ -133,14 +133,14 @@ def draw_plane(axes, picture):
 
 
 def draw_bias(result, output):
-    """S4 figures 1 and 2: what the views say, its sum, and the deconvolved sum."""
+    """Draw S4's figures 1 and 2: the views' densities of a class, their sum, and the deconvolved sum."""
     import matplotlib.pyplot as plt
 
     figure, panels = plt.subplots(1, 3, figsize=(10, 3.3), layout="constrained")
     for marginal, name, style in zip(result.marginals, ("x", "y"), ("-", "--")):
         panels[0].plot(result.axis, marginal, style, color="#0072B2" if name == "x" else "#D55E00", label=name)
     panels[0].legend(frameon=False)
-    panels[0].set_title("what each view says of the class", fontsize=10)
+    panels[0].set_title("density of the class by each view", fontsize=10)
     panels[0].spines[["top", "right"]].set_visible(False)
     panels[0].set_yticks([])
     outside = result.outside[0]
@@ -159,6 +159,7 @@ def draw_bias(result, output):
 
 
 def main(arguments=None):
+    """Print the accuracies, and save both figures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--output", type=Path, default=Path("unmatched_views.png"))

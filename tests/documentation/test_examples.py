@@ -1,7 +1,6 @@
 """The examples run, and show what they say they show."""
 
 import importlib.util
-import runpy
 from pathlib import Path
 
 import matplotlib
@@ -93,14 +92,15 @@ def test_words_follow_from_the_numbers(iris):
     noise = rng.normal(scale=0.001, size=(50, 2))
     ahead = noise + np.array([0.8, 0.7])
     even = noise + 0.75
-    told = iris.describe(iris.Study(ahead, even, even, ahead, np.full((50, 2), 50)))
-    assert "ShareBoost is ahead by 0.1" in told
-    assert "so neither method is ahead" in told
-    assert "AdaBoost is lower by 0.1" in told
-    assert "0 of the 100 runs end before" in told
+    description = iris.describe(iris.Study(ahead, even, even, ahead, np.full((50, 2), 50)))
+    assert "ShareBoost is ahead by 0.1" in description
+    assert "so neither method is ahead" in description
+    assert "AdaBoost is lower by 0.1" in description
+    assert "0 of the 100 runs end before" in description
 
 
-def test_script_prints_the_study_and_saves_the_figure(iris, tmp_path, capsys):
+def test_script_prints_the_study_and_saves_the_figure(iris, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(iris, "N_ROUNDS_SHOWN", 2)
     output = tmp_path / "images" / "iris.png"
     iris.main(["--draws", "3", "--output", str(output)])
     assert "3 draws of 20 Iris flowers" in capsys.readouterr().out
@@ -166,98 +166,122 @@ def test_boundary_of_a_stump():
     axis, threshold = example.boundary(models["MSSBoost"], 0)
     column = models["MSSBoost"].estimators_features_[0][0]
     assert axis == column
-    # The stump says the same of all points on one side of it.
+    # The stump's output is the same for all points on one side of it.
     outputs = next(models["MSSBoost"].staged_decision_function(X_test))
     left = X_test[:, axis] <= threshold
     assert len(np.unique(outputs[left].round(9), axis=0)) == len(np.unique(outputs[~left].round(9), axis=0)) == 1
 
 
 STUDIES = {"digits_rounds", "iris_noisy_labels", "overlapping_labels", "unmatched_views", "inspect_views"}
-"""Scripts with settings, which have tests of their own above and in test_displays.py. The others run as they are."""
+"""Scripts with settings, which have tests of their own: above, and with the displays. The others run as they are."""
 QUESTIONS = sorted({file.stem for file in EXAMPLES.glob("*.py")} - STUDIES)
+SMALLER = {
+    "first_five_minutes": {"N_TRAIN = 600": "N_TRAIN = 150"},
+    "grid_search": {"N_TRAIN = 600": "N_TRAIN = 120"},
+    "hundreds_of_tags": {"N_TRAIN, N_TEST, N_TAGS = 600, 300, 200": "N_TRAIN, N_TEST, N_TAGS = 200, 100, 6"},
+    "missing_omics": {"N_COHORTS = 10": "N_COHORTS = 2"},
+    "noisy_sensors": {"N_TRAIN, N_TEST = 800, 500": "N_TRAIN, N_TEST = 120, 60"},
+    "suspect_labels": {"TRAIN_SIZE = 0.6": "TRAIN_SIZE = 300"},
+    "unmatched_biometrics": {"N_DRAWS = 20": "N_DRAWS = 2"},
+}
+"""Settings of the examples that take seconds, to run them in less."""
 
 
-@pytest.fixture(scope="module")
-def answered():
-    """Run an example of the gallery once; what it defined and printed."""
-    runs = {}
-
-    def run(name, capsys):
-        if name not in runs:
-            pyplot = pytest.importorskip("matplotlib.pyplot")
-            pyplot.close("all")
-            # An interactive window is nothing for a test, and without one matplotlib warns.
-            with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(pyplot, "show", lambda: None)
-                found = runpy.run_path(str(EXAMPLES / f"{name}.py"))
-            runs[name] = found, capsys.readouterr().out, len(pyplot.get_fignums())
-            pyplot.close("all")
-        return runs[name]
-
-    return run
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_example_of_the_gallery_answers_its_question(answered, capsys, name):
-    found, printed, n_figures = answered(name, capsys)
-    title, underline = found["__doc__"].strip().splitlines()[:2]
+def run_example(name, capsys, monkeypatch, changes=None):
+    """Run an example of the gallery, check its form, and return what it defined and printed."""
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    # An interactive window is nothing for a test, and without one matplotlib warns.
+    monkeypatch.setattr(pyplot, "show", lambda: None)
+    pyplot.close("all")
+    source = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
+    assert "# What came out\n" in source
+    for setting, smaller in (changes or {}).items():
+        assert source.count(setting) == 1
+        source = source.replace(setting, smaller)
+    defined = {"__name__": "__main__"}
+    exec(compile(source, str(EXAMPLES / f"{name}.py"), "exec"), defined)
+    n_figures = len(pyplot.get_fignums())
+    pyplot.close("all")
+    title, underline = defined["__doc__"].strip().splitlines()[:2]
     assert len(underline) == len(title)
     assert set(underline) == {"="}
-    assert "?" in found["__doc__"]
-    assert "# What came out\n" in (EXAMPLES / f"{name}.py").read_text(encoding="utf-8")
-    assert printed.strip()
+    assert "?" in defined["__doc__"]
     assert n_figures > 0
+    printed = capsys.readouterr().out
+    assert printed.strip()
+    return defined, printed
 
 
-def test_fusion_and_suspects(answered, capsys):
-    found, _, _ = answered("first_five_minutes", capsys)
-    assert found["fused"] > 0.95
-    assert found["hits"] > 40
+def check_fusion_and_suspects(defined, printed):
+    assert defined["fused"] > 0.95
+    assert defined["hits"] > 40
 
 
-def test_one_machine_of_all_columns_falls_with_a_sensor(answered, capsys):
+def check_one_machine_of_all_columns_falls_with_a_sensor(defined, printed):
     """docs/guide/baselines.md says so."""
-    kept, scores = (answered("noisy_sensors", capsys)[0][name] for name in ("kept", "scores"))
+    kept, scores = defined["kept"], defined["scores"]
     assert kept["one SVM, all columns"] < scores["one SVM, all columns"][0] / 4
     assert kept["FusionClassifier"] == max(kept.values())
 
 
-def test_leaving_out_patients_is_the_worst_way(answered, capsys):
+def check_leaving_out_patients_is_the_worst_way(defined, printed):
     """The last words of the example say so."""
-    found, _, _ = answered("missing_omics", capsys)
-    for scores in (found["scores"], found["scores_never"]):
+    for scores in (defined["scores"], defined["scores_never"]):
         assert min(scores, key=lambda name: scores[name].mean()) == "complete patients only"
 
 
-def test_suspects_are_wrong(answered, capsys):
+def check_suspects_are_wrong(defined, printed):
     """docs/guide/wrong_labels.md says so."""
-    found, _, _ = answered("suspect_labels", capsys)
-    assert found["hits"].sum() > 90
+    assert defined["hits"].sum() > 90
 
 
-def test_putting_objects_together_beats_one_archive_but_not_the_sum(answered, capsys):
+def check_putting_objects_together_beats_one_archive_but_not_the_sum(defined, printed):
     """docs/guide/kernels.md says so."""
-    scores = {name: values.mean() for name, values in answered("unmatched_biometrics", capsys)[0]["scores"].items()}
+    scores = {name: values.mean() for name, values in defined["scores"].items()}
     assert scores["put together, tomographic"] > max(scores["edges alone"], scores["wavelets alone"])
     assert scores["put together, tomographic"] <= scores["decisions added"]
 
 
-def test_sharing_helps_where_there_is_something_to_share(answered, capsys):
+def check_sharing_helps_where_there_is_something_to_share(defined, printed):
     """docs/guide/many_labels.md says so."""
-    found, _, _ = answered("hundreds_of_tags", capsys)
+    scores, unrelated = defined["scores"], defined["unrelated"]
     mss, trees = "MSSBoost, 100 models, shared", "60 extremely random trees"
-    assert found["scores"][mss] == max(found["scores"].values())
-    assert found["apart"][mss] < found["apart"][trees]
-    assert found["apart"][mss] < 0.6 * found["scores"][mss]
+    assert scores[mss] == max(scores.values())
+    assert unrelated[mss] < unrelated[trees]
+    assert unrelated[mss] < 0.6 * scores[mss]
 
 
-def test_scores_do_not_depend_on_where_they_were_computed(answered, capsys):
-    found, printed, _ = answered("cluster", capsys)
-    assert found["same"]
+def check_scores_do_not_depend_on_where_they_were_computed(defined, printed):
+    assert defined["same"]
     assert "bit for bit" in printed
 
 
-def test_search_over_views(answered, capsys):
-    found, _, _ = answered("grid_search", capsys)
-    assert len(found["results"]["params"]) == 30
-    assert set(found["held_out"]) == {1, 2, 3, 4}
+def check_search_over_views(defined, printed):
+    assert len(defined["results"]["params"]) == 30
+    assert set(defined["held_out"]) == {1, 2, 3, 4}
+
+
+CHECKS = {
+    "cluster": check_scores_do_not_depend_on_where_they_were_computed,
+    "first_five_minutes": check_fusion_and_suspects,
+    "grid_search": check_search_over_views,
+    "hundreds_of_tags": check_sharing_helps_where_there_is_something_to_share,
+    "missing_omics": check_leaving_out_patients_is_the_worst_way,
+    "noisy_sensors": check_one_machine_of_all_columns_falls_with_a_sensor,
+    "suspect_labels": check_suspects_are_wrong,
+    "unmatched_biometrics": check_putting_objects_together_beats_one_archive_but_not_the_sum,
+}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in SMALLER else name for name in QUESTIONS]
+)
+def test_example_of_the_gallery_answers_its_question(name, capsys, monkeypatch):
+    CHECKS[name](*run_example(name, capsys, monkeypatch))
+
+
+@pytest.mark.parametrize("name", SMALLER)
+def test_example_of_the_gallery_runs_with_less_data(name, capsys, monkeypatch):
+    defined, printed = run_example(name, capsys, monkeypatch, SMALLER[name])
+    if name == "grid_search":
+        check_search_over_views(defined, printed)
