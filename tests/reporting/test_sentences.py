@@ -111,7 +111,9 @@ def test_dispensable_views():
     assert sentence(sentences.dispensable_views, views__records=unclear, views__rows=50) is None
     three = [record("rna", 0.5, 0.2), record("age", 0.3, 0.0), record("sex", 0.2, 0.001)]
     text = sentence(sentences.dispensable_views, views__records=three)
-    assert text == "Dropping any one of “age” and “sex” hardly changes the score on these rows."
+    assert text == "Dropping “age” or “sex” alone hardly changes the score on these rows."
+    text = sentence(sentences.dispensable_views, views__records=[*three, record("job", 0.0, 0.0)])
+    assert text == "Dropping any one of “age”, “sex” and “job” hardly changes the score on these rows."
 
 
 def test_view_weights():

@@ -5,7 +5,7 @@ the section of the page that has the details. As in `sentences.py`, a warning cl
 """
 
 from fuselearn.reporting.report_rows import Record
-from fuselearn.reporting.sentences import MIN_ROWS_OF_CLASS, NORMAL, Rule, counted, listed, percent, shortened
+from fuselearn.reporting.sentences import MIN_ROWS_OF_CLASS, NORMAL, Rule, counted, listed, percent, quoted
 
 MIN_ROWS = 100
 """Rows below which every figure is uncertain."""
@@ -88,7 +88,7 @@ def rare_classes(summary: Record) -> str | None:
     pairs = list(zip(data["classes"], data["class_counts"]))
     only = [name for name, count in pairs if count == data["rows"]]
     if len(pairs) > 1 and only:
-        return f"All rows belong to class “{shortened(only[0])}”; the report shows nothing about the others."
+        return f"All rows belong to class {quoted(only[0])}; the report shows nothing about the others."
     rare = [name for name, count in pairs if count < MIN_ROWS_OF_CLASS]
     if not rare:
         return None
@@ -120,7 +120,7 @@ def missing_views(summary: Record) -> str | None:
         return f"{subject} {listed(absent)} {'is' if len(absent) == 1 else 'are'} missing in every row."
     rarest = min(missingness["records"], key=lambda record: record["present"])
     return (
-        f"Only {percent(missingness['complete'])} of the rows have every view; “{shortened(rarest['view'])}” is "
+        f"Only {percent(missingness['complete'])} of the rows have every view; {quoted(rarest['view'])} is "
         f"present in {percent(rarest['present'])}."
     )
 
@@ -142,8 +142,7 @@ def gaps(summary: Record) -> str | None:
     if worst is None or worst["gaps"] < 0.05:
         return None
     return (
-        f"“{shortened(worst['view'])}” has gaps: {percent(worst['gaps'])} of its cells are empty in the rows that "
-        "have it."
+        f"{quoted(worst['view'])} has gaps: {percent(worst['gaps'])} of its cells are empty in the rows that have it."
     )
 
 
@@ -158,7 +157,7 @@ def label_noise(summary: Record) -> str | None:
                     f"The views contradict about {percent(rate)} of the training labels: these labels are wrong, or "
                     "the classes overlap."
                 )
-            where = "" if column == "y" else f" of “{shortened(column)}”"
+            where = "" if column == "y" else f" of {quoted(column)}"
             return f"About {percent(rate)} of the training labels{where} are estimated to be wrong."
     suspects = summary["suspects"]
     # A model that is often confident and wrong is no evidence against labels.
@@ -228,7 +227,7 @@ def redundant_views(summary: Record) -> str | None:
     if not pairs:
         return None
     first = pairs[0]
-    names = f"“{shortened(first['first'])}” and “{shortened(first['second'])}”"
+    names = f"{quoted(first['first'])} and {quoted(first['second'])}"
     others = ""
     if len(pairs) > 1:
         others = f", and so {'is' if len(pairs) == 2 else 'are'} {counted(len(pairs) - 1, 'other pair')}"

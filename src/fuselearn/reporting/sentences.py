@@ -106,7 +106,7 @@ def against_usual_class(summary: Record) -> str | None:
     if quality is None or summary["data"]["many_labels"]:
         return None
     baseline = (
-        f"always predicting “{shortened(quality['baseline_class'])}”, which is right for "
+        f"always predicting {quoted(quality['baseline_class'])}, which is right for "
         f"{percent(quality['baseline'])} of the rows"
     )
     if quality["p_value"] >= 0.05:
@@ -126,8 +126,8 @@ def weakest_class(summary: Record) -> str | None:
     deviation = (score * (1 - score) / weakest["rows"]) ** 0.5
     if score - weakest["recall"] < max(0.05, NORMAL.inv_cdf(1 - 0.05 / len(records)) * deviation):
         return None
-    name = shortened(weakest["class"])
-    return f"Class “{name}” has the lowest recall: {percent(weakest['recall'])} of its rows are predicted correctly."
+    name = quoted(weakest["class"])
+    return f"Class {name} has the lowest recall: {percent(weakest['recall'])} of its rows are predicted correctly."
 
 
 def place_on_leaderboard(summary: Record) -> str | None:
@@ -161,17 +161,17 @@ def most_important_view(summary: Record) -> str | None:
     if not judged:
         return None
     record = max(judged, key=lambda record: record["lost"])
-    name, before, after = shortened(record["name"]), views["baseline"], views["baseline"] - record["lost"]
+    name, before, after = quoted(record["name"]), views["baseline"], views["baseline"] - record["lost"]
     loss = f"the {views['score_name']} falls from {percent(before)} to {percent(after)}"
     if _is_unclear(record, views):
         n_rows = round(record["lost"] * views["rows"])
         return (
-            f"There are too few rows to tell which views matter: without “{name}” {loss}, a difference of "
+            f"There are too few rows to tell which views matter: without {name} {loss}, a difference of "
             f"{counted(n_rows, 'row')}."
         )
     if not _is_needed(record, views):
         return "No single view is essential: without any one of them the score on these rows hardly changes."
-    return f"“{name}” matters most: without it {loss}."
+    return f"{name} matters most: without it {loss}."
 
 
 def dispensable_views(summary: Record) -> str | None:
@@ -183,8 +183,9 @@ def dispensable_views(summary: Record) -> str | None:
     ]
     if not dispensable or not any(_is_needed(record, views) for record in judged):
         return None
-    which = listed(dispensable) if len(dispensable) == 1 else f"any one of {listed(dispensable)}"
-    return f"Dropping {which} hardly changes the score on these rows."
+    which = f"any one of {listed(dispensable)}" if len(dispensable) > 2 else " or ".join(map(quoted, dispensable))
+    alone = " alone" if len(dispensable) == 2 else ""
+    return f"Dropping {which}{alone} hardly changes the score on these rows."
 
 
 def view_weights(summary: Record) -> str | None:
@@ -196,9 +197,7 @@ def view_weights(summary: Record) -> str | None:
     if records[0]["share"] - records[-1]["share"] < 0.02:
         return "The model gives every view about the same weight."
     shares = [
-        f"“{shortened(record['name'])}” ({percent(record['share'], 0)})"
-        for record in records
-        if record["share"] >= 0.005
+        f"{quoted(record['name'])} ({percent(record['share'], 0)})" for record in records if record["share"] >= 0.005
     ]
     return f"The model gives the most weight to {joined(shares[:MAX_NAMED_VIEWS])}."
 
@@ -250,13 +249,18 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 
 
+def quoted(name: object) -> str:
+    """Return a name in quotes, short enough for a sentence."""
+    return f"“{shortened(str(name))}”"
+
+
 def listed(names: Sequence[object]) -> str:
     """Return names in quotes; of many, the first ones and the number of the others."""
-    quoted = [f"“{shortened(str(name))}”" for name in names]
-    most = 12 if sum(map(len, quoted)) <= 80 else 6
-    if len(quoted) > most:
-        return f"{', '.join(quoted[: most - 2])} and {len(quoted) - most + 2} more"
-    return joined(quoted)
+    items = list(map(quoted, names))
+    most = 12 if sum(map(len, items)) <= 80 else 6
+    if len(items) > most:
+        return f"{', '.join(items[: most - 2])} and {len(items) - most + 2} more"
+    return joined(items)
 
 
 def joined(items: Sequence[str]) -> str:
