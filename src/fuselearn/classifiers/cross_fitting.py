@@ -1,6 +1,7 @@
 """Cross-fitting: outputs of the views' models for rows that the models were not fitted on, and the folds for it."""
 
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, TypeAlias
@@ -13,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from fuselearn.classifiers.adapter import array_for, seeded_clone
 from fuselearn.classifiers.view_model import Output, ViewModel, fit_view_model, model_output
 from fuselearn.data import TrainingData
-from fuselearn.typing import AnyArray, BoolArray, Classifier, FloatArray, IntArray
+from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Classifier, FloatArray, IntArray
 
 DEFAULT_FOLDS = 5
 
@@ -139,8 +140,8 @@ class CrossFitting:
 def check_cv(cv: Any) -> None:
     """Refuse what scikit-learn would not take as `cv`, before any row is read."""
     is_count = isinstance(cv, Integral) and not isinstance(cv, bool) and int(cv) >= 2
-    is_iterable = hasattr(cv, "__iter__") and not isinstance(cv, str)
-    if not (cv is None or is_count or hasattr(cv, "split") or is_iterable):
+    has_folds = (hasattr(cv, "split") or hasattr(cv, "__iter__")) and not isinstance(cv, str)
+    if not (cv is None or is_count or has_folds):
         raise ValueError(
             f"cv must be an integer of at least 2, None for {DEFAULT_FOLDS}, a splitter such as StratifiedKFold(5), or "
             f"an iterable of (training rows, held-out rows); got {cv!r}."
@@ -155,13 +156,14 @@ def read_cv(cv: Any, data: TrainingData, codes: IntArray) -> int | list[Fold]:
     if cv is None or isinstance(cv, Integral):
         return DEFAULT_FOLDS if cv is None else int(cv)
     if hasattr(cv, "split"):
-        groups = {} if data.groups is None else {"groups": data.groups}
-        folds = cv.split(np.zeros((len(data), 1)), data.classes[codes], **groups)
+        with warnings.catch_warnings():
+            # A splitter that ignores the groups is found below, by its folds.
+            warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+            folds = list(cv.split(np.zeros((len(data), 1)), data.classes[codes], groups=data.groups))
     else:
         folds = _folds_of_used_rows(as_splitter(cv).split(), data)
-    checked = [(np.asarray(train), np.asarray(test)) for train, test in folds]
-    _check_folds(checked, data, cv)
-    return checked
+    _check_folds(folds, data, cv)
+    return folds
 
 
 def shuffled_folds(n_folds: int, codes: IntArray, groups: IntArray | None, seed: int) -> list[Fold]:
@@ -247,16 +249,17 @@ def _folds_of_groups(codes: IntArray, n_folds: int, generator: np.random.Generat
     return fold_of
 
 
-def _folds_of_used_rows(folds: Any, data: TrainingData) -> list[Fold]:
-    """Return folds of rows of `X` as folds of the rows that are used."""
+def _folds_of_used_rows(folds: Iterable[tuple[ArrayLike, ArrayLike]], data: TrainingData) -> list[Fold]:
+    """Return folds of rows of `X`, by numbers or masks, as folds of the rows that are used."""
     position = np.full(data.n_rows_given, -1)
     position[data.row_numbers] = np.arange(len(data))
-    used_folds = []
-    for train, test in folds:
-        rows = [np.arange(data.n_rows_given)[np.asarray(part)] for part in (train, test)]
-        train, test = (position[part][position[part] >= 0] for part in rows)
-        used_folds.append((train, test))
-    return used_folds
+
+    def used(rows: ArrayLike) -> IntArray:
+        given = np.asarray(rows)
+        positions = position[given if given.size else given.astype(np.intp)]
+        return positions[positions >= 0]
+
+    return [(used(train), used(test)) for train, test in folds]
 
 
 def _check_folds(folds: list[Fold], data: TrainingData, cv: Any) -> None:

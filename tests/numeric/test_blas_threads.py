@@ -1,0 +1,111 @@
+"""BLAS has one thread while any fit runs, and the number of before when the last one ends."""
+
+import threading
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from fuselearn import FusionClassifier, MSSBoostClassifier
+from fuselearn.numeric.execution import single_threaded_blas
+
+
+def blas_threads():
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+@pytest.fixture(autouse=True)
+def _two_threads():
+    """Two threads before each test; a machine of one core has them too."""
+    with threadpool_limits(limits=2, user_api="blas"):
+        assert blas_threads() == {2}
+        yield
+        assert blas_threads() == {2}
+
+
+def test_nested_guards():
+    with single_threaded_blas():
+        with single_threaded_blas():
+            assert blas_threads() == {1}
+        assert blas_threads() == {1}
+    assert blas_threads() == {2}
+
+
+def test_an_error_lifts_the_limit():
+    with pytest.raises(KeyError), single_threaded_blas():
+        raise KeyError
+    with single_threaded_blas():
+        with pytest.raises(KeyError), single_threaded_blas():
+            raise KeyError
+        assert blas_threads() == {1}
+    assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2, 0)])
+def test_guards_that_end_in_any_order(order):
+    guards = [single_threaded_blas() for _ in range(3)]
+    for guard in guards:
+        guard.__enter__()
+    for number in order:
+        assert blas_threads() == {1}
+        guards[number].__exit__(None, None, None)
+    assert blas_threads() == {2}
+
+
+def test_guards_of_threads_that_overlap():
+    """The first thread enters first and leaves first, so that the second one must not restore one thread."""
+    first_inside, second_inside, first_outside = threading.Event(), threading.Event(), threading.Event()
+    seen = {}
+
+    def first():
+        with single_threaded_blas():
+            first_inside.set()
+            assert second_inside.wait(30)
+        first_outside.set()
+
+    def second():
+        assert first_inside.wait(30)
+        with single_threaded_blas():
+            second_inside.set()
+            assert first_outside.wait(30)
+            seen["after the first"] = blas_threads()
+
+    threads = [threading.Thread(target=target) for target in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen["after the first"] == {1}
+    assert blas_threads() == {2}
+
+
+class Meeting(LogisticRegression):
+    """A classifier whose first fit waits until another estimator's fit runs as well."""
+
+    barrier = threading.Barrier(2)
+    seen: ClassVar[list[set[int]]] = []
+
+    def fit(self, X, y, sample_weight=None):
+        if len(Meeting.seen) < 2:
+            Meeting.seen.append(blas_threads())
+            Meeting.barrier.wait(60)
+        return super().fit(X, y, sample_weight)
+
+
+def test_fits_of_two_estimators_that_overlap():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), np.arange(60) % 2
+    models = [
+        FusionClassifier(learners=Meeting(), consensus=False, max_fits=1, random_state=0),
+        MSSBoostClassifier(Meeting(), n_estimators=1, feature_ratio=0.9, random_state=0),
+    ]
+    threads = [threading.Thread(target=model.fit, args=(X, y)) for model in models]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert Meeting.seen == [{1}, {1}]
+    assert all(hasattr(model, "classes_") for model in models)
+    assert blas_threads() == {2}
