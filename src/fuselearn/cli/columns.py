@@ -1,50 +1,199 @@
-"""Whether the columns of a file can be those of a view, before anything is fitted."""
+"""Columns of a file to learn from: those of views, the classes, labels of single views, and groups of rows.
 
+They are checked before anything is fitted, so that a refusal names the column, the row and the remedy.
+"""
+
+import math
 import re
+from typing import Any, NoReturn
 
+import numpy as np
 import pyarrow
 from pyarrow import compute, types
 
-from fuselearn.cli.errors import refuse
+from fuselearn.cli.choices import ViewChoice
+from fuselearn.cli.console import refuse
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
-MOST_CATEGORIES = 100
-"""Of a column of text that is one-hot encoded."""
+MAX_CATEGORIES = 100
+"""Categories of a column of text that is one-hot encoded."""
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
-FEWEST_ROWS = 20
+MIN_ROWS = 20
 """Rows from which on a column that never repeats itself is taken for a name of the objects."""
+MANY_CLASSES = 20
+TRUTH = {spelling for word in ("true", "false") for spelling in (word, word.title(), word.upper())}
+"""Spellings of true and false in CSV."""
+LARGEST = 2**63
+"""Beyond all whole numbers that a column can hold."""
 
 
-def check_view_columns(table, choices, categorical, path):
-    """Refuse columns that hold what a view cannot.
-
-    Parameters
-    ----------
-    table : Arrow table
-    choices : dict of view name to ViewChoice
-    categorical : str
-        What happens to text in views that do not say it themselves.
-    path : str
-        For messages.
-    """
+def check_view_columns(table: pyarrow.Table, choices: dict[str, ViewChoice], categorical: str, path: str) -> None:
+    """Refuse columns that hold what a view cannot; `categorical` is for views that do not say it themselves."""
     for view, choice in choices.items():
         for name in choice.columns:
             column = table.column(name)
-            if is_text(column.type):
+            if _is_text(column.type):
                 _check_text(column, name, view, choice.categorical or categorical, path)
             else:
-                check_type(column.type, name, path, view)
-                check_finite(column, name, path)
+                _check_type(column.type, name, path, view)
+                _check_finite(column, name, path)
 
 
-def is_text(kind):
-    """Whether an Arrow type is text, or categories of it."""
+def id_like(table: pyarrow.Table, names: list[str]) -> list[str]:
+    """Return columns of whole numbers that never repeat: perhaps they name the objects."""
+    if table.num_rows < MIN_ROWS:
+        return []
+    whole = [name for name in names if types.is_integer(table.column(name).type)]
+    return [name for name in whole if compute.count_distinct(table.column(name)).as_py() == table.num_rows]
+
+
+def rows_with_target(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+    """Return the mask of the rows that have a class."""
+    known = compute.is_valid(column)
+    if types.is_floating(column.type):
+        known = compute.and_(known, compute.fill_null(compute.invert(compute.is_nan(column)), False))
+    return known
+
+
+def as_spelled(table: pyarrow.Table, names: list[str]) -> pyarrow.Table:
+    """Return a table of CSV whose columns of classes, read as text, are numbers where these would be spelled alike.
+
+    So 1 and 2 are numbers, and 01 and 02 stay what they are. The columns hold the same classes and get one type.
+    """
+    columns = {name: table.column(name) for name in names}
+    texts = {text for column in columns.values() for text in compute.unique(column.drop_null()).to_pylist()}
+    kind = _kind_as_spelled({text.strip() for text in texts})
+    for name, column in columns.items() if kind is not None else ():
+        typed = compute.utf8_trim_whitespace(column).cast(kind)
+        table = table.set_column(table.column_names.index(name), name, typed)
+    return table
+
+
+def classes_of(column: pyarrow.ChunkedArray, name: str, path: str) -> AnyArray:
+    """Return labels, none of which is missing, as an array."""
+    kind = column.type
+    if types.is_dictionary(kind):
+        column, kind = column.cast(kind.value_type), kind.value_type
+    if types.is_binary(kind) or types.is_large_binary(kind):
+        refuse(f"{path} is not UTF-8 in the target {name!r}; save it as UTF-8, or say what it is with --encoding.")
+    if types.is_nested(kind):
+        refuse(f"{path} has nested values ({kind}) in the target {name!r}; it must hold one class a row.")
+    values = np.array(column.to_pylist())
+    return values.astype(str) if values.dtype.kind not in "biufU" else values
+
+
+def check_target(y: AnyArray, name: str, path: str) -> None:
+    """Refuse a target of which no class can be learnt."""
+    if len(y) == 0:
+        refuse(f"{path} has no value in the target {name!r}; every row needs its class to be learnt from.")
+    classes = np.unique(y)
+    if len(classes) < 2:
+        refuse(
+            f"{path} has one class only in the target {name!r}, {text_of(classes[0])!r}; there must be rows of at "
+            "least two."
+        )
+    if y.dtype.kind == "f" and not np.equal(y, np.round(y)).all():
+        refuse(
+            f"{path} has measured numbers in the target {name!r}, such as {y[y != np.round(y)][0]:g}; fuselearn "
+            "learns classes: cut them into some first."
+        )
+    if len(classes) > max(MANY_CLASSES, len(y) / 2):
+        refuse(
+            f"{path} has {len(classes)} classes in {len(y)} rows of the target {name!r}; is it an id or a measured "
+            "number? Name the column of classes."
+        )
+
+
+def model_labels(column: pyarrow.ChunkedArray, classes: AnyArray, name: str, path: str, *, spelled: bool) -> AnyArray:
+    """Return labels as the model has them, of which none may become another: a file may have 1 where another had 1.0.
+
+    `spelled` says that the column is CSV, read as text, so that its type is open.
+    """
+    if spelled and classes.dtype.kind not in "UO":
+        column = as_spelled(pyarrow.table({name: column}), [name]).column(name)
+    y = classes_of(column, name, path)
+    if classes.dtype.kind == "U":
+        y = y.astype(str)
+    elif classes.dtype.kind not in ("O", y.dtype.kind):
+        values = y if y.dtype.kind != "U" or classes.dtype.kind == "b" else _numbers(y)
+        if values is None or values.dtype.kind == "U":
+            _refuse_label(y[0], classes, name, path)
+        converted = values.astype(classes.dtype)
+        changed: BoolArray = converted != values
+        if changed.any():
+            _refuse_label(y[changed][0], classes, name, path)
+        y = converted
+    unknown = sorted(set(y.tolist()) - set(classes.tolist()), key=str)
+    if unknown:
+        _refuse_label(unknown[0], classes, name, path)
+    return y
+
+
+def class_counts(y: AnyArray) -> dict[str, int]:
+    """Return the number of rows of each class, by the class as text."""
+    classes, counts = np.unique(y, return_counts=True)
+    return {text_of(label): int(count) for label, count in zip(classes, counts)}
+
+
+def label_columns_of(option: str, view_names: list[str]) -> list[str]:
+    """Return the column of each view's own labels, from ``VIEW=COLUMN`` for every view, or columns in their order."""
+    parts = [part.strip() for part in option.split(",") if part.strip()]
+    pairs = dict(part.split("=", 1) for part in parts if "=" in part)
+    if not pairs:
+        if len(parts) != len(view_names):
+            refuse(
+                f"--label-columns names {len(parts)} columns, but there are {len(view_names)} views, "
+                f"{', '.join(view_names)}; name one for each, or as VIEW=COLUMN."
+            )
+        return parts
+    unknown = [name for name in pairs if name not in view_names]
+    if unknown:
+        refuse(f"--label-columns names the view {unknown[0]!r}; the views are {', '.join(view_names)}.")
+    absent = [name for name in view_names if name not in pairs]
+    if absent or len(pairs) < len(parts):
+        refuse(
+            f"--label-columns has no column for the view {absent[0]!r}; write VIEW=COLUMN for each."
+            if absent
+            else "--label-columns takes VIEW=COLUMN for every view, or columns only; it has both."
+        )
+    return [pairs[name] for name in view_names]
+
+
+def groups_of(column: pyarrow.ChunkedArray, name: str, path: str) -> IntArray:
+    """Return the number of the group of each row; there must be at least two groups, and none may be missing."""
+    values = column.to_pylist()
+    if None in values:
+        refuse(
+            f"{path} has rows without a value in the group column {name!r}, such as row {values.index(None) + 1} of "
+            "those with a class; give a row that belongs to no other a group of its own."
+        )
+    groups: IntArray = np.unique([str(value) for value in values], return_inverse=True)[1]
+    if groups.max() == 0:
+        refuse(f"{path} has one group only in the column {name!r}; rows are judged by those of other groups.")
+    return groups
+
+
+def check_id_name(name: str) -> None:
+    """Refuse an id that has the name of a column that predictions have."""
+    if name == "prediction" or name.startswith("probability_"):
+        refuse(f"--id names {name!r}, which predict writes itself; give the column another name.")
+
+
+def text_of(label: Any) -> str:
+    """Return a class as it stands in names of columns and in JSON."""
+    label = label.item() if hasattr(label, "item") else label
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def _is_text(kind: pyarrow.DataType) -> bool:
+    """Check whether a type is text, or categories of it."""
     if types.is_dictionary(kind):
         kind = kind.value_type
     return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
 
 
-def is_number(kind):
-    """Whether values of an Arrow type are numbers, true or false, or never there."""
+def _is_number(kind: pyarrow.DataType) -> bool:
+    """Check whether values of a type are numbers, true or false, or all missing."""
     return (
         types.is_integer(kind)
         or types.is_floating(kind)
@@ -54,9 +203,9 @@ def is_number(kind):
     )
 
 
-def check_type(kind, name, path, view):
+def _check_type(kind: pyarrow.DataType, name: str, path: str, view: str) -> None:
     """Refuse a column that is neither numbers nor text."""
-    if is_number(kind) or (types.is_dictionary(kind) and is_number(kind.value_type)):
+    if _is_number(kind) or (types.is_dictionary(kind) and _is_number(kind.value_type)):
         return
     if types.is_temporal(kind):
         advice = "turn it into a number, such as days since the first, or leave it out of the views"
@@ -72,7 +221,7 @@ def check_type(kind, name, path, view):
     refuse(f"{path} has {kind} in the column {name!r} of the view {view!r}; leave it out of the views.")
 
 
-def check_finite(column, name, path):
+def _check_finite(column: pyarrow.ChunkedArray, name: str, path: str) -> None:
     """Refuse infinite numbers."""
     if types.is_floating(column.type):
         infinite = compute.is_inf(column)
@@ -84,27 +233,20 @@ def check_finite(column, name, path):
             )
 
 
-def id_like(table, names):
-    """Columns of whole numbers that never repeat: perhaps they name the objects."""
-    if table.num_rows < FEWEST_ROWS:
-        return []
-    whole = [name for name in names if types.is_integer(table.column(name).type)]
-    return [name for name in whole if compute.count_distinct(table.column(name)).as_py() == table.num_rows]
-
-
-def _check_text(column, name, view, categorical, path):
-    texts = compute.unique(column.drop_null())
-    if types.is_dictionary(texts.type):
-        texts = texts.dictionary_decode()
-    texts = texts.to_pylist()
+def _check_text(column: pyarrow.ChunkedArray, name: str, view: str, categorical: str, path: str) -> None:
+    """Refuse text that is numbers gone wrong, or has too many different values to learn from."""
+    values = compute.unique(column.drop_null())
+    if types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    texts: list[str] = values.to_pylist()
     numbers = [text for text in texts if _reads_as_number(text)]
-    others = [text for text in texts if not _reads_as_number(text)]
+    words = [text for text in texts if not _reads_as_number(text)]
     where = f"{path} has text in the column {name!r} of the view {view!r}"
-    if others and sum(map(bool, map(DECIMAL_COMMA.fullmatch, others))) == len(others):
-        refuse(f"{where}, such as {others[0]!r}: numbers with a decimal comma; write them with a point.")
-    if numbers and others and len(numbers) >= len(others):
+    if words and all(map(DECIMAL_COMMA.fullmatch, words)):
+        refuse(f"{where}, such as {words[0]!r}: numbers with a decimal comma; write them with a point.")
+    if numbers and words and len(numbers) >= len(words):
         refuse(
-            f"{where}, such as {others[0][:40]!r} in row {_row(column, others[0])}, among numbers; mend these cells, "
+            f"{where}, such as {words[0][:40]!r} in row {_row_of(column, words[0])}, among numbers; fix these cells, "
             "or leave them empty."
         )
     if categorical == "none":
@@ -113,27 +255,67 @@ def _check_text(column, name, view, categorical, path):
             "the view."
         )
     rows = len(column) - column.null_count
-    if len(texts) > MOST_CATEGORIES and categorical == "onehot":
+    if len(texts) > MAX_CATEGORIES and categorical == "onehot":
         refuse(
             f"{where} with {len(texts)} different values, too many for a column each; leave it out of the views, name "
             "it with --id if it names the objects, or add --categorical target."
         )
-    if len(texts) > rows / 2 and rows >= FEWEST_ROWS:
+    if len(texts) > rows / 2 and rows >= MIN_ROWS:
         refuse(
             f"{where} with {len(texts)} different values in {rows} rows, of which nothing can be learnt; leave it out "
             "of the views, or name it with --id if it names the objects."
         )
 
 
-def _row(column, text):
+def _row_of(column: pyarrow.ChunkedArray, text: str) -> int:
+    """Return the first row that has a text, counted from 1."""
     if types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return compute.index(column, pyarrow.scalar(text, column.type)).as_py() + 1
+    return int(compute.index(column, pyarrow.scalar(text, column.type)).as_py()) + 1
 
 
-def _reads_as_number(text):
+def _reads_as_number(text: str) -> bool:
+    """Check whether Python reads a text as a number."""
     try:
         float(text)
     except ValueError:
         return False
     return True
+
+
+def _kind_as_spelled(texts: set[str]) -> pyarrow.DataType | None:
+    """Return the type of classes that are spelled so; None is text."""
+    if not texts or texts <= TRUTH:
+        return pyarrow.bool_() if texts else None
+    numbers = {text: number for text in texts if (number := _finite_number(text)) is not None}
+    if len(numbers) < len(texts):
+        return None
+    if not all(number.is_integer() for number in numbers.values()):
+        return pyarrow.float64()  # measured: the target is refused, in words that say so
+    if all(abs(number) < LARGEST and str(int(number)) == text for text, number in numbers.items()):
+        return pyarrow.int64()
+    return pyarrow.float64() if all(str(number) == text for text, number in numbers.items()) else None
+
+
+def _finite_number(text: str) -> float | None:
+    """Return a finite number, or None."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) and "_" not in text else None
+
+
+def _numbers(y: AnyArray) -> FloatArray | None:
+    """Return texts as numbers; None where one of them is not."""
+    numbers = [_finite_number(text) for text in y.tolist()]
+    return None if None in numbers else np.array(numbers, dtype=np.float64)
+
+
+def _refuse_label(label: Any, classes: AnyArray, name: str, path: str) -> NoReturn:
+    """Refuse a class that the model does not know."""
+    label = label.item() if hasattr(label, "item") else label
+    refuse(
+        f"{path} has the class {label!r} in the target {name!r}; the model's classes are {classes.tolist()[:10]}. "
+        "Spell it as one of these, or leave these rows out."
+    )

@@ -3,12 +3,14 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fuselearn.cli.errors import check_jobs, check_seed, refuse, refusing
-from fuselearn.cli.files import (
+from fuselearn.cli.choices import ViewChoice, choose_views
+from fuselearn.cli.console import check_jobs, check_seed, refuse, refusing
+from fuselearn.cli.files import Source, check_column, check_output, open_data, read_opened, writing
+from fuselearn.cli.options import (
     AsJson,
     Data,
     Delimiter,
@@ -16,15 +18,18 @@ from fuselearn.cli.files import (
     Force,
     Format,
     Identifier,
-    Source,
+    Processes,
     Target,
     ViewGlobs,
     ViewsFile,
-    read_file,
-    take_column,
 )
-from fuselearn.cli.outputs import check_output, writing
-from fuselearn.cli.views import choose_views
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from fuselearn.typing import AnyArray, FloatArray
+
+TABLE_SUFFIXES = (".md", ".json", ".csv", ".txt")
 
 
 def compare(
@@ -41,7 +46,10 @@ def compare(
     train_size: Annotated[float, typer.Option(help="Share of the rows to train on.")] = 0.6,
     scoring: Annotated[str, typer.Option(help="Any score of scikit-learn.")] = "accuracy",
     seed: Annotated[int, typer.Option(help="Seed of splits, noise and methods.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Processes; -1 takes all cores.", show_default="1")] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Column of what rows belong to, such as a person; a split never parts such rows.")
+    ] = None,
+    jobs: Processes = None,
     resume: Annotated[str | None, typer.Option(help="File that keeps finished fits, to go on from.")] = None,
     output: Annotated[str | None, typer.Option(help="Write the table here: .md, .json, .csv or .txt.")] = None,
     file_format: Format = None,
@@ -49,31 +57,31 @@ def compare(
     encoding: Encoding = "utf-8",
     force: Force = False,
     as_json: AsJson = False,
-):
+) -> None:
     """Compare fusion methods, and every view alone, on the same splits of a file."""
-    if output is not None and Path(output).suffix not in (".md", ".json", ".csv", ".txt"):
+    if output is not None and Path(output).suffix not in TABLE_SUFFIXES:
         refuse(f"--output must end in .md, .json, .csv or .txt; got {output!r}.")
     if output is not None:
         check_output(output, force, data)
     check_seed(seed)
     check_jobs(jobs, "processes")
-    source = Source(data, file_format, delimiter, encoding)
-    table = read_file(source)
-    labels, table = take_column(table, target, source.name, "--target")
-    if identifier == target:
-        refuse(f"--id and --target both name {target!r}.")
-    if identifier is not None:
-        _, table = take_column(table, identifier, source.name, "--id")
-    if not table.column_names:
-        refuse(f"{source.name} has no columns beside the target; views need some.")
-    reserved = {target: "the target", **({identifier: "the id"} if identifier else {})}
-    choices, how = choose_views(view or [], views, table.column_names, reserved)
-    columns = {name: choice.columns for name, choice in choices.items()}
-    y = _classes(labels, target, source.name)
-    X, numbers = _matrix(table, choices, y, source.name)
+    with open_data(Source(data, file_format, delimiter, encoding)) as opened:
+        table, path = read_opened(opened), opened.source.name
+    reserved = _reserved(table.column_names, path, target, identifier, group)
+    free = [name for name in table.column_names if name not in reserved]
+    if not free:
+        refuse(f"{path} has no columns beside the target; views need some.")
+    choices, found = choose_views(view or [], views, free, reserved)
+    y = _classes(table.column(target), target, path)
+    groups = None
+    if group is not None:
+        from fuselearn.cli.columns import groups_of
+
+        groups = groups_of(table.column(group), group, path)
+    X, view_columns = _matrix(table, choices, y, path)
     if not as_json:
-        listed = ", ".join(f"{name} ({len(own)})" for name, own in columns.items())
-        typer.echo(f"Views, {how}: {listed}", err=True)
+        listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
+        typer.echo(f"Views, {found}: {listed}", err=True)
         if any(choice.learner or choice.preprocess or choice.categorical == "target" for choice in choices.values()):
             typer.echo(
                 "Every method is compared with its own learner and preprocessing, and text one-hot encoded: those of "
@@ -86,11 +94,11 @@ def compare(
 
     if scoring not in get_scorer_names():
         refuse(f"--scoring {scoring!r} is not a score of scikit-learn, such as accuracy or balanced_accuracy.")
-    try:
+    with refusing(ValueError, OSError):
         result = compare_methods(
             X,
             y,
-            views={name: own.tolist() for name, own in numbers.items()},
+            views=view_columns,
             methods=methods if methods in ("default", "all") else [name.strip() for name in methods.split(",")],
             noise=noise,
             consensus=consensus,
@@ -98,40 +106,57 @@ def compare(
             runs=runs,
             train_size=train_size,
             scoring=scoring,
+            groups=groups,
             n_jobs=jobs,
             random_state=seed,
             resume=resume,
             verbose=int(not as_json),
         )
-    except (ValueError, OSError) as error:
-        refuse(" ".join(str(error).split()))
     if output is not None:
         with writing(output):
             result.save(output)
     typer.echo(json.dumps(json.loads(result.summary.to_json()), indent=2) if as_json else str(result))
 
 
-def _matrix(table, choices, y, path):
-    """Numbers of the views side by side, text one-hot encoded, and the columns that are each view's."""
+def _reserved(names: list[str], path: str, target: str, identifier: str | None, group: str | None) -> dict[str, str]:
+    """Return the columns that no view may have, and what they are; each must exist."""
+    check_column(target, names, path, "--target")
+    reserved = {target: "the target"}
+    for column, option, what in ((identifier, "--id", "the id"), (group, "--group", "the group")):
+        if column is None:
+            continue
+        if column == target:
+            refuse(f"{option} and --target both name {target!r}.")
+        check_column(column, names, path, option)
+        # The group may be the id as well: a person of whom there are several rows.
+        reserved.setdefault(column, what)
+    return reserved
+
+
+def _matrix(
+    table: "pyarrow.Table", choices: dict[str, ViewChoice], y: "AnyArray", path: str
+) -> "tuple[FloatArray, dict[str, list[int]]]":
+    """Return the numbers of the views side by side, text one-hot encoded, and the columns of each view."""
     from fuselearn.cli.columns import check_view_columns
-    from fuselearn.tables.view_columns import ViewColumns
+    from fuselearn.tables import ViewColumns
 
     # Means of the target would tell the rows to be predicted what they are: they belong into each split.
     choices = {
-        name: replace(one, categorical=None if one.categorical == "target" else one.categorical)
-        for name, one in choices.items()
+        name: replace(choice, categorical=None if choice.categorical == "target" else choice.categorical)
+        for name, choice in choices.items()
     }
     check_view_columns(table, choices, "onehot", path)
-    columns = ViewColumns({name: one.columns for name, one in choices.items()})
+    columns = ViewColumns({name: choice.columns for name, choice in choices.items()})
     with refusing(ValueError, TypeError, what=path):
-        return columns.fit_transform(table, y), columns.views_
+        X = columns.fit_transform(table, y)
+    return X, {name: numbers.tolist() for name, numbers in columns.views_.items()}
 
 
-def _classes(labels, target, path):
-    """The target as an array without gaps."""
-    from fuselearn.cli.targets import classes_of, rows_with_target
+def _classes(column: "pyarrow.ChunkedArray", target: str, path: str) -> "AnyArray":
+    """Return the target as an array without gaps."""
+    from fuselearn.cli.columns import classes_of, rows_with_target
 
-    missing = len(labels) - sum(rows_with_target(labels).to_pylist())
+    missing = len(column) - sum(rows_with_target(column).to_pylist())
     if missing:
         refuse(f"{path} has {missing} rows without a value in the target {target!r}; fill or drop them.")
-    return classes_of(labels, target, path)
+    return classes_of(column, target, path)

@@ -1,22 +1,27 @@
-"""``fuselearn demo``: what fusion is worth, with clean labels and when each view has wrong labels of its own."""
+"""``fuselearn demo``: the gain of fusion, with clean labels and when each view has wrong labels of its own."""
 
 import json
 import math
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fuselearn.cli.errors import check_jobs, check_seed, refuse
+from fuselearn.cli.console import check_jobs, check_seed, progress_bar, refuse
+from fuselearn.cli.options import Jobs
+
+if TYPE_CHECKING:
+    from fuselearn.typing import AnyArray, FloatArray
 
 TRAIN_SIZE = 0.6  # as in the noise studies of S0 and S1
 
 
 @dataclass(frozen=True)
 class Row:
-    """How one method did with one kind of labels. `rounds` is None for a method that has none."""
+    """The result of one method with one kind of labels. `rounds` is None for a method that has none."""
 
     labels: str
     method: str
@@ -31,9 +36,9 @@ def demo(
     rounds: Annotated[int, typer.Option(help="Rounds of boosting.")] = 100,
     noise: Annotated[float, typer.Option(help="Part of the labels that are wrong, in each view.")] = 0.3,
     seed: Annotated[int, typer.Option(help="Seed of the split, of the wrong labels and of the bandit.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.", show_default="1")] = None,
+    jobs: Jobs = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-):
+) -> None:
     """Fuse four views of handwritten digits, with clean and with wrong labels, and compare with boosting."""
     if rounds < 1:
         refuse(f"--rounds must be at least 1; got {rounds}.")
@@ -41,7 +46,8 @@ def demo(
         refuse(f"--noise must be between 0 and 1; got {noise:g}.")
     check_seed(seed)
     check_jobs(jobs)
-    rows = _with_progress(lambda on_step: compare_methods(rounds, noise, seed, jobs, on_step))
+    with progress_bar("", total=1) as update:
+        rows = compare_methods(rounds, noise, seed, jobs, update)
     if as_json:
         settings = {"rounds": rounds, "noise": noise, "seed": seed}
         typer.echo(
@@ -51,37 +57,26 @@ def demo(
         _print_table(rows, summarise(rows), rounds)
 
 
-def compare_methods(rounds, noise, seed, jobs=None, on_step=lambda number, total, description: None):
+def compare_methods(
+    rounds: int,
+    noise: float,
+    seed: int,
+    jobs: int | None = None,
+    on_step: Callable[[int, int, str], None] = lambda number, total, description: None,
+) -> list[Row]:
     """Fit FusionClassifier, ShareBoost, rShareBoost and iBoost to the digits, with clean labels and with wrong ones.
 
-    Parameters
-    ----------
-    rounds : int
-    noise : float in [0, 1]
-        Part of each view's labels that are wrong. With 0 there are rows for clean labels only.
-    seed : int
-    jobs : int, default=None
-    on_step : callable, default does nothing
-        Is told ``(number, total, description)`` before each step.
-
-    Returns
-    -------
-    list of Row
+    `noise` is the share of each view's labels that are wrong; with 0 there are rows for clean labels only. `on_step`
+    gets the number of a step, the number of all, and a description, before each step.
     """
     total = 1 + 4 * (2 if noise > 0 else 1)
     on_step(0, total, "compiling, first run only")
     from sklearn.base import clone
     from sklearn.model_selection import train_test_split
 
-    from fuselearn import (
-        FusionClassifier,
-        IndependentBoostClassifier,
-        ShareBoostClassifier,
-        add_label_noise,
-    )
-    from fuselearn.datasets import load_digit_views
+    from fuselearn import FusionClassifier, IndependentBoostClassifier, ShareBoostClassifier, add_label_noise
 
-    X, views, y = load_digit_views(return_tuple=True)
+    X, views, y = _digits()
     X, X_test, y, y_test = train_test_split(X, y, train_size=TRAIN_SIZE, stratify=y, random_state=seed)
     common = {"views": views, "n_estimators": rounds, "n_jobs": jobs, "random_state": seed}
     methods = {
@@ -90,16 +85,16 @@ def compare_methods(rounds, noise, seed, jobs=None, on_step=lambda number, total
         "rShareBoost": ShareBoostClassifier(view_policy="exp3p", **common),
         "iBoost": IndependentBoostClassifier(**common),
     }
-    kinds = {"clean": None}
+    kinds: dict[str, AnyArray | None] = {"clean": None}
     if noise > 0:
         kinds[f"{100 * noise:g}% wrong"], _ = add_label_noise(y, len(views), rate=noise, random_state=seed)
     # Each method, with each kind of labels, has loops of its own to compile; its seconds must not include that.
     for method, model in methods.items():
-        little = {"max_fits": 6} if method == "Fusion" else {"n_estimators": 2}
+        short = {"max_fits": 6} if method == "Fusion" else {"n_estimators": 2}
         for view_labels in kinds.values():
-            _fit(clone(model).set_params(**little), X, y, view_labels).predict(X_test)
+            _fit(clone(model).set_params(**short), X, y, view_labels).predict(X_test)
 
-    rows = []
+    rows: list[Row] = []
     for labels, view_labels in kinds.items():
         for method, model in methods.items():
             on_step(1 + len(rows), total, f"fitting {method}, labels {labels}")
@@ -122,21 +117,12 @@ def compare_methods(rounds, noise, seed, jobs=None, on_step=lambda number, total
     return rows
 
 
-def summarise(rows):
-    """What the rows say, in two sentences.
-
-    Parameters
-    ----------
-    rows : list of Row
-
-    Returns
-    -------
-    list of str
-    """
-    by_labels = {}
+def summarise(rows: list[Row]) -> list[str]:
+    """Return what the rows say, in one or two sentences."""
+    by_labels: dict[str, list[Row]] = {}
     for row in rows:
         by_labels.setdefault(row.labels, []).append(row)
-    leads = "; ".join(f"labels {labels}: {_lead(several)}" for labels, several in by_labels.items())
+    leads = "; ".join(f"labels {labels}: {_lead(group)}" for labels, group in by_labels.items())
     sentences = [f"{leads[0].upper()}{leads[1:]} (two standard errors of this one split)."]
     if len(by_labels) == 2:
         clean, wrong = by_labels.values()
@@ -145,8 +131,15 @@ def summarise(rows):
     return sentences
 
 
-def _lead(rows):
-    """Which method is ahead, and which are so close to it that another split could turn the order."""
+def _digits() -> Any:
+    """Load the rows, views and classes of the demo."""
+    from fuselearn.datasets import load_digit_views
+
+    return load_digit_views(return_tuple=True)
+
+
+def _lead(rows: list[Row]) -> str:
+    """Return which method is ahead, and which are so close to it that another split could turn the order."""
     best = max(rows, key=lambda row: row.accuracy)
     close = [
         row.method
@@ -157,13 +150,14 @@ def _lead(rows):
     return f"{best.method} is ahead at {best.accuracy:.3f}, {verdict}"
 
 
-def _fit(model, X, y, view_labels):
+def _fit(model: Any, X: "FloatArray", y: "AnyArray", view_labels: "AnyArray | None") -> Any:
+    """Fit a model; an interrupt ends the demo."""
     from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
 
     with warnings.catch_warnings():
         # An interrupted fit keeps the rounds it has, but who interrupts a demo wants it to end.
         warnings.simplefilter("error", InterruptedFitWarning)
-        # The table tells how many rounds there were, also when there was none.
+        # The table says how many rounds there were, also when there was none.
         warnings.simplefilter("ignore", NoEdgeWarning)
         try:
             return model.fit(X, y, view_labels=view_labels)
@@ -171,15 +165,8 @@ def _fit(model, X, y, view_labels):
             raise typer.Abort from interrupted
 
 
-def _with_progress(work):
-    """Call ``work(on_step)`` with a progress bar on stderr, if that is a terminal."""
-    from fuselearn.cli.progress import progress_bar
-
-    with progress_bar("", total=1) as update:
-        return work(update)
-
-
-def _print_table(rows, sentences, rounds):
+def _print_table(rows: list[Row], sentences: list[str], rounds: int) -> None:
+    """Print the results as a table, and the sentences below it."""
     from rich import box
     from rich.console import Console
     from rich.table import Table

@@ -1,46 +1,36 @@
-"""CSV and TSV, as a table or in batches that never hold more than a part of the file.
+"""Files of a format that is known: CSV and TSV, Parquet, Feather, each as a table or in batches of rows.
 
-The first line is read here and not by pyarrow. So names can be checked before anything else is read, and standard
-input, which cannot be read twice, can be read with the types that a model asks for.
-
-Feather (the Arrow file format), as a table or batch by batch.
-
-Parquet, as a table or row group by row group.
+The first line of CSV is read here and not by pyarrow. So names can be checked before anything else is read, and
+standard input, which cannot be read twice, can be read with the types that a model asks for.
 """
 
 import codecs
 import csv
 import io
+from collections.abc import Iterable, Iterator
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import pyarrow
 from pyarrow import compute, feather, ipc, parquet
 from pyarrow import csv as arrow_csv
 
-from fuselearn.cli.errors import refuse
+from fuselearn.cli.console import one_line, refuse
+
+if TYPE_CHECKING:
+    from fuselearn.cli.files import Source
 
 BLOCK_BYTES = 4 << 20
 NOTHING = arrow_csv.ConvertOptions().null_values
 """Words for nothing; the empty one is the first."""
-MOST_NAME_LINES = 100
+MAX_NAME_LINES = 100
 """Lines that the names may take: more of them come from a quote that is not closed."""
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 
 class CsvFile:
-    """A file of text, with names of columns in its first line.
+    """A CSV or TSV file, with the `names` of its columns in the first line."""
 
-    Parameters
-    ----------
-    source : Source
-    stream : binary file
-    kind : {"csv", "tsv"}
-
-    Attributes
-    ----------
-    names : list of str
-    """
-
-    def __init__(self, source, stream, kind):
+    def __init__(self, source: "Source", stream: IO[bytes], kind: str) -> None:
         self.source, self.kind = source, kind
         self._delimiter = source.delimiter or ("\t" if kind == "tsv" else ",")
         if codecs.lookup(source.encoding).name not in ("utf-8", "ascii"):
@@ -50,8 +40,13 @@ class CsvFile:
         if len(self.names) == 1:
             self._check_delimiter(self.names[0])
 
-    def table(self, columns=None, types=None, identifier=None):
-        """All rows, with the types that the values suggest where none are given; see :meth:`batches`."""
+    def table(
+        self,
+        columns: list[str] | None = None,
+        types: dict[str, pyarrow.DataType] | None = None,
+        identifier: str | None = None,
+    ) -> pyarrow.Table:
+        """Return all rows, with the types that the values suggest where none are given; see :meth:`batches`."""
         try:
             table = arrow_csv.read_csv(self._stream, **self._options(columns, types)).combine_chunks()
             return _without_words_for_nothing(table, identifier)
@@ -61,17 +56,12 @@ class CsvFile:
                 raise
             return pyarrow.table({name: [] for name in columns or self.names})
 
-    def batches(self, columns, types, rows, identifier=None):
-        """Yield tables of some columns, read as the given Arrow types.
+    def batches(
+        self, columns: list[str], types: dict[str, pyarrow.DataType], rows: int, identifier: str | None = None
+    ) -> Iterator[pyarrow.Table]:
+        """Yield tables of some columns, read as the given types, in which an object of `identifier` may be called NA.
 
-        Parameters
-        ----------
-        columns : list of str
-        types : dict of column name to Arrow type
-        rows : int
-            Not used: how much is read at a time depends on bytes.
-        identifier : str or None
-            Column that names the objects: one may be called NA.
+        How many rows are read at a time depends on bytes, not on `rows`.
         """
         try:
             with arrow_csv.open_csv(self._stream, **self._options(columns, types)) as reader:
@@ -82,7 +72,8 @@ class CsvFile:
                 self._refuse_value(error)
                 raise
 
-    def _options(self, columns, types):
+    def _options(self, columns: list[str] | None, types: dict[str, pyarrow.DataType] | None) -> dict[str, Any]:
+        """Return the options of pyarrow's reader."""
         # A message counts rows from the names in the order of the file, which takes one thread. Text is never refused.
         any_order = all(pyarrow.types.is_string(kind) for kind in (types or {}).values())
         return {
@@ -95,7 +86,8 @@ class CsvFile:
             ),
         }
 
-    def _read_names(self):
+    def _read_names(self) -> list[str]:
+        """Read the names of the columns."""
         line = self._stream.readline()
         if not line:
             refuse(f"{self.source.name} is empty; it needs a line of column names, and rows below it.")
@@ -104,7 +96,7 @@ class CsvFile:
             refuse(f"{self.source.name} is not UTF-8 but {mark}; add --encoding {mark}, or save it as UTF-8.")
         while line.count(b'"') % 2:  # a name may hold a line break
             more = self._stream.readline()
-            if not more or line.count(b"\n") > MOST_NAME_LINES:
+            if not more or line.count(b"\n") > MAX_NAME_LINES:
                 self._refuse_quote()
             line += more
         self._name_bytes = len(line)
@@ -122,35 +114,37 @@ class CsvFile:
             refuse(f"{self.source.name} has an empty first line; it must hold the names of the columns.")
         return lines[0]
 
-    def _refuse_quote(self):
-        refuse(f'{self.source.name} has a quote (") among the names in its first line that is not closed; mend it.')
+    def _refuse_quote(self) -> NoReturn:
+        """Refuse a name that never ends."""
+        refuse(f'{self.source.name} has a quote (") among the names in its first line that is not closed; fix it.')
 
-    def _check_delimiter(self, name):
-        for delimiter, spoken in ((";", "';'"), ("\t", "a tab"), ("|", "'|'"), (",", "','")):
+    def _check_delimiter(self, name: str) -> None:
+        """Refuse a file of one column whose name looks like several."""
+        for delimiter, words in ((";", "';'"), ("\t", "a tab"), ("|", "'|'"), (",", "','")):
             if delimiter != self._delimiter and delimiter in name:
                 shown = "$'\\t'" if delimiter == "\t" else f"'{delimiter}'"
                 refuse(
-                    f"{self.source.name} has one column, named {name[:60]!r}: its delimiter seems to be {spoken}; add "
+                    f"{self.source.name} has one column, named {name[:60]!r}: its delimiter seems to be {words}; add "
                     f"--delimiter {shown}."
                 )
 
-    def _refuse_value(self, error):
-        """Name the column in which a value is not of the type that the model was fitted on."""
-        told = " ".join(str(error).split())
-        if not told.startswith("In CSV column #") or "invalid UTF8" in told:
+    def _refuse_value(self, error: Exception) -> None:
+        """Refuse a value that is not of the type that the model was fitted on, by its column."""
+        message = one_line(error)
+        if not message.startswith("In CSV column #") or "invalid UTF8" in message:
             return
-        number, _, rest = told.removeprefix("In CSV column #").partition(":")
+        number, _, rest = message.removeprefix("In CSV column #").partition(":")
         row = rest.partition("Row #")[2].partition(":")[0]
         where = f" in line {int(row) + 1}" if row.isdigit() else ""
         value = rest.partition("invalid value ")[2].strip() or "a value"
         refuse(
             f"{self.source.name} has {value}{where} of the column {self.names[int(number)]!r}, which must hold "
-            f"{_spoken(rest)}; mend the cell, or leave it empty."
+            f"{_expected(rest)}; fix the cell, or leave it empty."
         )
 
 
-def _without_words_for_nothing(table, identifier):
-    """A table with nulls for the words for nothing. Arrow would do it too, but for the id as well."""
+def _without_words_for_nothing(table: pyarrow.Table, identifier: str | None) -> pyarrow.Table:
+    """Return a table with nulls for the words for nothing. Arrow would do it too, but for the id as well."""
     for number, (name, column) in enumerate(zip(table.column_names, table.columns)):
         if name != identifier and pyarrow.types.is_string(column.type):
             nothing = compute.is_in(column, value_set=pyarrow.array(NOTHING))
@@ -163,23 +157,25 @@ def _without_words_for_nothing(table, identifier):
 class _Transcoded(io.RawIOBase):
     """Bytes of another encoding as UTF-8."""
 
-    def __init__(self, stream, encoding):
+    def __init__(self, stream: IO[bytes], encoding: str) -> None:
         self._stream = stream
         self._encoding = encoding
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._left = b""
 
-    def readable(self):
+    def readable(self) -> bool:
+        """Return True, as every stream that can be read does."""
         return True
 
-    def readinto(self, buffer):
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer, and return the number of bytes."""
         while not self._left:
             read = self._stream.read(1 << 16)
             try:
                 self._left = self._decoder.decode(read, final=not read).lstrip("\ufeff").encode()
             except UnicodeError as error:
-                told = getattr(error, "reason", error)
-                raise OSError(f"it is not {self._encoding} ({told}); say what it is with --encoding") from None
+                reason = getattr(error, "reason", error)
+                raise OSError(f"it is not {self._encoding} ({reason}); say what it is with --encoding") from None
             if not read and not self._left:
                 return 0
         count = min(len(buffer), len(self._left))
@@ -187,7 +183,8 @@ class _Transcoded(io.RawIOBase):
         return count
 
 
-def _spoken(conversion):
+def _expected(conversion: str) -> str:
+    """Return what a column must hold, from Arrow's words on a failed conversion."""
     for arrow, words in (("double", "numbers"), ("bool", "true or false"), ("string", "text")):
         if f"to {arrow}" in conversion:
             return words
@@ -195,20 +192,9 @@ def _spoken(conversion):
 
 
 class FeatherFile:
-    """A Feather file, of version 2 or of version 1, which has one batch only.
+    """A Feather file, of version 2 or of version 1, which has one batch only."""
 
-    Parameters
-    ----------
-    source : Source
-    stream : binary file
-    kind : str
-
-    Attributes
-    ----------
-    names : list of str
-    """
-
-    def __init__(self, source, stream, kind):
+    def __init__(self, source: "Source", stream: IO[bytes], kind: str) -> None:
         self.source, self.kind = source, kind
         self._first_version = stream.read(4) == b"FEA1"
         stream.seek(0)
@@ -219,15 +205,22 @@ class FeatherFile:
             self._reader = ipc.open_file(stream)
             self.names = list(self._reader.schema.names)
 
-    def table(self, columns=None, types=None, identifier=None):
-        """All rows; `types` are left to who reads them."""
+    def table(
+        self,
+        columns: list[str] | None = None,
+        types: dict[str, pyarrow.DataType] | None = None,
+        identifier: str | None = None,
+    ) -> pyarrow.Table:
+        """Return all rows, in the types of the file."""
         table = self._table if self._first_version else self._reader.read_all()
         return (table if columns is None else table.select(columns)).combine_chunks()
 
-    def batches(self, columns, types, rows, identifier=None):
-        """Yield tables of some columns and at most so many rows; `types` are left to who reads them."""
+    def batches(
+        self, columns: list[str], types: dict[str, pyarrow.DataType], rows: int, identifier: str | None = None
+    ) -> Iterator[pyarrow.Table]:
+        """Yield tables of some columns and at most so many rows, in the types of the file."""
         if self._first_version:
-            tables = [self._table]
+            tables: Iterable[pyarrow.Table] = [self._table]
         else:
             tables = (
                 pyarrow.Table.from_batches([self._reader.get_batch(number)])
@@ -239,30 +232,26 @@ class FeatherFile:
 
 
 class ParquetFile:
-    """A Parquet file.
+    """A Parquet file."""
 
-    Parameters
-    ----------
-    source : Source
-    stream : binary file
-    kind : str
-
-    Attributes
-    ----------
-    names : list of str
-    """
-
-    def __init__(self, source, stream, kind):
+    def __init__(self, source: "Source", stream: IO[bytes], kind: str) -> None:
         self.source, self.kind = source, kind
         # Without buffering ahead, what is in memory is a batch and the pages it comes from.
         self._file = parquet.ParquetFile(stream, pre_buffer=False)
         self.names = list(self._file.schema_arrow.names)
 
-    def table(self, columns=None, types=None, identifier=None):
-        """All rows; `types` are left to who reads them."""
+    def table(
+        self,
+        columns: list[str] | None = None,
+        types: dict[str, pyarrow.DataType] | None = None,
+        identifier: str | None = None,
+    ) -> pyarrow.Table:
+        """Return all rows, in the types of the file."""
         return self._file.read(columns=columns).combine_chunks()
 
-    def batches(self, columns, types, rows, identifier=None):
-        """Yield tables of some columns and at most so many rows; `types` are left to who reads them."""
+    def batches(
+        self, columns: list[str], types: dict[str, pyarrow.DataType], rows: int, identifier: str | None = None
+    ) -> Iterator[pyarrow.Table]:
+        """Yield tables of some columns and at most so many rows, in the types of the file."""
         for batch in self._file.iter_batches(batch_size=rows, columns=columns):
             yield pyarrow.Table.from_batches([batch]).select(columns)

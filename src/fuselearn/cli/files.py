@@ -1,6 +1,7 @@
-"""Tables from files: CSV, TSV, Parquet and Feather by suffix, or from standard input.
+"""Files of a command: tables that it reads, saved models, and what it writes, in whole or not at all.
 
-Options that several commands have, said once.
+Tables are CSV, TSV, Parquet and Feather by suffix, or come from standard input. Whatever is wrong with a file ends the
+command in one line.
 """
 
 import errno
@@ -9,15 +10,22 @@ import os
 import shutil
 import sys
 import tempfile
-from contextlib import ExitStack, contextmanager
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-import typer
+from fuselearn.cli.console import Notes, one_line, refuse, refusing
 
-from fuselearn.cli.errors import refuse
+if TYPE_CHECKING:
+    import pyarrow
+
+    from fuselearn.cli.file_formats import CsvFile, FeatherFile, ParquetFile
+
+    OpenedFile: TypeAlias = CsvFile | ParquetFile | FeatherFile
 
 FORMATS = {
     ".csv": "csv",
@@ -29,26 +37,14 @@ FORMATS = {
 }
 KINDS = ("csv", "tsv", "parquet", "feather")
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather", b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip"}
-"""How files of other kinds begin."""
+"""First bytes of files of other kinds."""
 SHOWN = 8
 """Column names that a message lists."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where a table is, as the command line says it.
-
-    Attributes
-    ----------
-    path : str
-        ``-`` is standard input.
-    format : {"csv", "tsv", "parquet", "feather"} or None
-        None goes by the suffix; standard input is then CSV.
-    delimiter : str or None
-        Of CSV; None is a comma, and a tab for TSV.
-    encoding : str
-        Of CSV.
-    """
+    """A table as the command line names it: "-" is standard input, and None goes by the suffix."""
 
     path: str
     format: str | None = None
@@ -56,47 +52,23 @@ class Source:
     encoding: str = "utf-8"
 
     @property
-    def name(self):
-        """What a message calls it."""
+    def name(self) -> str:
+        """Return what a message calls it."""
         return "standard input" if self.path == "-" else self.path
 
 
 @contextmanager
-def open_data(source):
-    """Open a file for reading: its column names are known, its rows come as a table or in batches.
-
-    What cannot be read ends the command in one line.
-
-    Parameters
-    ----------
-    source : Source
-
-    Yields
-    ------
-    CsvFile, ParquetFile or FeatherFile
-    """
+def open_data(source: Source) -> Iterator["OpenedFile"]:
+    """Open a file for reading: its column names are known, its rows come as a table or in batches."""
     _check_options(source)
     kind = "csv" if source.path == "-" and source.format is None else _kind(source)
-    if kind in ("csv", "tsv"):
-        from fuselearn.cli.file_formats import CsvFile as File
-    elif kind == "parquet":
-        from fuselearn.cli.file_formats import ParquetFile as File
-    else:
-        from fuselearn.cli.file_formats import FeatherFile as File
+    from fuselearn.cli import file_formats
+
+    readers: dict[str, type[OpenedFile]] = {"parquet": file_formats.ParquetFile, "feather": file_formats.FeatherFile}
+    reader = readers.get(kind, file_formats.CsvFile)
     with ExitStack() as stack:
         with reading(source.name, kind):
-            if source.path != "-" and (kind in ("csv", "tsv") or Path(source.path).is_file()):
-                zipped = kind in ("csv", "tsv") and source.path.lower().endswith(".gz")
-                stream = stack.enter_context((gzip.open if zipped else open)(source.path, "rb"))
-            elif kind in ("csv", "tsv"):
-                stream = sys.stdin.buffer
-            else:
-                # These are read from their end, which standard input and pipes cannot be.
-                piped = sys.stdin.buffer if source.path == "-" else stack.enter_context(open(source.path, "rb"))
-                stream = stack.enter_context(tempfile.TemporaryFile())
-                shutil.copyfileobj(piped, stream)
-                stream.seek(0)
-            opened = File(source, stream, kind)
+            opened = reader(source, stack.enter_context(_stream(source, kind)), kind)
         names = opened.names
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:
@@ -107,30 +79,16 @@ def open_data(source):
         yield opened
 
 
-def read_file(source, columns=None):
-    """Read a file, or some columns of it, as an Arrow table.
+def read_opened(
+    opened: "OpenedFile",
+    columns: list[str] | None = None,
+    types: "dict[str, pyarrow.DataType] | None" = None,
+    identifier: str | None = None,
+) -> "pyarrow.Table":
+    """Read columns of a file that was opened.
 
-    Parameters
-    ----------
-    source : Source or str
-    columns : list of str, default=None
-    """
-    source = Source(str(source)) if not isinstance(source, Source) else source
-    with open_data(source) as opened:
-        return read_opened(opened, columns)
-
-
-def read_opened(opened, columns=None, types=None, identifier=None):
-    """Read a file that was opened.
-
-    Parameters
-    ----------
-    opened : what `open_data` yields
-    columns : list of str, default=None
-    types : dict of column name to Arrow type, default=None
-        How to read columns of CSV, which has no types of its own; others have those that their values suggest.
-    identifier : str, default=None
-        Column that names the objects: in CSV, one may be called NA.
+    `types` are for CSV, which has none of its own; its other columns have those that the values suggest. The column
+    `identifier` names the objects, one of which may be called NA.
     """
     with reading(opened.source.name, opened.kind):
         table = opened.table(columns, types, identifier)
@@ -139,33 +97,9 @@ def read_opened(opened, columns=None, types=None, identifier=None):
     return table
 
 
-def take_column(table, name, path, option):
-    """A column as an array, and the table without it."""
-    check_column(name, table.column_names, path, option)
-    return table.column(name), table.drop_columns([name])
-
-
-def check_column(name, names, path, option):
-    """Refuse a column that the data does not have."""
-    if name not in names:
-        shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
-        near = get_close_matches(name, names, n=1)
-        hint = " Is the delimiter a comma?" if len(names) == 1 else f" Did you mean {near[0]!r}?" if near else ""
-        hint = blank_hint(name, names) or hint
-        if any("\n" in one for one in names):
-            hint = " A name has a line break in it: is a quote in the first line not closed?"
-        refuse(f"{option} names the column {name!r}, which {path} does not have; its columns are {shown}.{hint}")
-
-
-def blank_hint(name, names):
-    """What to say where a name is that of a column but for blanks around it; else nothing."""
-    found = next((one for one in names if one != name and one.strip(' "\t') == name.strip()), None)
-    return f" There is {found!r}: leave out the blanks beside the delimiters of the first line." if found else ""
-
-
 @contextmanager
-def reading(name, kind):
-    """Tell in one line what is wrong with a file of some kind while it is read."""
+def reading(name: str, kind: str) -> Iterator[None]:
+    """Say in one line what is wrong with a file of a kind while it is read."""
     import pyarrow
 
     try:
@@ -173,33 +107,131 @@ def reading(name, kind):
     except UnicodeDecodeError as error:
         refuse_encoding(name, f"byte 0x{error.object[error.start]:02x}")
     except PermissionError:
-        refuse(f"{name} cannot be read: no permission; ask its owner, or copy it to where you may read it.")
+        _refuse_permission(name)
     except MemoryError:
         refuse(f"{name} does not fit into memory; predict reads it in parts, see --chunk-rows.")
     except (pyarrow.ArrowException, OSError, EOFError) as error:
-        told = " ".join(str(error).split())
-        if "invalid UTF8" in told:
-            refuse_encoding(name, told.partition(":")[0])
-        refuse(f"{name} cannot be read as {kind}: {told[:200].rstrip('. ')}.{_advice(kind, told)}")
+        message = one_line(error)
+        if "invalid UTF8" in message:
+            refuse_encoding(name, message.partition(":")[0])
+        refuse(f"{name} cannot be read as {kind}: {message[:200].rstrip('. ')}.{_advice(kind, message)}")
 
 
-def refuse_encoding(name, where):
+def refuse_encoding(name: str, where: str) -> NoReturn:
     """Refuse a text file in another encoding."""
     refuse(f"{name} is not UTF-8 ({where}); save it as UTF-8, or say what it is: --encoding latin-1, cp1252 or utf-16.")
 
 
-def _advice(kind, told):
-    if "Expected" in told and "columns" in told:
-        return (
-            " Every row needs a cell for each name in the first line; quote cells that hold the delimiter, and close "
-            "every quote."
-        )
-    if kind in ("parquet", "feather"):
-        return f" It may be cut off, or not be {kind} at all: write or copy it again."
-    return ""
+def check_column(name: str, names: list[str], path: str, option: str) -> None:
+    """Refuse a column that the data does not have."""
+    if name not in names:
+        shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
+        near = get_close_matches(name, names, n=1)
+        hint = " Is the delimiter a comma?" if len(names) == 1 else f" Did you mean {near[0]!r}?" if near else ""
+        hint = blank_hint(name, names) or hint
+        if any("\n" in column for column in names):
+            hint = " A name has a line break in it: is a quote in the first line not closed?"
+        refuse(f"{option} names the column {name!r}, which {path} does not have; its columns are {shown}.{hint}")
 
 
-def _check_options(source):
+def blank_hint(name: str, names: list[str]) -> str:
+    """Return a hint where a name is that of a column but for blanks around it; else nothing."""
+    padded = next((column for column in names if column != name and column.strip(' "\t') == name.strip()), None)
+    return f" There is {padded!r}: leave out the blanks beside the delimiters of the first line." if padded else ""
+
+
+def check_output(output: str, force: bool, *inputs: str) -> None:
+    """Refuse, before any work, a path that cannot be written to, or is one of the inputs, or exists without `force`."""
+    path = Path(output)
+    if path.is_dir():
+        refuse(f"--output: {output} is a folder; name a file.")
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        refuse(f"--output: the folder {folder} does not exist; make it, or name another.")
+    if path.exists():
+        if any(name != "-" and os.path.exists(name) and os.path.samefile(path, name) for name in inputs):
+            refuse(f"--output: {output} is also what is read; name another file.")
+        if not force:
+            refuse(f"--output: {output} exists; add --force to overwrite it.")
+    if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        refuse(f"--output: no permission to write {output}; name a file in a folder of yours.")
+
+
+@contextmanager
+def writing(output: str) -> Iterator[None]:
+    """Say in one line why a file could not be written."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader has enough, as head does: no matter for a message
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            refuse(f"{output} was not written: the disk is full; make room, or name a file on another disk.")
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            refuse(f"{output} was not written: no permission; name a file in a folder of yours.")
+        refuse(f"{output} was not written: {error.strerror or error}.")
+
+
+def size_of(path: str) -> str:
+    """Return the size of a file in words."""
+    size = os.path.getsize(path)
+    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1000))} kB"
+
+
+def save_model(model: Any, path: str, note: dict[str, Any]) -> None:
+    """Save a model with the command line's note."""
+    from fuselearn.persistence import save
+
+    with writing(path), refusing(ValueError, TypeError, what=f"{path} was not written"):
+        save(model, path, note=note)
+
+
+def load_model(path: str, notes: Notes) -> tuple[Any, dict[str, Any]]:
+    """Load a model, and the note that the command line saved with it; empty for a model that a program saved."""
+    note = describe_model(path).get("note")
+    from fuselearn.exceptions import SavedByOtherVersionWarning
+    from fuselearn.persistence import load
+
+    with _reading_model(path), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SavedByOtherVersionWarning)
+        model = load(path)
+    for warning in caught:
+        notes.add(f"Warning: {warning.message}")
+    return model, note if isinstance(note, dict) else {}
+
+
+def describe_model(path: str) -> dict[str, Any]:
+    """Return the header of a model file."""
+    file = Path(path)
+    if path == "-":
+        refuse("MODEL must be a file; a model cannot come from standard input.")
+    if file.is_dir():
+        refuse(f"{path} is a folder; name a file that fuselearn fit made.")
+    if not file.exists():
+        refuse(f"{path} does not exist; name a file that fuselearn fit made.")
+    if file.suffix.lower() in FORMATS:
+        refuse(f"{path} is named as data, not as a model; the model comes first: MODEL, then the data.")
+    from fuselearn.persistence import describe
+
+    with _reading_model(path):
+        return describe(path)
+
+
+@contextmanager
+def _reading_model(path: str) -> Iterator[None]:
+    """Say in one line what is wrong with the file of a model."""
+    try:
+        yield
+    except PermissionError:
+        _refuse_permission(path)
+    except (ValueError, TypeError, OSError) as error:
+        message = one_line(error)
+        named = path in message or Path(path).name in message
+        refuse(message if named else f"{path} is not a model that can be used: {message}")
+
+
+def _check_options(source: Source) -> None:
+    """Refuse formats, delimiters and encodings that are unknown."""
     if source.format is not None and source.format not in KINDS:
         refuse(f"--format must be {', '.join(KINDS[:-1])} or {KINDS[-1]}; got {source.format!r}.")
     if source.delimiter is not None and (len(source.delimiter) != 1 or not source.delimiter.isascii()):
@@ -212,9 +244,9 @@ def _check_options(source):
         refuse(f"--encoding {source.encoding!r} is not known; utf-8, latin-1, cp1252 and utf-16 are.")
 
 
-def _kind(source):
-    """Format of a file that is there and holds something of that format."""
-    if source.path == "-":
+def _kind(source: Source) -> str:
+    """Return the format of a file that exists and holds something of that format."""
+    if source.path == "-" and source.format is not None:
         return source.format
     path = Path(source.path)
     if path.is_dir():
@@ -222,49 +254,71 @@ def _kind(source):
     if not path.exists():
         refuse(f"{path} does not exist; check the name and the folder.")
     if not path.is_file():
-        # A pipe cannot be looked into beforehand. Like standard input it is CSV where nothing says otherwise.
+        # A pipe cannot be read beforehand. Like standard input it is CSV where nothing says otherwise.
         return source.format or FORMATS.get(path.suffix.lower(), "csv")
     if path.stat().st_size == 0:
         refuse(f"{path} is empty.")
     head = _first_bytes(path)
-    found = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
-    if found == "zip":
+    content = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
+    if content == "zip":
         refuse(f"{path} is a saved model or another zip archive, not a table; name a {', '.join(KINDS)} file.")
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    zipped = found == "gzip" and suffixes[-1:] == [".gz"]
+    zipped = content == "gzip" and suffixes[-1:] == [".gz"]
     suffix = ("".join(suffixes[-2:-1]) if zipped else "".join(suffixes[-1:])) or ""
     kind = source.format or FORMATS.get(suffix)
     if kind is None:
         refuse(f"{path} has the suffix {suffix!r}; known are {', '.join(FORMATS)}, or name the kind with --format.")
-    if found == "gzip" and (not zipped or kind in ("parquet", "feather")):
+    if content == "gzip" and (not zipped or kind in ("parquet", "feather")):
         refuse(f"{path} is compressed with gzip; unpack it first, or name it .csv.gz.")
-    if found in ("parquet", "feather") and found != kind:
-        refuse(f"{path} is {found}, not {kind}; rename it, or add --format {found}.")
+    if content in ("parquet", "feather") and content != kind:
+        refuse(f"{path} is {content}, not {kind}; rename it, or add --format {content}.")
     return kind
 
 
-def _first_bytes(path):
+def _first_bytes(path: Path) -> bytes:
+    """Return the first bytes of a file."""
     try:
         with open(path, "rb") as file:
             return file.read(8)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM):
-            refuse(f"{path} cannot be read: no permission; ask its owner, or copy it to where you may read it.")
+            _refuse_permission(str(path))
         refuse(f"{path} cannot be read: {os.strerror(error.errno or 0)}.")
 
 
-Data = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or Feather file; - is standard input.")]
-Model = Annotated[str, typer.Argument(help="File that fuselearn fit made.")]
-Target = Annotated[str, typer.Option(help="Column that holds the classes.")]
-Identifier = Annotated[str | None, typer.Option("--id", help="Column that names the objects; no view has it.")]
-ViewGlobs = Annotated[list[str] | None, typer.Option(help="NAME=GLOB, once for each view.")]
-ViewsFile = Annotated[str | None, typer.Option(help="TOML file with the views.")]
-Seed = Annotated[int, typer.Option(help="Seed of all draws.")]
-Jobs = Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.", show_default="1")]
-Format = Annotated[
-    str | None, typer.Option("--format", help="csv, tsv, parquet or feather.", show_default="by the suffix; - is csv")
-]
-Delimiter = Annotated[str | None, typer.Option(help="Of CSV.", show_default="a comma; a tab for TSV")]
-Encoding = Annotated[str, typer.Option(help="Of CSV and TSV.")]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+@contextmanager
+def _stream(source: Source, kind: str) -> Iterator[Any]:
+    """Open the bytes of a source."""
+    text = kind in ("csv", "tsv")
+    if text and source.path == "-":
+        yield sys.stdin.buffer
+    elif text and source.path.lower().endswith(".gz"):
+        with gzip.open(source.path, "rb") as file:
+            yield file
+    elif text or Path(source.path).is_file():
+        with open(source.path, "rb") as file:
+            yield file
+    else:
+        # These are read from their end, which standard input and pipes cannot be.
+        piped = nullcontext(sys.stdin.buffer) if source.path == "-" else open(source.path, "rb")  # noqa: SIM115
+        with piped as stream, tempfile.TemporaryFile() as copy:
+            shutil.copyfileobj(stream, copy)
+            copy.seek(0)
+            yield copy
+
+
+def _refuse_permission(path: str) -> NoReturn:
+    """Refuse a file that may not be read."""
+    refuse(f"{path} cannot be read: no permission; ask its owner, or copy it to where you may read it.")
+
+
+def _advice(kind: str, message: str) -> str:
+    """Return what to do about a file that cannot be read."""
+    if "Expected" in message and "columns" in message:
+        return (
+            " Every row needs a cell for each name in the first line; quote cells that hold the delimiter, and close "
+            "every quote."
+        )
+    if kind in ("parquet", "feather"):
+        return f" It may be cut off, or not be {kind} at all: write or copy it again."
+    return ""

@@ -2,14 +2,45 @@
 
 import json
 import time
+import warnings
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fuselearn.cli.errors import Notes, check_choice, check_jobs, check_seed, interruptible, refuse
+from fuselearn.cli.choices import (
+    BALANCES_ITSELF,
+    CATEGORICAL,
+    DEFAULT_METHOD,
+    FUSION,
+    ViewChoice,
+    choose_views,
+    find_method,
+    make_estimator,
+    takes,
+)
+from fuselearn.cli.console import (
+    Notes,
+    check_choice,
+    check_jobs,
+    check_seed,
+    fit_shown,
+    interruptible,
+    refuse,
+    refusing,
+)
 from fuselearn.cli.files import (
     FORMATS,
+    Source,
+    check_column,
+    check_output,
+    open_data,
+    read_opened,
+    save_model,
+    size_of,
+)
+from fuselearn.cli.options import (
     AsJson,
     Data,
     Delimiter,
@@ -19,20 +50,50 @@ from fuselearn.cli.files import (
     Identifier,
     Jobs,
     Seed,
-    Source,
     Target,
     ViewGlobs,
     ViewsFile,
-    check_column,
-    open_data,
-    read_opened,
 )
-from fuselearn.cli.methods import BALANCES_ITSELF, DEFAULT_METHOD, find_method
-from fuselearn.cli.outputs import check_output, save_model, size_of
-from fuselearn.cli.predict import check_id_name
-from fuselearn.cli.views import CATEGORICAL, choose_views
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from fuselearn.cli.files import OpenedFile
+    from fuselearn.registry import Method
+    from fuselearn.typing import AnyArray, IntArray
 
 CLASS_WEIGHTS = ("auto", "balanced", "none")
+FEW_IN_FOLDS = "The least populated class"
+"""Begins a warning of scikit-learn: a class with fewer rows than folds is cross-fitted as well as it can be."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the user asked for."""
+
+    target: str
+    identifier: str | None
+    group: str | None
+    label_columns: list[str]
+    choices: dict[str, ViewChoice]
+    views_found: str
+    method: "Method"
+    settings: list[str]
+    categorical: str
+    class_weight: str
+    seed: int
+    jobs: int | None
+
+
+@dataclass(frozen=True)
+class TrainingTable:
+    """The rows of a file that have a class, and how many have none."""
+
+    table: "pyarrow.Table"
+    y: "AnyArray"
+    view_labels: "AnyArray | None"
+    groups: "IntArray | None"
+    n_unlabelled: int
 
 
 def fit(
@@ -63,7 +124,7 @@ def fit(
     encoding: Encoding = "utf-8",
     force: Force = False,
     as_json: AsJson = False,
-):
+) -> None:
     """Fit a model to a file and save it.
 
     Views are sets of columns: --view, --views, or guessed from prefixes (rna_1, rna_2). Ctrl-C keeps finished rounds.
@@ -79,7 +140,7 @@ def fit(
         )
     _check_model_path(output, force, data)
     notes = Notes(as_json)
-    options = {
+    options: dict[str, list[str | None] | list[str]] = {
         "--target": [target],
         "--id": [identifier],
         "--view": view or [],
@@ -96,39 +157,50 @@ def fit(
         "--encoding": [encoding if encoding != "utf-8" else None],
         "--output": ["model.fuse"],
     }
-    note = {
-        "command": _command(data, options),
-        "target": target,
-        "id": identifier,
-        "group": group,
-        "method": method,
-        "settings": settings or [],
-        "seed": seed,
-        "data": Path(data).name,
-    }
+    words = [
+        word for option, values in options.items() for value in values if value is not None for word in (option, value)
+    ]
     with interruptible("nothing was written"):
         with open_data(Source(data, file_format, delimiter, encoding)) as opened:
             path = opened.source.name
-            choices, label_names, found = _choose(
-                opened.names, path, target, identifier, group, label_columns, view, views
+            choices, label_names, found = _choose_columns(
+                opened.names, path, target, identifier, group, label_columns, view or [], views
             )
             chosen = find_method(method, list(choices))
             if chosen.only_view is not None:
                 choices = {chosen.only_view: choices[chosen.only_view]}
-            listed = ", ".join(f"{name} ({len(one.columns)})" for name, one in choices.items())
-            notes.tell(f"Views, {found}: {listed}")
-            used = [column for one in choices.values() for column in one.columns]
-            table = _read(opened, [*used, *([group] if group else [])], [target, *label_names])
-        from fuselearn.cli.training import HowToFit, fit_rows, training_rows
-
-        how = HowToFit(chosen, choices, categorical, settings or [], class_weight, seed, jobs)
-        rows = training_rows(table, how, target, label_names, group, path, notes)
+            task = Task(
+                target,
+                identifier,
+                group,
+                label_names,
+                choices,
+                found,
+                chosen,
+                settings or [],
+                categorical,
+                class_weight,
+                seed,
+                jobs,
+            )
+            listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
+            notes.add(f"Views, {found}: {listed}")
+            table = _read(opened, task)
+        training = _training_table(table, task, path, notes)
         started = time.perf_counter()
-        model, told = fit_rows(rows, how, notes)
-        told["seconds"] = round(time.perf_counter() - started, 3)
-        note |= {
-            "rows": told["rows"],
-            "class_weight": told["class_weight"],
+        model, facts = _fit_table(training, task, notes)
+        facts["seconds"] = round(time.perf_counter() - started, 3)
+        note = {
+            "command": ["fuselearn", "fit", Path(data).name, *words],
+            "target": target,
+            "id": identifier,
+            "group": group,
+            "method": method,
+            "settings": task.settings,
+            "seed": seed,
+            "data": Path(data).name,
+            "rows": facts["rows"],
+            "class_weight": facts["class_weight"],
             "label_columns": label_names,
             "views": found,
         }
@@ -136,9 +208,9 @@ def fit(
     summary = {
         "model": output,
         **{key: note[key] for key in ("method", "settings", "target", "id", "group", "seed")},
-        "views": {name: one.columns for name, one in choices.items()},
+        "views": {name: choice.columns for name, choice in choices.items()},
         "views_found": found,
-        **told,
+        **facts,
         "notes": notes.lines,
     }
     if as_json:
@@ -147,7 +219,8 @@ def fit(
         _print(summary)
 
 
-def _check_model_path(output, force, data):
+def _check_model_path(output: str, force: bool, data: str) -> None:
+    """Refuse an output that is no file for a model."""
     if output == "-":
         refuse("--output: a model cannot go to standard output; name a file, such as model.fuse.")
     if Path(output).suffix.lower() in FORMATS:
@@ -155,8 +228,19 @@ def _check_model_path(output, force, data):
     check_output(output, force, data)
 
 
-def _choose(names, path, target, identifier, group, label_columns, view, views):
-    """Views, columns of labels, and how the views were found."""
+def _choose_columns(
+    names: list[str],
+    path: str,
+    target: str,
+    identifier: str | None,
+    group: str | None,
+    label_columns: str | None,
+    view: list[str],
+    views: str | None,
+) -> tuple[dict[str, ViewChoice], list[str], str]:
+    """Return the views, the columns of their labels, and how the views were found."""
+    from fuselearn.cli.columns import check_id_name, label_columns_of
+
     check_column(target, names, path, "--target")
     reserved = {target: "the target"}
     if identifier is not None:
@@ -177,42 +261,149 @@ def _choose(names, path, target, identifier, group, label_columns, view, views):
     free = [name for name in names if name not in reserved]
     if not free:
         refuse(f"{path} has no columns beside the target; views need some.")
-    choices, found = choose_views(view or [], views, free, reserved)
-    label_names = []
-    if label_columns:
-        from fuselearn.cli.targets import label_columns_of
-
-        label_names = label_columns_of(label_columns, list(choices))
-        for column in label_names:
-            check_column(column, names, path, "--label-columns")
+    choices, found = choose_views(view, views, free, reserved)
+    label_names = label_columns_of(label_columns, list(choices)) if label_columns else []
+    for column in label_names:
+        check_column(column, names, path, "--label-columns")
     return choices, label_names, found
 
 
-def _read(opened, columns, labels):
-    """The columns of the views, and those of classes, which are numbers only where these are spelled alike."""
+def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":
+    """Read the columns of the views, and those of classes, which are numbers only where these are spelled alike."""
     import pyarrow
 
-    from fuselearn.cli.targets import as_spelled
+    from fuselearn.cli.columns import as_spelled
 
-    names = list(dict.fromkeys([*columns, *labels]))
+    labels = list(dict.fromkeys([task.target, *task.label_columns]))
+    used = [column for choice in task.choices.values() for column in choice.columns]
+    names = list(dict.fromkeys([*used, *([task.group] if task.group else []), *labels]))
     table = read_opened(opened, names, dict.fromkeys(labels, pyarrow.string()))
-    return as_spelled(table, list(dict.fromkeys(labels))) if opened.kind in ("csv", "tsv") else table
+    return as_spelled(table, labels) if opened.kind in ("csv", "tsv") else table
 
 
-def _command(data, options):
-    """The command that makes such a model, for its report."""
-    given = [
-        word for option, values in options.items() for value in values if value is not None for word in (option, value)
-    ]
-    return ["fuselearn", "fit", Path(data).name, *given]
+def _training_table(table: "pyarrow.Table", task: Task, path: str, notes: Notes) -> TrainingTable:
+    """Return the rows to learn from, checked; those without a class are left out, and that is noted."""
+    import numpy as np
+
+    from fuselearn.cli.columns import check_target, check_view_columns, classes_of, groups_of, id_like, rows_with_target
+
+    check_view_columns(table, task.choices, task.categorical, path)
+    total, table = table.num_rows, table.filter(rows_with_target(table.column(task.target)))
+    y = classes_of(table.column(task.target), task.target, path)
+    check_target(y, task.target, path)
+    if table.num_rows < total:
+        notes.add(f"{total - table.num_rows} of {total} rows have no {task.target!r} and are left out.")
+    for name in id_like(table, [column for choice in task.choices.values() for column in choice.columns])[:1]:
+        notes.add(
+            f"The column {name!r} has another whole number in each row: if it names the objects, add --id {name}."
+        )
+    view_labels = None
+    if task.label_columns:
+        columns = {name: table.column(name) for name in task.label_columns}
+        with_gaps = next((name for name, column in columns.items() if column.null_count), None)
+        if with_gaps is not None:
+            refuse(f"{path} has rows without a value in the label column {with_gaps!r}; fill or drop them.")
+        view_labels = np.column_stack([classes_of(columns[name], name, path) for name in task.label_columns])
+    groups = None if task.group is None else groups_of(table.column(task.group), task.group, path)
+    return TrainingTable(table, y, view_labels, groups, total - table.num_rows)
 
 
-def _print(summary):
+def _fit_table(training: TrainingTable, task: Task, notes: Notes) -> tuple[Any, dict[str, Any]]:
+    """Return a fitted `TableClassifier`, and the facts about it in plain types."""
+    import numpy as np
+
+    from fuselearn.cli.columns import class_counts
+    from fuselearn.exceptions import InterruptedFitWarning
+    from fuselearn.tables import TableClassifier, ViewColumns
+
+    columns = ViewColumns(
+        {name: choice.columns for name, choice in task.choices.items()},
+        categorical={name: choice.categorical or task.categorical for name, choice in task.choices.items()},
+        preprocess={name: list(choice.preprocess) for name, choice in task.choices.items()},
+        fill_gaps=task.method.whole_views,
+        random_state=task.seed,
+    )
+    with warnings.catch_warnings(), refusing(ValueError, TypeError):
+        warnings.filterwarnings("ignore", message=FEW_IN_FOLDS)
+        X = columns.fit_transform(training.table, training.y)
+    has_view = ~np.asarray(np.isnan(X).all(axis=1))
+    if not has_view.all():
+        notes.add(f"{np.sum(~has_view)} of {len(has_view)} rows have no value in any view and are left out.")
+        X = X[has_view]
+    y = training.y[has_view]
+    learners = {name: choice.learner for name, choice in task.choices.items() if choice.learner}
+    estimator = make_estimator(task.method, columns.views_, learners, task.settings, seed=task.seed, jobs=task.jobs)
+    arguments, weighting = _fit_arguments(estimator, task, training, has_view, notes)
+    with warnings.catch_warnings(record=True) as caught, refusing(ValueError, TypeError, MemoryError):
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", message=FEW_IN_FOLDS)
+        with fit_shown(estimator, task.method.name):
+            estimator.fit(X, y, **arguments)
+    for warning in caught:
+        if not issubclass(warning.category, DeprecationWarning | PendingDeprecationWarning | FutureWarning):
+            notes.add(f"Warning: {warning.message}")
+    shares, score = getattr(estimator, "view_importances_", None), getattr(estimator, "out_of_sample_score_", None)
+    return TableClassifier.of(columns, estimator), {
+        "rows": len(y),
+        "rows_left_out": training.n_unlabelled + int(np.sum(~has_view)),
+        "classes": class_counts(y),
+        "class_weight": weighting,
+        "rounds": getattr(estimator, "n_iter_", None),
+        "view_importances": None
+        if shares is None
+        else {name: round(float(share), 4) for name, share in zip(estimator.view_names_, shares)},
+        "out_of_sample_score": None if score is None else float(score),
+        "out_of_sample_metric": "balanced accuracy" if task.method.name == FUSION else "score",
+        "interrupted": any(issubclass(warning.category, InterruptedFitWarning) for warning in caught),
+    }
+
+
+def _fit_arguments(
+    estimator: Any, task: Task, training: TrainingTable, rows: Any, notes: Notes
+) -> tuple[dict[str, Any], str]:
+    """Return the arguments of `fit` beside X and y, and how classes are weighted."""
+    name = task.method.name
+    arguments = {}
+    if training.view_labels is not None:
+        if not takes(estimator, "view_labels"):
+            refuse(f"--label-columns: {name} takes one column of labels; shareboost takes each view's own.")
+        arguments["view_labels"] = training.view_labels[rows]
+    if training.groups is not None:
+        if not takes(estimator, "groups"):
+            refuse(
+                f"--group: {name} does not judge by out-of-fold rows; leave the option out, or add --method {FUSION}."
+            )
+        arguments["groups"] = training.groups[rows]
+    can_weigh = takes(estimator, "sample_weight")
+    if task.class_weight == "balanced" and not can_weigh:
+        refuse(f"--class-weight balanced: {name} takes no weights; use none, or another method.")
+    if task.class_weight == "none":
+        return arguments, "none"
+    if task.class_weight == "auto":
+        if name in BALANCES_ITSELF:
+            return arguments, "by the method"
+        if training.view_labels is not None:
+            # Weights of the target's classes would tell of the target, which is not to be learnt from here.
+            return arguments, "none"
+        if not can_weigh:
+            notes.add(f"Classes count by their number of rows: {name} takes no weights.")
+            return arguments, "none"
+    from sklearn.utils.class_weight import compute_sample_weight
+
+    weights = compute_sample_weight("balanced", training.y[rows])
+    if weights.max() > weights.min():
+        arguments["sample_weight"] = weights
+        notes.add("Rows are weighted so that each class counts alike; --class-weight none turns it off.")
+    return arguments, "balanced"
+
+
+def _print(summary: dict[str, Any]) -> None:
+    """Print the facts about a fitted model."""
     classes = ", ".join(f"{label} ({count})" for label, count in summary["classes"].items())
     typer.echo(f"{summary['rows']} rows, classes of {summary['target']}: {classes}")
     rounds = f", {summary['rounds']} rounds" if summary["rounds"] is not None else ""
     score = summary["out_of_sample_score"]
-    scored = "" if score is None else f", {summary['out_of_sample_metric']} on rows left out {score:.3f}"
+    scored = "" if score is None else f", out-of-fold {summary['out_of_sample_metric']} {score:.3f}"
     typer.echo(f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{scored}")
     if summary["view_importances"]:
         shares = sorted(summary["view_importances"].items(), key=lambda pair: -pair[1])

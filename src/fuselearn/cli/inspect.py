@@ -1,31 +1,32 @@
-"""``fuselearn inspect``: what is in a model file."""
+"""``fuselearn inspect``: the contents of a model file."""
 
 import json
+from typing import Any
 
 import typer
 
-from fuselearn.cli.errors import Notes
-from fuselearn.cli.files import AsJson, Model
-from fuselearn.cli.outputs import describe_model, load_model, size_of
+from fuselearn.cli.console import Notes, one_line
+from fuselearn.cli.files import describe_model, load_model, size_of
+from fuselearn.cli.options import AsJson, Model
 
 SHOWN = 6
 """Columns of a view that are listed."""
 
 
-def inspect(model: Model, as_json: AsJson = False):
-    """Show what a model file holds: views, their worth, classes, settings, versions."""
+def inspect(model: Model, as_json: AsJson = False) -> None:
+    """Show what a model file holds: views, their importance, classes, settings, versions."""
     notes = Notes(as_json)
-    told = describe_model(model)
+    header = describe_model(model)
     loaded, note = load_model(model, notes)
     inner = getattr(loaded, "model_", loaded)
     summary = {
         "file": model,
         "model": type(inner).__name__,
-        "fuselearn_version": told.get("fuselearn_version"),
-        "format": told.get("format"),
-        "created": told.get("created"),
-        "classes": told.get("classes"),
-        "views": _in_order(told.get("views"), loaded),
+        "fuselearn_version": header.get("fuselearn_version"),
+        "format": header.get("format"),
+        "created": header.get("created"),
+        "classes": header.get("classes"),
+        "views": _in_order(header.get("views"), loaded),
         "view_importances": _importances(inner),
         "rounds": getattr(inner, "n_iter_", None),
         "settings": _settings(inner),
@@ -38,30 +39,33 @@ def inspect(model: Model, as_json: AsJson = False):
         _print(summary)
 
 
-def _in_order(views, model):
-    """Views in the order of the model."""
+def _in_order(views: dict[str, Any] | None, model: Any) -> dict[str, Any] | None:
+    """Return the views in the order of the model."""
     names = getattr(model, "view_names_", [])
     return views and {name: views[name] for name in [*names, *views] if name in views}
 
 
-def _importances(model):
+def _importances(model: Any) -> dict[str, float] | None:
+    """Return the share of each view, where the model knows it."""
     if getattr(model, "view_importances_", None) is None:
         return None
     from fuselearn.inspection import view_importance
 
-    found = view_importance(model)
-    return {name: round(float(share), 4) for name, share in zip(found.view_names, found.mean)}
+    importance = view_importance(model)
+    return {name: round(float(share), 4) for name, share in zip(importance.view_names, importance.mean)}
 
 
-def _settings(model):
+def _settings(model: Any) -> dict[str, Any]:
+    """Return the settings in plain types."""
     settings = {}
     for name, value in model.get_params(deep=False).items():
         if name != "views":
-            settings[name] = value if isinstance(value, int | float | str | None) else " ".join(str(value).split())
+            settings[name] = value if isinstance(value, int | float | str | None) else one_line(value)
     return settings
 
 
-def _print(summary):
+def _print(summary: dict[str, Any]) -> None:
+    """Print the contents of a model file."""
     rounds = "" if summary["rounds"] is None else f", {summary['rounds']} rounds"
     typer.echo(f"{summary['file']}: {summary['model']}{rounds}, {size_of(summary['file'])}")
     typer.echo(f"Saved {summary['created']} by fuselearn {summary['fuselearn_version']}")

@@ -1,50 +1,55 @@
-"""``fuselearn predict``: classes and probabilities for the rows of a file of any size.
-
-Predictions on their way out: CSV and TSV, Parquet and Feather, chunk by chunk.
-"""
+"""``fuselearn predict``: classes and probabilities for the rows of a file of any size, written chunk by chunk."""
 
 import csv
 import io
 import json
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from fuselearn.cli.errors import Notes, check_count, interruptible, refuse, refusing
+from fuselearn.cli.console import Notes, check_count, interruptible, progress_bar, refuse, refusing
 from fuselearn.cli.files import (
     FORMATS,
     KINDS,
+    Source,
+    check_column,
+    check_output,
+    load_model,
+    open_data,
+    reading,
+    writing,
+)
+from fuselearn.cli.options import (
+    AllowMissingColumns,
     AsJson,
     Data,
     Delimiter,
     Encoding,
+    FittedIdentifier,
     Force,
     Format,
     Model,
-    Source,
-    check_column,
-    open_data,
-    reading,
 )
-from fuselearn.cli.outputs import check_output, load_model, writing
-from fuselearn.cli.targets import text_of
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from fuselearn.cli.files import OpenedFile
+    from fuselearn.cli.model_columns import ModelColumns
 
 
 def predict(
     model: Model,
     data: Data,
     output: Annotated[str, typer.Option(help="CSV, TSV, Parquet or Feather file; - is standard output.")] = "-",
-    identifier: Annotated[
-        str | None, typer.Option("--id", help="Column that names the objects.", show_default="the one named at fit")
-    ] = None,
+    identifier: FittedIdentifier = None,
     chunk_rows: Annotated[int, typer.Option(help="Rows in memory at a time.")] = 50_000,
-    allow_missing_columns: Annotated[
-        bool, typer.Option("--allow-missing-columns", help="Take single columns that the file lacks as missing.")
-    ] = False,
+    allow_missing_columns: AllowMissingColumns = False,
     file_format: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
@@ -53,7 +58,7 @@ def predict(
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
-):
+) -> None:
     """Predict the classes of a file's rows, with probabilities.
 
     The output has the id, prediction, and probability_CLASS for each class. A view that the file lacks is missing.
@@ -61,20 +66,23 @@ def predict(
     the probabilities follow how frequent they are.
     """
     check_count("--chunk-rows", chunk_rows)
-    kind = output_kind(output, output_format)
+    kind = _output_kind(output, output_format)
     if output == "-" and as_json:
         refuse("--json prints to standard output, as the predictions would; name a file with --output.")
     if output != "-":
         check_output(output, force, data, model)
     notes = Notes(as_json)
     loaded, note = load_model(model, notes)
+    from fuselearn.cli.columns import text_of
+
     started = time.perf_counter()
-    counts, rows = {}, 0
+    counts: dict[str, int] = {}
+    rows = 0
     consequence = "what was printed is not all" if output == "-" else "nothing was written"
     with interruptible(consequence), open_data(Source(data, file_format, delimiter, encoding)) as opened:
         identifier = _identifier(identifier, note, opened, notes)
         chunks = _predictions(loaded, opened, identifier, note, allow_missing_columns, chunk_rows, notes)
-        with writing(output), prediction_file(output, kind) as write:
+        with writing(output), _prediction_file(output, kind) as write:
             for chunk in chunks:
                 write(chunk)
                 rows += chunk.num_rows
@@ -85,43 +93,67 @@ def predict(
                 refuse(f"{opened.source.name} has no rows; at least one must stand below the names of the columns.")
     seconds = time.perf_counter() - started
     if as_json:
-        told = {
+        summary = {
             "output": output,
             "rows": rows,
             "predictions": counts,
             "seconds": round(seconds, 3),
             "notes": notes.lines,
         }
-        typer.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps(summary, indent=2, ensure_ascii=False))
     elif output != "-":
         shares = ", ".join(f"{label} ({count})" for label, count in sorted(counts.items()))
         typer.echo(f"{rows} predictions: {shares}. Wrote {output} in {seconds:.1f} s.")
 
 
-def _identifier(given, note, opened, notes):
-    """Column of ids: the one asked for, or the one that the model was fitted with, if it is there."""
+def _output_kind(output: str, kind: str | None) -> str:
+    """Return the format of an output: as given, or by its suffix; standard output is CSV."""
+    if kind is not None and kind not in KINDS:
+        refuse(f"--output-format must be {', '.join(KINDS[:-1])} or {KINDS[-1]}; got {kind!r}.")
+    if kind is None and output == "-":
+        return "csv"
+    kind = kind or FORMATS.get(Path(output).suffix.lower())
+    if kind is None:
+        refuse(
+            f"--output: {output} has the suffix {Path(output).suffix!r}; known are {', '.join(FORMATS)}, or name the "
+            "kind with --output-format."
+        )
+    return kind
+
+
+def _identifier(given: str | None, note: dict[str, Any], opened: "OpenedFile", notes: Notes) -> str | None:
+    """Return the column of ids: the one asked for, or the one that the model was fitted with, if it exists."""
+    from fuselearn.cli.columns import check_id_name
+
     if given is not None:
         check_column(given, opened.names, opened.source.name, "--id")
         check_id_name(given)
         return given
     noted = note.get("id")
     if noted is not None and noted not in opened.names:
-        notes.tell(f"There is no column {noted!r}: predictions have no id, and stand in the order of the rows.")
+        notes.add(f"There is no column {noted!r}: predictions have no id, and stand in the order of the rows.")
         return None
     if noted is not None:
         check_id_name(noted)
     return noted
 
 
-def _predictions(model, opened, identifier, note, allow_missing, chunk_rows, notes):
-    """Yield Arrow tables of predictions."""
+def _predictions(
+    model: Any,
+    opened: "OpenedFile",
+    identifier: str | None,
+    note: dict[str, Any],
+    allow_missing: bool,
+    chunk_rows: int,
+    notes: Notes,
+) -> Iterator["pyarrow.Table"]:
+    """Yield tables of predictions."""
     from fuselearn.cli.model_columns import ModelColumns, check_ids
-    from fuselearn.cli.progress import progress_bar
 
     path = opened.source.name
     reserved = [name for name in (identifier, note.get("target")) if name]
     columns = ModelColumns(model, opened.names, path, reserved, allow_missing)
-    columns.tell_missing(notes)
+    columns.note_missing(notes)
     names, types = columns.to_read(identifier)
     batches = opened.batches(names, types, chunk_rows, columns.verbatim(identifier))
     done = 0
@@ -129,15 +161,17 @@ def _predictions(model, opened, identifier, note, allow_missing, chunk_rows, not
         for table in _rechunked(batches, chunk_rows):
             if identifier is not None:
                 check_ids(table.column(identifier), identifier, path)
-            columns.tell_unknown(table, notes)
+            columns.note_unknown(table, notes)
             yield _predicted(columns, table, identifier)
             done += table.num_rows
             update(description=f"{done} rows")
 
 
-def _predicted(columns, table, identifier):
+def _predicted(columns: "ModelColumns", table: "pyarrow.Table", identifier: str | None) -> "pyarrow.Table":
+    """Return the predictions of the rows of a table."""
     import pyarrow
 
+    from fuselearn.cli.columns import text_of
     from fuselearn.cli.model_columns import names_in_order
 
     X, model = columns.matrix(table), columns.model
@@ -153,8 +187,8 @@ def _predicted(columns, table, identifier):
     return pyarrow.table(predicted)
 
 
-def _rechunked(batches, rows):
-    """Batches put together, or taken apart, to tables of at most so many rows."""
+def _rechunked(batches: Iterable["pyarrow.Table"], rows: int) -> Iterator["pyarrow.Table"]:
+    """Yield the rows of batches as tables of so many rows."""
     import pyarrow
 
     waiting, count = [], 0
@@ -169,72 +203,42 @@ def _rechunked(batches, rows):
         yield pyarrow.concat_tables(waiting)
 
 
-def output_kind(output, kind):
-    """Format of an output: as said, or by its suffix; standard output is CSV."""
-    if kind is not None and kind not in KINDS:
-        refuse(f"--output-format must be {', '.join(KINDS[:-1])} or {KINDS[-1]}; got {kind!r}.")
-    if kind is None and output == "-":
-        return "csv"
-    found = kind or FORMATS.get(Path(output).suffix.lower())
-    if found is None:
-        refuse(
-            f"--output: {output} has the suffix {Path(output).suffix!r}; known are {', '.join(FORMATS)}, or name the "
-            "kind with --output-format."
-        )
-    return found
-
-
-def check_id_name(name):
-    """Refuse an id that has the name of a column that predictions have."""
-    if name == "prediction" or name.startswith("probability_"):
-        refuse(f"--id names {name!r}, which predict writes itself; give the column another name.")
-
-
 @contextmanager
-def prediction_file(output, kind):
-    """Open a file for predictions, which is there in whole when the block ends well, and otherwise not at all.
+def _prediction_file(output: str, kind: str) -> Iterator[Callable[["pyarrow.Table"], None]]:
+    """Open a file for predictions, which exists in whole when the block ends without an error, and otherwise not.
 
-    Standard output is written as the chunks come.
-
-    Parameters
-    ----------
-    output : str
-    kind : {"csv", "tsv", "parquet", "feather"}
-
-    Yields
-    ------
-    callable of an Arrow table
-        Writes a chunk. All of them have the same columns.
+    It yields what writes a chunk; all chunks have the same columns. Standard output is written as they come.
     """
-    writer = TextWriter if kind in ("csv", "tsv") else ArrowWriter
+    writer = _TextWriter if kind in ("csv", "tsv") else _ArrowWriter
     if output == "-":
         sys.stdout.flush()
         with writer(sys.stdout.buffer, kind) as opened:
             yield opened.write
         sys.stdout.buffer.flush()
         return
-    from fuselearn.persistence.atomic_write import write_atomically
+    from fuselearn.persistence import write_atomically
 
     with write_atomically(output, "wb") as file, writer(file, kind) as opened:
         yield opened.write
 
 
-class TextWriter:
+class _TextWriter:
     """CSV or TSV: cells that hold a delimiter or a quote are quoted."""
 
-    def __init__(self, file, kind):
+    def __init__(self, file: IO[bytes], kind: str) -> None:
         self._text = io.TextIOWrapper(file, encoding="utf-8", newline="", write_through=False)
         self._writer = csv.writer(self._text, delimiter="\t" if kind == "tsv" else ",", lineterminator="\n")
         self._begun = False
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self._text.flush()
         self._text.detach()  # the file stays open: it is closed by whoever opened it
 
-    def write(self, table):
+    def write(self, table: "pyarrow.Table") -> None:
+        """Write a chunk, the first one below the names of the columns."""
         if not self._begun:
             self._writer.writerow(table.column_names)
             self._begun = True
@@ -242,20 +246,22 @@ class TextWriter:
         self._writer.writerows(zip(*columns))
 
 
-class ArrowWriter:
+class _ArrowWriter:
     """Parquet, with a row group for each chunk, or Feather, with a batch for each."""
 
-    def __init__(self, file, kind):
-        self._file, self._kind, self._writer = file, kind, None
+    def __init__(self, file: IO[bytes], kind: str) -> None:
+        self._file, self._kind = file, kind
+        self._writer: Any = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         if self._writer is not None:
             self._writer.close()
 
-    def write(self, table):
+    def write(self, table: "pyarrow.Table") -> None:
+        """Write a chunk."""
         if self._writer is None:
             from pyarrow import ipc, parquet
 
@@ -264,6 +270,7 @@ class ArrowWriter:
         self._writer.write_table(table)
 
 
-def _as_text(column):
+def _as_text(column: "pyarrow.ChunkedArray") -> list[Any]:
+    """Return the cells of a column as CSV spells them."""
     values = column.to_pylist()
     return [str(value).lower() for value in values] if values and isinstance(values[0], bool) else values

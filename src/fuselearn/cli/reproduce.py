@@ -1,25 +1,27 @@
 """``fuselearn reproduce``: the papers' tables and figures again, with a verdict on each claim."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from fuselearn.cli.errors import check_jobs, check_seed, refuse
+from fuselearn.cli.console import check_jobs, check_seed, one_line, refuse
+from fuselearn.cli.options import Processes
 
 
 def reproduce(
     name: Annotated[str, typer.Argument(help="Name of an experiment, or all; list shows them.")],
     runs: Annotated[int | None, typer.Option(help="Runs of every experiment.", show_default="its own")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Few runs on less data: minutes for all.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Processes; -1 takes all cores.", show_default="1")] = None,
+    jobs: Processes = None,
     seed: Annotated[int, typer.Option(help="Seed of splits, noise and methods.")] = 0,
     output: Annotated[str, typer.Option(help="Folder for page, figures and tables.")] = "reproduction",
     force: Annotated[bool, typer.Option("--force", help="Run again what the folder has.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-):
+) -> None:
     """Rerun the papers' experiments, and judge their claims.
 
     Finished experiments are kept in the folder: the same command goes on from there.
@@ -50,30 +52,35 @@ def reproduce(
     typer.echo(f"Tables and figures: {Path(output) / 'README.md'}")
 
 
-def _list(experiments, as_json):
+def _list(experiments: Iterable[Any], as_json: bool) -> None:
+    """Print the experiments."""
     if as_json:
-        shown = [{key: asdict(one)[key] for key in ("name", "paper", "reruns", "data")} for one in experiments]
+        keys = ("name", "paper", "reruns", "data")
+        shown = [{key: getattr(experiment, key) for key in keys} for experiment in experiments]
         typer.echo(json.dumps(shown, indent=2, ensure_ascii=False))
         return
-    for one in experiments:
-        typer.echo(f"{one.name}\n  {one.paper} {one.reruns}\n  Data: {one.data}")
+    for experiment in experiments:
+        typer.echo(f"{experiment.name}\n  {experiment.paper} {experiment.reruns}\n  Data: {experiment.data}")
 
 
-def _check_folder(folder):
+def _check_folder(folder: Path) -> None:
+    """Refuse a folder that cannot be made."""
     if folder.exists() and not folder.is_dir():
         refuse(f"--output: {folder} is a file; name a folder.")
     if not folder.absolute().parent.is_dir():
         refuse(f"--output: the folder {folder.absolute().parent} does not exist.")
 
 
-def _check_packages():
+def _check_packages() -> None:
+    """Refuse to begin what could not be drawn at the end."""
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
         refuse("the figures need matplotlib, which is not installed: pip install matplotlib")
 
 
-def _rerun(name, settings, output, force):
+def _rerun(name: str, settings: dict[str, Any], output: str, force: bool) -> list[Any]:
+    """Run experiments, and return their records."""
     from fuselearn.papers.reproduction import rerun
     from fuselearn.papers.verdicts import Effort
 
@@ -82,10 +89,11 @@ def _rerun(name, settings, output, force):
     except KeyboardInterrupt:
         refuse(f"interrupted; what was finished is in {output}, and the same command goes on from there.")
     except OSError as error:
-        refuse(" ".join(str(error).split()))
+        refuse(one_line(error))
 
 
-def _as_dict(record):
+def _as_dict(record: Any) -> dict[str, Any]:
+    """Return a record in plain types."""
     return {
         "name": record.name,
         "settings": record.settings,

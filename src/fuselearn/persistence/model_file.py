@@ -9,7 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from fuselearn.persistence.atomic_write import write_atomically
 from fuselearn.persistence.container import (
     SCHEMA,
     Json,
@@ -20,6 +19,7 @@ from fuselearn.persistence.container import (
     read_bytes,
     unpack,
     warn_of_other_versions,
+    write_atomically,
 )
 from fuselearn.persistence.public_ids import DEFINED_IN
 from fuselearn.persistence.schema import id_of, read_schema, write_schema

@@ -1,6 +1,17 @@
-"""Tables as people have them, with text, gaps and names, and the models that read them."""
+"""Tables as people have them, with text, gaps and names, in front of any estimator."""
 
 from fuselearn.tables.table_classifier import TableClassifier
-from fuselearn.tables.view_columns import ViewColumns
+from fuselearn.tables.view_columns import BOOLEAN, NUMBER, TEXT, ViewColumns, absent_views, lost_columns
+from fuselearn.tables.view_preparation import PREPROCESSING_STEPS, is_preprocessing_step
 
-__all__ = ["TableClassifier", "ViewColumns"]
+__all__ = [
+    "BOOLEAN",
+    "NUMBER",
+    "PREPROCESSING_STEPS",
+    "TEXT",
+    "TableClassifier",
+    "ViewColumns",
+    "absent_views",
+    "is_preprocessing_step",
+    "lost_columns",
+]

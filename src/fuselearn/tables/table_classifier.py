@@ -1,13 +1,21 @@
-"""A model that takes the tables that people have."""
+"""A classifier of tables by column names: `ViewColumns` makes a matrix of them, any estimator learns from it."""
+
+from collections.abc import Callable
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from fuselearn.tables.view_columns import ViewColumns
+from fuselearn.typing import AnyArray, ArrayLike, Classifier, FloatArray, TableLike
 
-def _fitted_model_has(name):
-    def check(self):
+
+def _model_has(name: str) -> Callable[["TableClassifier"], bool]:
+    """Return a check that the classifier inside has a method."""
+
+    def check(self: "TableClassifier") -> bool:
         getattr(getattr(self, "model_", None) or self.model, name)  # raises the error that names what is missing
         return True
 
@@ -20,27 +28,32 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     columns : ViewColumns
+        Makes a matrix of the columns.
     model : classifier
-        Where it has a setting `views` that is None, it gets those of the columns.
+        Learns from the matrix. Where it has a setting `views` that is None, it gets those of the columns.
 
     Attributes
     ----------
-    columns_ : fitted ViewColumns
-    model_ : fitted classifier
-        Of the matrix that ``columns_.transform`` makes.
+    columns_ : ViewColumns
+        The fitted transformer.
+    model_ : classifier
+        The fitted classifier of the matrix that ``columns_.transform`` makes.
     classes_ : ndarray of shape (n_classes,)
+        Classes of the model.
     view_names_ : list of str
+        Names of the views.
     view_columns_ : list of ndarray
         Columns of each view, as numbers of `feature_names_in_`.
     feature_names_in_ : ndarray of str
+        Columns that are used.
     n_features_in_ : int
+        Number of columns that are used.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from fuselearn import ShareBoostClassifier
-    >>> from fuselearn.tables.table_classifier import TableClassifier
-    >>> from fuselearn.tables.view_columns import ViewColumns
+    >>> from fuselearn import ShareBoostClassifier, TableClassifier
+    >>> from fuselearn.tables import ViewColumns
     >>> table = pd.DataFrame({"age": [61, 48, 66, 39], "dose": [0.5, 2.0, 1.5, 0.1]})
     >>> columns = ViewColumns({"person": ["age"], "drug": ["dose"]})
     >>> model = TableClassifier(columns, ShareBoostClassifier()).fit(table, ["ill", "well", "ill", "well"])
@@ -48,68 +61,129 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     array(['ill'], dtype='<U4')
     """
 
-    def __init__(self, columns, model):
+    def __init__(self, columns: ViewColumns, model: Classifier) -> None:
         self.columns = columns
         self.model = model
 
     @classmethod
-    def of(cls, columns, model):
-        """Put together what was fitted before."""
-        # The settings are clones: what is fitted is kept once.
-        whole = cls(clone(columns), clone(model))
-        whole._note(columns, model)
-        return whole
+    def of(cls, columns: ViewColumns, model: Any) -> Self:
+        """Return a classifier of columns and a model that were fitted before.
 
-    def fit(self, X, y, **settings):
+        Parameters
+        ----------
+        columns : ViewColumns
+            Fitted.
+        model : classifier
+            Fitted on the matrix of the columns.
+
+        Returns
+        -------
+        TableClassifier
+            Fitted.
+        """
+        # The settings are clones: what is fitted is kept once.
+        classifier = cls(clone(columns), clone(model))
+        classifier._set_fitted(columns, model)
+        return classifier
+
+    def fit(self, X: TableLike, y: ArrayLike, **settings: Any) -> Self:
         """Fit the columns and the model.
 
         Parameters
         ----------
         X : data frame or Arrow table
+            Training rows.
         y : array of shape (n_samples,)
+            Their classes.
         **settings
-            For the model's `fit`, such as `sample_weight`.
+            Arguments of the model's `fit`, such as `sample_weight`.
 
         Returns
         -------
         self
+            The fitted classifier.
         """
         columns, model = clone(self.columns), clone(self.model)
         y = np.asarray(y)
         matrix = columns.fit_transform(X, y)
         if model.get_params(deep=False).get("views", 0) is None:
             model.set_params(views=columns.views_)
-        self._note(columns, model.fit(matrix, y, **settings))
+        self._set_fitted(columns, model.fit(matrix, y, **settings))
         return self
 
-    def matrix(self, X):
-        """The numbers that the model takes, of shape (n_samples, n_numbers)."""
+    def matrix(self, X: TableLike) -> FloatArray:
+        """Return the numbers that the model takes.
+
+        Parameters
+        ----------
+        X : data frame or Arrow table
+            Any rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_numbers)
+            The views side by side.
+        """
         check_is_fitted(self)
         return self.columns_.transform(X)
 
-    def predict(self, X):
-        """Predict the classes of the rows of a table."""
+    def predict(self, X: TableLike) -> AnyArray:
+        """Predict the classes of the rows of a table.
+
+        Parameters
+        ----------
+        X : data frame or Arrow table
+            Any rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Their classes.
+        """
         return self.model_.predict(self.matrix(X))
 
-    @available_if(_fitted_model_has("predict_proba"))
-    def predict_proba(self, X):
-        """Class probabilities, of shape (n_samples, n_classes)."""
+    @available_if(_model_has("predict_proba"))
+    def predict_proba(self, X: TableLike) -> FloatArray:
+        """Predict class probabilities.
+
+        Parameters
+        ----------
+        X : data frame or Arrow table
+            Any rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities.
+        """
         return self.model_.predict_proba(self.matrix(X))
 
-    @available_if(_fitted_model_has("decision_function"))
-    def decision_function(self, X):
-        """Decision values; see the model."""
+    @available_if(_model_has("decision_function"))
+    def decision_function(self, X: TableLike) -> FloatArray:
+        """Return the decision values of the model.
+
+        Parameters
+        ----------
+        X : data frame or Arrow table
+            Any rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Decision values.
+        """
         return self.model_.decision_function(self.matrix(X))
 
     @property
-    def view_importances_(self):
+    def view_importances_(self) -> FloatArray:
         """Share of each view, where the model knows it."""
         return self.model_.view_importances_
 
-    def _note(self, columns, model):
+    def _set_fitted(self, columns: ViewColumns, model: Any) -> None:
+        """Set the fitted attributes."""
         self.columns_, self.model_ = columns, model
         self.classes_ = model.classes_
         self.feature_names_in_, self.n_features_in_ = columns.feature_names_in_, columns.n_features_in_
-        numbers = {column: number for number, column in enumerate(columns.feature_names_in_)}
+        number_of = {column: number for number, column in enumerate(columns.feature_names_in_)}
         self.view_names_ = list(columns.views)
-        self.view_columns_ = [np.array([numbers[column] for column in own]) for own in columns.views.values()]
+        self.view_columns_ = [np.array([number_of[column] for column in names]) for names in columns.views.values()]

@@ -1,4 +1,7 @@
-"""From the columns of a table to the matrix that an estimator takes."""
+"""Views of a table with names, text and gaps, as the matrix of numbers that an estimator takes."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -7,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import per_view
 from fuselearn.tables.view_preparation import ViewPreparation
+from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
 
 NUMBER, BOOLEAN, TEXT = "number", "boolean", "text"
 """Kinds of columns."""
@@ -15,12 +19,13 @@ NUMBER, BOOLEAN, TEXT = "number", "boolean", "text"
 class ViewColumns(TransformerMixin, BaseEstimator):
     """Views of a table with numbers and text, side by side in one matrix of numbers.
 
-    It knows the columns by name: their order in a table does not matter, and a table may have others. A view that a
-    table does not have at all is missing there, that is NaN.
+    It knows the columns by name: their order in a table does not matter, and a table may have others. A view of which
+    a table has no column is missing there, that is NaN.
 
     Parameters
     ----------
-    views : dict of name to list of column names
+    views : dict of str to list of str
+        View name to column names.
     categorical : {"onehot", "target"} or dict per view, default="onehot"
         What becomes of text: a column per category, or the category's mean target, cross-fitted.
     preprocess : list of str or dict per view, default=()
@@ -28,20 +33,25 @@ class ViewColumns(TransformerMixin, BaseEstimator):
     fill_gaps : bool, default=False
         Whether a missing number of a row that has the view becomes the column's mean.
     random_state : int or None, default=None
+        Seed of the folds for target means, and of randomised PCA.
 
     Attributes
     ----------
-    kinds_ : dict of column name to {"number", "boolean", "text"}
-    preparations_ : dict of view name to ViewPreparation
-    views_ : dict of view name to int ndarray
-        Columns of the matrix that make each view: the `views` of an estimator.
+    kinds_ : dict of str to {"number", "boolean", "text"}
+        Column name to what it held at fit.
+    preparations_ : dict of str to ViewPreparation
+        View name to its fitted encoders and steps.
+    views_ : dict of str to int ndarray
+        View name to the columns of the matrix that make it: the `views` of an estimator.
     feature_names_in_ : ndarray of str
+        Columns that are used, each once.
     n_features_in_ : int
+        Number of columns that are used.
 
     Examples
     --------
     >>> import pandas as pd
-    >>> from fuselearn.tables.view_columns import ViewColumns
+    >>> from fuselearn.tables import ViewColumns
     >>> table = pd.DataFrame({"age": [61, 48], "sex": ["f", "m"], "dose": [0.5, 2.0]})
     >>> columns = ViewColumns({"person": ["age", "sex"], "drug": ["dose"]})
     >>> columns.fit_transform(table, ["ill", "well"])
@@ -51,36 +61,63 @@ class ViewColumns(TransformerMixin, BaseEstimator):
     {'person': array([0, 1, 2]), 'drug': array([3])}
     """
 
-    def __init__(self, views, *, categorical="onehot", preprocess=(), fill_gaps=False, random_state=None):
+    def __init__(
+        self,
+        views: Mapping[str, Sequence[str]],
+        *,
+        categorical: str | Mapping[str, str] = "onehot",
+        preprocess: Sequence[str] | Mapping[str, Sequence[str]] = (),
+        fill_gaps: bool = False,
+        random_state: int | None = None,
+    ) -> None:
         self.views = views
         self.categorical = categorical
         self.preprocess = preprocess
         self.fill_gaps = fill_gaps
         self.random_state = random_state
 
-    def fit(self, X, y):
-        """Fit on a table; see :meth:`fit_transform`, which also gives the matrix of the training rows."""
-        self.fit_transform(X, y)
-        return self
-
-    def fit_transform(self, X, y):
-        """Fit, and give the matrix of the training rows.
+    def fit(self, X: TableLike, y: ArrayLike) -> Self:
+        """Fit on a table; :meth:`fit_transform` also returns the matrix of the training rows.
 
         Parameters
         ----------
         X : data frame or Arrow table
+            Training rows.
         y : array of shape (n_samples,)
+            Their classes.
+
+        Returns
+        -------
+        self
+            The fitted transformer.
+        """
+        self.fit_transform(X, y)
+        return self
+
+    def fit_transform(self, X: TableLike, y: ArrayLike) -> FloatArray:
+        """Fit, and return the matrix of the training rows, in which target means are cross-fitted.
+
+        Parameters
+        ----------
+        X : data frame or Arrow table
+            Training rows.
+        y : array of shape (n_samples,)
+            Their classes.
 
         Returns
         -------
         ndarray of shape (n_samples, n_numbers)
+            The views side by side.
         """
-        table = _table(X)
-        used = list(dict.fromkeys(column for own in self.views.values() for column in own))
+        table = _as_frame(X)
+        used = list(dict.fromkeys(column for columns in self.views.values() for column in columns))
         self.kinds_ = {column: _kind(table[column]) for column in used}
         values = {column: _values(table[column], kind) for column, kind in self.kinds_.items()}
         names = list(self.views)
-        self.preparations_, self.views_, blocks, start = {}, {}, [], 0
+        self.preparations_: dict[str, ViewPreparation] = {}
+        self.views_: dict[str, IntArray] = {}
+        blocks: list[FloatArray] = []
+        start = 0
         choices = zip(
             names,
             per_view("categorical", self.categorical, names),
@@ -106,8 +143,8 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(used)
         return np.hstack(blocks)
 
-    def transform(self, X):
-        """The matrix of any rows.
+    def transform(self, X: TableLike) -> FloatArray:
+        """Return the matrix of any rows.
 
         Parameters
         ----------
@@ -117,9 +154,10 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_numbers)
+            The views side by side.
         """
         check_is_fitted(self)
-        table = _table(X)
+        table = _as_frame(X)
         absent = self.check_columns(table.columns)
         values = {
             column: _missing(len(table), kind) if column in absent else _values(table[column], kind)
@@ -127,13 +165,18 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         }
         return np.hstack([preparation.transform(values) for preparation in self.preparations_.values()])
 
-    def check_columns(self, names):
-        """Columns that are missing because their views are; an error if a view is there in part.
+    def check_columns(self, names: Collection[str]) -> set[str]:
+        """Return the columns that are missing because their views are; a view that lacks single columns is an error.
 
         Parameters
         ----------
         names : list of str
             Columns of a table.
+
+        Returns
+        -------
+        set of str
+            Columns that the table lacks.
         """
         lost = lost_columns(self.views, names)
         if lost:
@@ -142,12 +185,23 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             raise ValueError(f"The view {name!r} lacks the column {columns[0]!r}{more}, which the model was fitted on.")
         absent = [column for column in self.kinds_ if column not in set(names)]
         if len(absent) == len(self.kinds_):
-            raise ValueError(f"There is none of the columns that the model was fitted on, such as {absent[0]!r}.")
+            raise ValueError(f"X has none of the columns that the model was fitted on, such as {absent[0]!r}.")
         return set(absent)
 
-    def unknown_categories(self, X):
-        """Texts of a table that the columns did not have at fit; a dict of column name to list of str."""
-        table = _table(X)
+    def unknown_categories(self, X: TableLike) -> dict[str, list[str]]:
+        """Return the texts of a table that its columns did not have at fit.
+
+        Parameters
+        ----------
+        X : data frame or Arrow table
+            Any rows.
+
+        Returns
+        -------
+        dict of str to list of str
+            Column name to texts; without the columns that have none.
+        """
+        table = _as_frame(X)
         unknown = {}
         for preparation in self.preparations_.values():
             for column in preparation.categories:
@@ -155,8 +209,19 @@ class ViewColumns(TransformerMixin, BaseEstimator):
                     unknown[column] = preparation.unknown(column, _values(table[column], TEXT))
         return {column: texts for column, texts in unknown.items() if texts}
 
-    def get_feature_names_out(self, input_features=None):
-        """Names of the columns of the matrix, as "view: column"."""
+    def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
+        """Return the names of the columns of the matrix, as "view: column".
+
+        Parameters
+        ----------
+        input_features : None
+            Not used, present for scikit-learn's interface.
+
+        Returns
+        -------
+        ndarray of str
+            A name for each column.
+        """
         return np.array(
             [
                 f"{name}: {feature}"
@@ -167,19 +232,46 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         )
 
 
-def absent_views(views, names):
-    """Views of which a table with these columns has none."""
-    return [name for name, own in views.items() if set(own).isdisjoint(names)]
+def absent_views(views: Mapping[str, Sequence[str]], names: Collection[str]) -> list[str]:
+    """Return the views of which a table has no column.
+
+    Parameters
+    ----------
+    views : dict of str to list of str
+        View name to column names.
+    names : list of str
+        Columns of the table.
+
+    Returns
+    -------
+    list of str
+        Names of views.
+    """
+    return [name for name, columns in views.items() if set(columns).isdisjoint(names)]
 
 
-def lost_columns(views, names):
-    """Columns that are missing from views of which there are others; a dict of view name to column names."""
-    have = set(names)
-    lost = {name: [column for column in own if column not in have] for name, own in views.items()}
+def lost_columns(views: Mapping[str, Sequence[str]], names: Collection[str]) -> dict[str, list[str]]:
+    """Return the columns that a table lacks of views of which it has others.
+
+    Parameters
+    ----------
+    views : dict of str to list of str
+        View name to column names.
+    names : list of str
+        Columns of the table.
+
+    Returns
+    -------
+    dict of str to list of str
+        View name to the columns it lacks.
+    """
+    present = set(names)
+    lost = {name: [column for column in columns if column not in present] for name, columns in views.items()}
     return {name: columns for name, columns in lost.items() if 0 < len(columns) < len(views[name])}
 
 
-def _table(X):
+def _as_frame(X: TableLike) -> Any:
+    """Return a table as narwhals sees it."""
     try:
         return nw.from_native(X, eager_only=True)
     except TypeError:
@@ -188,7 +280,8 @@ def _table(X):
         ) from None
 
 
-def _kind(series):
+def _kind(series: Any) -> str:
+    """Return the kind of a column."""
     if series.dtype == nw.Boolean:
         return BOOLEAN
     if series.dtype.is_numeric() or series.dtype == nw.Unknown or series.null_count() == len(series):
@@ -198,7 +291,8 @@ def _kind(series):
     raise ValueError(f"The column {series.name!r} holds {series.dtype}; a view holds numbers and text.")
 
 
-def _values(series, kind):
+def _values(series: Any, kind: str) -> AnyArray:
+    """Return a column as floats with NaN, or as texts with None."""
     if kind == TEXT:
         texts = [None if text is None or text != text else str(text) for text in series.to_list()]
         return np.array([*texts, None], dtype=object)[:-1]  # the last one keeps it an array of objects
@@ -218,5 +312,6 @@ def _values(series, kind):
     return values
 
 
-def _missing(n_rows, kind):
+def _missing(n_rows: int, kind: str) -> AnyArray:
+    """Return a column of gaps."""
     return np.full(n_rows, None, dtype=object) if kind == TEXT else np.full(n_rows, np.nan)

@@ -1,7 +1,7 @@
-"""One view on its way from the columns of a file to a block of numbers.
+"""One view on its way from the columns of a table to a block of numbers: text encoded, then steps by name."""
 
-Steps that a view may be put through, by name.
-"""
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -9,7 +9,33 @@ from sklearn.impute import SimpleImputer
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
+from fuselearn.typing import AnyArray, BoolArray, FloatArray
+
 TARGET_FOLDS = 5
+PREPROCESSING_STEPS = "none, standard, robust, pca:SHARE (such as pca:0.95) and pca:NUMBER (such as pca:20)"
+"""The steps that a view may be put through, in words."""
+
+
+def is_preprocessing_step(name: Any) -> bool:
+    """Check whether there is a step of a name.
+
+    Parameters
+    ----------
+    name : str
+        What a user gave.
+
+    Returns
+    -------
+    bool
+        True for "none", "standard", "robust" and ``pca:`` with a share or a number.
+
+    Examples
+    --------
+    >>> from fuselearn.tables import is_preprocessing_step
+    >>> is_preprocessing_step("pca:0.9"), is_preprocessing_step("pca:2.5")
+    (True, False)
+    """
+    return name in ("none", "standard", "robust") or _components(name) is not None
 
 
 class ViewPreparation(BaseEstimator):
@@ -22,26 +48,38 @@ class ViewPreparation(BaseEstimator):
     Parameters
     ----------
     columns : list of str
-    categories : list of str
+        Columns of the view.
+    categories : list of str, default=()
         Those of the columns that are text.
-    categorical : {"onehot", "target"}
-    preprocess : sequence of str
+    categorical : {"onehot", "target"}, default="onehot"
+        How text is encoded.
+    preprocess : sequence of str, default=()
         Names of steps.
-    fill_gaps : bool
+    fill_gaps : bool, default=False
         Whether a missing number of a row that has the view becomes the column's mean.
-    random_state : int or None
+    random_state : int or None, default=None
+        Seed of the folds for target means, and of randomised PCA.
 
     Attributes
     ----------
-    encoders_ : dict of column name to fitted encoder
-    steps_ : list of fitted transformer
+    encoders_ : dict of str to encoder
+        Column name to its fitted encoder.
+    steps_ : list of transformer
+        The fitted steps.
     feature_names_ : list of str
         Names of the columns of the block.
     """
 
     def __init__(
-        self, columns, *, categories=(), categorical="onehot", preprocess=(), fill_gaps=False, random_state=None
-    ):
+        self,
+        columns: Sequence[str],
+        *,
+        categories: Sequence[str] = (),
+        categorical: str = "onehot",
+        preprocess: Sequence[str] = (),
+        fill_gaps: bool = False,
+        random_state: int | None = None,
+    ) -> None:
         self.columns = columns
         self.categories = categories
         self.categorical = categorical
@@ -49,28 +87,20 @@ class ViewPreparation(BaseEstimator):
         self.fill_gaps = fill_gaps
         self.random_state = random_state
 
-    def fit_transform(self, values, y):
-        """Fit, and give the block of the training rows.
+    def fit_transform(self, values: dict[str, AnyArray], y: AnyArray) -> FloatArray:
+        """Fit, and return the block of the training rows, whose target means are cross-fitted.
 
-        The target means of these are cross-fitted: no row sees its own label.
-
-        Parameters
-        ----------
-        values : dict of column name to ndarray of shape (n_rows,)
-            Floats with NaN, or objects with None.
-        y : ndarray of shape (n_rows,)
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_numbers)
+        `values` maps a column name to floats with NaN, or to texts with None.
         """
-        self.encoders_, parts, names = {}, [], []
+        self.encoders_: dict[str, Any] = {}
+        parts: list[FloatArray] = []
+        names: list[str] = []
         for column in self.columns:
             if column not in self.categories:
                 parts.append(values[column][:, None])
                 names.append(column)
                 continue
-            known = _known(values[column])
+            known = _is_known(values[column])
             encoder = self._encoder(column, y[known])
             texts = values[column][known][:, None]
             encoded = (
@@ -80,7 +110,7 @@ class ViewPreparation(BaseEstimator):
             parts.append(_spread(encoded, known))
             names += self._encoded_names(column, encoder, encoded.shape[1])
         block = np.hstack(parts)
-        present = ~np.isnan(block).all(axis=1)
+        present = ~np.asarray(np.isnan(block).all(axis=1))
         if not present.any():
             raise ValueError("it is empty in every row; leave it out")
         self.steps_ = make_steps(self.preprocess, self.random_state)
@@ -89,32 +119,33 @@ class ViewPreparation(BaseEstimator):
         if not self.steps_:
             self.feature_names_ = names
             return block
-        own = block[present]
+        rows = block[present]
         for step in self.steps_:
-            own = step.fit_transform(own)
-        made = own.shape[1]
-        self.feature_names_ = names if made == len(names) else [f"component_{number}" for number in range(made)]
-        return _spread(own, present)
+            rows = step.fit_transform(rows)
+        width = rows.shape[1]
+        self.feature_names_ = names if width == len(names) else [f"component_{number}" for number in range(width)]
+        return _spread(rows, present)
 
-    def transform(self, values):
-        """The block of any rows. A category that was not seen is none of the known ones."""
+    def transform(self, values: dict[str, AnyArray]) -> FloatArray:
+        """Return the block of any rows. A category that was not seen is none of the known ones."""
         block = np.hstack([self._encoded(column, values[column]) for column in self.columns])
         if not self.steps_:
             return block
-        present = ~np.isnan(block).all(axis=1)
+        present = ~np.asarray(np.isnan(block).all(axis=1))
         if not present.any():
             return np.full((len(block), len(self.feature_names_)), np.nan)
-        own = block[present]
+        rows = block[present]
         for step in self.steps_:
-            own = step.transform(own)
-        return _spread(own, present)
+            rows = step.transform(rows)
+        return _spread(rows, present)
 
-    def unknown(self, column, texts):
-        """Those of some texts that a column did not have when it was fitted."""
+    def unknown(self, column: str, texts: AnyArray) -> list[str]:
+        """Return the texts that a column did not have when it was fitted."""
         (categories,) = self.encoders_[column].categories_
         return sorted({text for text in texts if text is not None}.difference(categories))
 
-    def _encoder(self, column, y):
+    def _encoder(self, column: str, y: AnyArray) -> Any:
+        """Return an unfitted encoder of a column of text."""
         if self.categorical == "onehot":
             return OneHotEncoder(handle_unknown="ignore", sparse_output=False)
         most = max(np.unique(y, return_counts=True)[1], default=0)
@@ -129,29 +160,29 @@ class ViewPreparation(BaseEstimator):
             return TargetEncoder(cv=folds.n_splits, random_state=self.random_state)
         return TargetEncoder(cv=folds)
 
-    def _encoded(self, column, values):
+    def _encoded(self, column: str, values: AnyArray) -> FloatArray:
+        """Return the numbers of a column."""
         if column not in self.categories:
             return values[:, None]
-        known, encoder = _known(values), self.encoders_[column]
+        known, encoder = _is_known(values), self.encoders_[column]
         if not known.any():
-            return np.full((len(values), self._width(encoder)), np.nan)
+            return np.full((len(values), len(encoder.get_feature_names_out())), np.nan)
         return _spread(encoder.transform(values[known][:, None]), known)
 
-    def _width(self, encoder):
-        return len(encoder.get_feature_names_out())
-
-    def _encoded_names(self, column, encoder, width):
+    def _encoded_names(self, column: str, encoder: Any, width: int) -> list[str]:
+        """Return the names of the columns that a column of text becomes."""
         if self.categorical == "onehot":
             return [f"{column}={category}" for category in encoder.categories_[0]]
         return [column] if width == 1 else [f"{column}~{label}" for label in encoder.classes_]
 
 
-def _known(texts):
+def _is_known(texts: AnyArray) -> BoolArray:
+    """Return the mask of the texts that are not missing."""
     return np.array([text is not None for text in texts], dtype=bool)
 
 
-def _spread(values, rows):
-    """Values of some rows, with NaN in the others."""
+def _spread(values: FloatArray, rows: BoolArray) -> FloatArray:
+    """Return the values of some rows, with NaN in the others."""
     if rows.all():
         return np.asarray(values, dtype=np.float64)
     spread = np.full((len(rows), values.shape[1]), np.nan)
@@ -159,23 +190,11 @@ def _spread(values, rows):
     return spread
 
 
-KNOWN = "none, standard, robust, pca:SHARE (such as pca:0.95) and pca:NUMBER (such as pca:20)"
+def make_steps(names: Sequence[str], seed: int | None) -> list[Any]:
+    """Return unfitted transformers for names.
 
-
-def is_step(name):
-    """Whether a step of this name is known."""
-    return name in ("none", "standard", "robust") or _components(name) is not None
-
-
-def make_steps(names, seed):
-    """Unfitted transformers for names.
-
-    Parameters
-    ----------
-    names : sequence of str
-        "standard" has mean 0 and variance 1; "robust" median 0 and quartile range 1; "pca:0.95" standardises and takes
-        the components that hold 95 % of the variance, "pca:20" the first 20. Gaps are filled by means before PCA.
-    seed : int or None
+    "standard" has mean 0 and variance 1; "robust" median 0 and quartile range 1; "pca:0.95" standardises and takes the
+    components that hold 95 % of the variance, "pca:20" the first 20. Gaps are filled by means before PCA.
 
     Examples
     --------
@@ -183,10 +202,9 @@ def make_steps(names, seed):
     [StandardScaler()]
     """
     from sklearn.decomposition import PCA
-    from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import RobustScaler, StandardScaler
 
-    steps = []
+    steps: list[Any] = []
     for name in names:
         if name == "standard":
             steps.append(StandardScaler())
@@ -203,8 +221,8 @@ def make_steps(names, seed):
     return steps
 
 
-def _components(name):
-    """Number, or share of the variance, that ``pca:…`` names; None if it names neither."""
+def _components(name: Any) -> int | float | None:
+    """Return the number, or share of the variance, that ``pca:…`` names; None if it names neither."""
     kind, sign, amount = name.partition(":") if isinstance(name, str) else ("", "", "")
     if kind != "pca" or not sign:
         return None

@@ -1,71 +1,37 @@
+"""``fuselearn demo``: a table, JSON, and sentences about who is ahead."""
+
 import json
-import subprocess
-import sys
 
+import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from fuselearn import __version__
-from fuselearn.cli.app import app
+from fuselearn.cli import demo
 from fuselearn.cli.demo import Row, compare_methods, summarise
+from fuselearn.datasets import load_digit_views
+from tests.cli.command_line import run
 
 METHODS = ["Fusion", "ShareBoost", "rShareBoost", "iBoost"]
 VIEWS = ["pixels", "fourier", "profiles", "edges"]
 
 
-def run(*arguments, **environment):
-    return CliRunner().invoke(app, arguments, env={"COLUMNS": "80", **environment})
+@pytest.fixture(scope="module")
+def few_digits():
+    X, views, y = load_digit_views(return_tuple=True)
+    rows = np.flatnonzero(y < 3)[:120]
+    return X[rows], views, y[rows]
 
 
-def run_main(before, *arguments):
-    """Run `main` in a process of its own, after some statements."""
-    script = f"import sys; sys.argv[1:] = {list(arguments)}; {before}; from fuselearn.cli import main; main()"
-    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+@pytest.fixture
+def small_demo(monkeypatch, few_digits):
+    """Let the demo have 120 rows of three digits."""
+    monkeypatch.setattr(demo, "_digits", lambda: few_digits)
 
 
 def row(method, accuracy, labels="clean", standard_error=0.01):
     return Row(labels, method, accuracy, standard_error, 1.0, 10, {"one": 0.25, "two": 0.75})
 
 
-def test_version():
-    result = run("--version")
-    assert result.exit_code == 0
-    assert result.stdout == f"fuselearn {__version__}\n"
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["demo", "--help"]])
-def test_help_imports_nothing_slow(arguments):
-    tell = "import atexit; atexit.register(lambda: print(*sorted(sys.modules), file=sys.stderr))"
-    result = run_main(tell, *arguments)
-    assert result.returncode == 0
-    assert "demo" in result.stdout
-    imported = set(result.stderr.split())
-    assert "fuselearn.cli" in imported
-    assert imported.isdisjoint({"numpy", "scipy", "sklearn", "numba", "pandas", "matplotlib"})
-
-
-def test_starting_does_not_import_rich():
-    script = "import sys, fuselearn.cli.app; print('rich' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "False\n"
-
-
-@pytest.mark.parametrize(("package", "arguments"), [("typer", ["--help"]), ("rich", ["demo", "--rounds", "1"])])
-def test_missing_extra_is_named_in_one_line(package, arguments):
-    result = run_main(f"sys.modules[{package!r}] = None", *arguments)
-    assert result.returncode == 1
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    assert "pip install 'fuselearn[app]'" in result.stderr
-    assert package in result.stderr
-
-
-def test_other_missing_packages_are_not_blamed_on_the_extra():
-    result = run_main("sys.modules['fuselearn.cli.demo'] = None", "--help")
-    assert result.returncode == 1
-    assert "Traceback" in result.stderr
-
-
-def test_demo_prints_a_table_of_80_columns():
+def test_demo_prints_a_table_of_80_columns(small_demo):
     result = run("demo", "--rounds", "3")
     assert result.exit_code == 0, result.output
     assert result.stderr == ""  # no progress bar where nobody watches it
@@ -76,11 +42,11 @@ def test_demo_prints_a_table_of_80_columns():
 
 
 @pytest.mark.parametrize("environment", [{"COLUMNS": "30"}, {"COLUMNS": "200"}])
-def test_demo_in_other_widths(environment):
-    assert run("demo", "--rounds", "1", "--noise", "0", **environment).exit_code == 0
+def test_demo_in_other_widths(environment, small_demo):
+    assert run("demo", "--rounds", "1", "--noise", "0", env=environment).exit_code == 0
 
 
-def test_demo_prints_nothing_but_json():
+def test_demo_prints_nothing_but_json(small_demo):
     result = run("demo", "--rounds", "3", "--noise", "0.2", "--seed", "4", "--json")
     assert result.exit_code == 0, result.output
     told = json.loads(result.stdout)
@@ -97,16 +63,27 @@ def test_demo_prints_nothing_but_json():
     assert told["summary"]
 
 
-def test_rows_depend_on_the_seed_only():
+@pytest.mark.long
+def test_demo_of_all_digits():
+    result = run("demo", "--rounds", "3", "--json")
+    assert result.exit_code == 0, result.output
+    rows = json.loads(result.stdout)["rows"]
+    assert [row["method"] for row in rows] == METHODS * 2
+    assert rows[0]["accuracy"] > 0.9
+    assert rows[0]["standard_error"] < 0.015  # of 719 rows
+
+
+def test_rows_depend_on_the_seed_only(small_demo):
     def told(**settings):
         rows = compare_methods(rounds=2, noise=0.3, **settings)
         return [(row.labels, row.method, row.accuracy, row.view_shares) for row in rows]
 
-    assert told(seed=1) == told(seed=1, jobs=2)
-    assert told(seed=1) != told(seed=2)
+    first = told(seed=1)
+    assert told(seed=1, jobs=2) == first
+    assert told(seed=2) != first
 
 
-def test_steps_are_announced_in_order():
+def test_steps_are_announced_in_order(small_demo):
     steps = []
     compare_methods(rounds=1, noise=0, seed=0, on_step=lambda *step: steps.append(step))
     assert [(number, total) for number, total, _ in steps] == [(number, 5) for number in range(6)]
@@ -134,15 +111,7 @@ def test_bad_values_are_refused_in_one_line(option, value, right):
         assert words in result.stderr
 
 
-@pytest.mark.parametrize("arguments", [["demo", "--rounds", "many"], ["demo", "--speed", "3"], ["dem"]])
-def test_unreadable_command_lines_are_usage_errors(arguments):
-    result = run(*arguments)
-    assert result.exit_code == 2
-    assert "Usage" in result.stderr
-    assert "Traceback" not in result.output
-
-
-def test_interrupting_a_fit_ends_the_demo(monkeypatch):
+def test_interrupting_a_fit_ends_the_demo(monkeypatch, small_demo):
     """The classifier keeps the rounds it has and warns, which here is not the point."""
     from fuselearn.boosting import base
 

@@ -8,19 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, ipc, parquet
-from typer.testing import CliRunner
 
 import fuselearn
 from fuselearn import ShareBoostClassifier
-from fuselearn.cli.app import app
 from fuselearn.cli.model_columns import ModelColumns
+from tests.cli.command_line import run
 
 N_ROWS = 120
 CLASSES = ['ill, "very"', "well", "so\nso"]
-
-
-def run(*arguments, **settings):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], env={"COLUMNS": "80"}, **settings)
 
 
 @pytest.fixture(scope="module")

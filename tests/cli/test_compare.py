@@ -7,16 +7,15 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
 from sklearn.datasets import load_wine
-from typer.testing import CliRunner
 
-from fuselearn.cli.app import app
-from fuselearn.cli.views import views_of
+from fuselearn.cli.choices import choose_views
+from tests.cli import command_line
 
 METHODS = ["--methods", "mkl_uniform,shareboost", "--runs", "2"]
 
 
 def run(*arguments, **settings):
-    return CliRunner().invoke(app, ["compare", *map(str, arguments)], env={"COLUMNS": "80"}, **settings)
+    return command_line.run("compare", *arguments, **settings)
 
 
 @pytest.fixture(scope="module")
@@ -79,14 +78,19 @@ def test_views_by_option_and_file(wines, tmp_path):
     assert "Views, from the file: acid (6), colour (4)" in result.output
 
 
+def chosen(columns):
+    choices, how = choose_views([], None, columns)
+    return {name: choice.columns for name, choice in choices.items()}, how
+
+
 def test_guesses():
-    views, how = views_of([], None, ["a1", "a2", "b_x", "b_y", "age"])
+    views, how = chosen(["a1", "a2", "b_x", "b_y", "age"])
     assert views == {"a": ["a1", "a2"], "b": ["b_x", "b_y"], "other": ["age"]}
     assert "guessed" in how
-    assert views_of([], None, ["x", "y"])[0] == {"all": ["x", "y"]}
+    assert chosen(["x", "y"])[0] == {"all": ["x", "y"]}
     marks = ["h3k4_1", "h3k4_2", "h3k27-a", "h3k27-b", "x1", "x2"]
-    assert views_of([], None, marks)[0] == {"h3k4": marks[:2], "h3k27": marks[2:4], "x": marks[4:]}
-    assert list(views_of([], None, ["rna_1", " rna_2", " image_1", " image_2"])[0]) == ["rna", "image"]
+    assert chosen(marks)[0] == {"h3k4": marks[:2], "h3k27": marks[2:4], "x": marks[4:]}
+    assert list(chosen(["rna_1", " rna_2", " image_1", " image_2"])[0]) == ["rna", "image"]
 
 
 def test_text_is_encoded_as_fit_does(table, tmp_path):

@@ -1,0 +1,14 @@
+"""Commands run in this process."""
+
+from click.testing import Result
+from typer.testing import CliRunner
+
+from fuselearn.cli.app import make_app
+
+APP = make_app()
+
+
+def run(*arguments: object, env: dict[str, str] | None = None, **settings: object) -> Result:
+    """Run the command line with arguments, in a terminal of 80 columns."""
+    words = [str(argument) for argument in arguments]
+    return CliRunner().invoke(APP, words, env={"COLUMNS": "80", **(env or {})}, **settings)

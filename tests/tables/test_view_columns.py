@@ -1,0 +1,93 @@
+"""Views of tables as matrices, whatever the data frame."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from fuselearn import ShareBoostClassifier
+from fuselearn.tables import TableClassifier, ViewColumns, absent_views, is_preprocessing_step, lost_columns
+from fuselearn.tables.view_preparation import make_steps
+from tests.cli.patients import N_ROWS, patients
+
+VIEWS = {"place": ["site"], "rna": [f"rna_{number}" for number in range(4)]}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return patients()
+
+
+@pytest.fixture(scope="module")
+def y(table):
+    return np.array(table.column("outcome").to_pylist())
+
+
+def test_any_data_frame_and_any_order_of_columns(table, y):
+    model = TableClassifier(ViewColumns(VIEWS), ShareBoostClassifier(n_estimators=5)).fit(table, y)
+    expected = model.predict_proba(table)
+    shuffled = table.select(sorted(table.column_names))
+    for other in (shuffled, table.to_pandas(), pl.from_arrow(table), table.to_pandas().convert_dtypes()):
+        np.testing.assert_array_equal(model.predict_proba(other), expected)
+    with pytest.raises(TypeError, match="data frame"):
+        model.predict(np.zeros((2, 8)))
+
+
+def test_onehot_of_text(table, y):
+    columns = ViewColumns(VIEWS)
+    matrix = columns.fit_transform(table, y)
+    sites = np.array(table.column("site").to_pylist())
+    np.testing.assert_array_equal(matrix[:, :3], sites[:, None] == np.array(["east", "north", "south"]))
+    np.testing.assert_array_equal(columns.transform(table), matrix)
+    assert list(columns.get_feature_names_out()[:3]) == ["place: site=east", "place: site=north", "place: site=south"]
+    other = table.to_pandas().head(3).assign(site=["north", "west", None])
+    expected = [[0, 1, 0], [0, 0, 0], [np.nan] * 3]  # one that is not known is none of them; a missing one is missing
+    np.testing.assert_array_equal(columns.transform(other)[:, :3], expected)
+    assert columns.unknown_categories(other) == {"site": ["west"]}
+
+
+def test_target_means_are_cross_fitted(table, y):
+    columns = ViewColumns({"place": ["site"]}, categorical="target", random_state=0)
+    training = columns.fit_transform(table, y)
+    again = columns.transform(table)
+    # A row of the file gets the mean over all rows of its category; one of the training rows, of other rows only.
+    assert len(np.unique(again)) == 3
+    assert len(np.unique(training)) > 3
+    rare = pd.DataFrame({"site": [f"s{number}" for number in range(N_ROWS)]})
+    blind = ViewColumns({"place": ["site"]}, categorical="target", random_state=0)
+    leaked = blind.fit_transform(rare, y)[:, 0]
+    # Categories of one row say nothing: none may have learnt its own label.
+    assert np.ptp(leaked) < 0.05
+    unknown = blind.transform(pd.DataFrame({"site": ["new"]}))[0, 0]
+    assert unknown == pytest.approx(np.mean(y == blind.preparations_["place"].encoders_["site"].classes_[1]))
+
+
+def test_target_encoding_of_three_classes(table):
+    columns = ViewColumns(VIEWS, categorical="target", random_state=0)
+    matrix = columns.fit_transform(table, np.array(["a", "b", "c"] * (N_ROWS // 3)))
+    assert list(columns.get_feature_names_out()[:3]) == ["place: site~a", "place: site~b", "place: site~c"]
+    np.testing.assert_allclose(matrix[:, :3].sum(axis=1), 1, atol=0.01)
+    np.testing.assert_allclose(columns.transform(table)[:, :3].sum(axis=1), 1, atol=0.01)
+
+
+def test_steps():
+    assert [type(step).__name__ for step in make_steps(["none", "robust", "standard"], 0)] == [
+        "RobustScaler",
+        "StandardScaler",
+    ]
+    assert make_steps(["pca:3"], 0)[-1].n_components == 3
+    assert make_steps(["pca:0.5"], 0)[-1].n_components == 0.5
+    assert all(map(is_preprocessing_step, ["none", "standard", "robust", "pca:2", "pca:0.9"]))
+    assert not any(map(is_preprocessing_step, ["pca", "pca:0", "pca:1.5", "pca:x", "scaled", 3]))
+
+
+def test_views_and_columns_that_a_table_lacks(table, y):
+    names = ["site", "rna_0", "rna_1"]
+    assert absent_views(VIEWS, ["site"]) == ["rna"]
+    assert lost_columns(VIEWS, names) == {"rna": ["rna_2", "rna_3"]}
+    columns = ViewColumns(VIEWS).fit(table, y)
+    assert np.isnan(columns.transform(table.select(["site"]))[:, 3:]).all()
+    with pytest.raises(ValueError, match="The view 'rna' lacks the column 'rna_2' and 1 more"):
+        columns.transform(table.select(names))
+    with pytest.raises(ValueError, match="X has none of the columns that the model was fitted on, such as 'site'"):
+        columns.transform(table.select(["outcome"]))
