@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from fuselearn.cli.app import app
 from fuselearn.evaluation import Table
 from fuselearn.papers import paired_runs, unmatched_music
-from fuselearn.papers.catalogue import EXPERIMENTS, PAPERS, Experiment, experiments_named
+from fuselearn.papers.experiments import EXPERIMENTS, PAPERS, Experiment, experiments_named
 from fuselearn.papers.reproduction import load_record, page_of, rerun, save_outcome
 from fuselearn.papers.verdicts import FAILS, HOLDS, UNTESTED, Effort, Finding, Outcome
 

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 from fuselearn import __version__
 from fuselearn.evaluation.result_table import Table
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.papers.catalogue import EXPERIMENTS, PAPERS, Experiment, experiments_named
+from fuselearn.papers.experiments import EXPERIMENTS, PAPERS, Experiment, experiments_named
 from fuselearn.papers.verdicts import FAILS, HOLDS, RULE, UNTESTED, Drawing, Effort, Finding, Outcome
 from fuselearn.persistence import write_atomically
 
