@@ -75,10 +75,7 @@ class LocalRows:
         """Fit each of the arms under its weights; see `Rows.try_arms`."""
         # Learners of ours thread over rows inside a fit; the others are run side by side instead.
         with_rows = [arm for arm in arms if self._arms[arm].learner.needs_rows]
-        for arm in with_rows:
-            self._prepare(arm, self._plan(arm))
-        try_arm = keep_sklearn_config(lambda arm: self._try(arm, round_number))
-        trials = dict(zip(with_rows, self._threads.map(try_arm, with_rows)))
+        trials = self._try_side_by_side(with_rows, round_number) if with_rows else {}
         # Back and forth: the view that was read last may still be in the cache.
         for arm in reversed(arms) if round_number % 2 else arms:
             if arm not in trials:
@@ -94,6 +91,13 @@ class LocalRows:
         """Multiply the arm's weights by outcome, and normalise; see `Rows.reweight`."""
         multiply_by_outcome(self._outcomes[arm], self._distributions[arm], right, wrong, absent)
 
+    def _try_side_by_side(self, arms: list[int], round_number: int) -> dict[int, Trial]:
+        """Fit arms whose learners need rows, one a thread."""
+        for arm in arms:
+            self._prepare(arm)
+        try_arm = keep_sklearn_config(lambda arm: self._try(arm, round_number))
+        return dict(zip(arms, self._threads.map(try_arm, arms)))
+
     def _plan(self, arm: int) -> Plan:
         """Return the plan of the arm's view, which learners with the same preparation share."""
         arm_rows = self._arms[arm]
@@ -102,9 +106,10 @@ class LocalRows:
             self._plans[key] = arm_rows.learner.plan(arm_rows.view_as_given, np.random.SeedSequence(self._seed))
         return self._plans[key]
 
-    def _prepare(self, arm: int, plan: Plan) -> PreparedRows:
-        """Return the rows of the arm's view as a plan prepares them, which is done once."""
+    def _prepare(self, arm: int, plan: Plan | None = None) -> PreparedRows:
+        """Return the rows of the arm's view as a plan, by default its own, prepares them, which is done once."""
         arm_rows = self._arms[arm]
+        plan = self._plan(arm) if plan is None else plan
         key = (arm_rows.view_number, arm_rows.learner.rows_by_class, id(plan))
         if key not in self._prepared:
             self._prepared[key] = plan.prepare(arm_rows.view, self._threads)
@@ -131,8 +136,8 @@ class LocalRows:
         weights = (self._distributions[arm] if counts is None else counts / self._n_draws)[arm_rows.rows]
         if not weights.max(initial=0.0) > 0:
             return None
+        prepared = self._prepare(arm)
         plan = self._plan(arm)
-        prepared = self._prepare(arm, plan)
         if arm_rows.learner.needs_rows:
             seed = self._generator_seed(arm, round_number).spawn(1)[0]
             drawn = None if counts is None else np.repeat(np.arange(len(arm_rows.codes)), counts[arm_rows.rows])

@@ -4,27 +4,21 @@ The loop sees three numbers per arm and round, and never a row. So the rows can 
 over a cluster, in files or on a GPU. Where a fit runs follows from what is passed in.
 """
 
-from __future__ import annotations
-
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
 
 from fuselearn.data import View
-from fuselearn.data.table import is_gpu_array
+from fuselearn.data.view_table import is_gpu_array
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, TableLike
 
-if TYPE_CHECKING:
-    from fuselearn.backends.gpu.gpu_rows import GpuRows
-    from fuselearn.backends.local import LocalRows
-    from fuselearn.backends.partitioned.row_source import RowSource
-
 RowLocation: TypeAlias = Literal["local", "gpu", "dask", "files"]
 
-Plans: TypeAlias = dict[tuple[int, Hashable], Plan]
+Plans: TypeAlias = dict[tuple[int, tuple[Hashable, ...]], Plan]
 """Plans of views, by the number of the view and the preparation of the learner."""
 
 
@@ -161,6 +155,8 @@ def row_location(X: TableLike) -> RowLocation:
     >>> row_location(np.zeros((2, 2))), row_location("rows.parquet"), row_location(["a.parquet", "b.parquet"])
     ('local', 'files', 'files')
     """
+    if type(X) is np.ndarray:
+        return "local"
     if isinstance(X, str | os.PathLike):
         return "files"
     if isinstance(X, list | tuple) and len(X) and all(isinstance(path, str | os.PathLike) for path in X):
@@ -171,55 +167,10 @@ def row_location(X: TableLike) -> RowLocation:
     return "gpu" if is_gpu_array(X) else "local"
 
 
-def check_installed(location: RowLocation) -> None:
-    """Refuse rows whose library is not installed, naming the extra that brings it."""
-    extras: tuple[tuple[RowLocation, str, str, str], ...] = (
-        ("dask", "distributed", "dask", "Dask collections"),
-        ("files", "pyarrow", "app", "Parquet files"),
-    )
-    for needed_for, module, extra, rows in extras:
-        if location == needed_for and find_spec(module) is None:
-            raise ImportError(f"To fit on {rows}, install {module}: pip install 'fuselearn[{extra}]'.")
-
-
-def rows_class(location: RowLocation) -> type[LocalRows] | type[GpuRows]:
-    """Return the class of rows that are all in one place: this process or a GPU."""
-    if location == "gpu":
-        from fuselearn.backends.gpu.gpu_rows import GpuRows
-
-        return GpuRows
-    from fuselearn.backends.local import LocalRows
-
-    return LocalRows
-
-
-def open_row_source(
-    location: RowLocation, X: TableLike, y: ArrayLike, sample_weight: ArrayLike, view_labels: ArrayLike
-) -> RowSource:
-    """Return the source of rows that come in partitions: Dask collections or Parquet files."""
-    if location == "dask":
-        from fuselearn.backends.partitioned.dask_collections import DaskSource
-
-        return DaskSource(X, y, sample_weight, view_labels)
-    from fuselearn.backends.partitioned.parquet import ParquetSource
-
-    return ParquetSource(X, y, sample_weight, view_labels)
-
-
 def to_host(values: ArrayLike) -> ArrayLike:
     """Return an array on a GPU as a NumPy array, and anything else unchanged."""
-    if not is_gpu_array(values):
+    if values is None or type(values) is np.ndarray or not is_gpu_array(values):
         return values
     from fuselearn.backends.gpu.arrays import arrays_of
 
     return arrays_of(values).to_host(values)
-
-
-def make_arms(views: Sequence[View], learners: Sequence[Sequence[Learner]], codes: Sequence[IntArray]) -> list[Arm]:
-    """Check each view with each of its learners, and return the arms in that order; `codes` are by view."""
-    arms = []
-    for number, view in enumerate(views):
-        for learner in learners[number]:
-            learner.check(view)
-            arms.append(Arm(view, number, learner, codes[number]))
-    return arms

@@ -36,7 +36,7 @@ def test_no_client():
 
 
 def test_data_frames(client):
-    model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=4, random_state=0)
+    model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=2, random_state=0)
     local = pickle.loads(pickle.dumps(model.fit(FRAME, y)))
     frame = FRAME.assign(target=y, number=(y == "no").astype(int))
     known = dd.from_pandas(frame, npartitions=4)
@@ -203,13 +203,13 @@ def test_kinds_that_differ_between_partitions(client):
 
 
 def test_joblib_on_dask(client):
-    table, target, _, _ = make_rows(120)
+    table, target, _, _ = make_rows(80)
     table = np.nan_to_num(table)
-    methods = {"shared": ShareBoostClassifier("stump", n_estimators=5)}
+    methods = {"shared": ShareBoostClassifier("stump", n_estimators=2)}
     settings = {"views": NUMBERED, "methods": methods, "runs": 2, "random_state": 0}
     here = compare(table, target, **settings)
     labels = np.column_stack([table[:, 0] > 0, table[:, 4] > 0, table[:, 6] > 0.5]).astype(int)
-    pool = MSSBoostClassifier(n_estimators=4, feature_ratio=0.5, random_state=0)
+    pool = MSSBoostClassifier(n_estimators=2, feature_ratio=0.5, random_state=0)
     alone = pool.fit(table, labels).decision_function(table)
     with joblib.parallel_config("dask", n_jobs=2):
         there = compare(table, target, n_jobs=2, **settings)

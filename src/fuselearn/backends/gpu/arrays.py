@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 import numpy as np
 
 from fuselearn.backends.protocol import to_host
-from fuselearn.data.table import library_of
+from fuselearn.data.view_table import library_of
 from fuselearn.typing import AnyArray, ArrayLike
 
 GpuArray: TypeAlias = Any

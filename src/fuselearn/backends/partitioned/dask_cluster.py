@@ -101,8 +101,8 @@ class DaskPartitions(Partitions):
                 return add_answers(answers)
         raise RuntimeError(
             f"Partitions of the rows were lost {MAX_ATTEMPTS} times in one round, so the fit was given up. The logs of "
-            f"the workers show why, often too little memory ({self._workers.describe_memory()}). With checkpoint=..., the "
-            "same call continues from here."
+            f"the workers show why; often it is too little memory ({self._workers.describe_memory()}). With "
+            "checkpoint=..., the same call continues from here."
         )
 
     def close(self) -> None:

@@ -19,9 +19,9 @@ from fuselearn.backends.partitioned.row_source import (
 )
 from fuselearn.backends.protocol import Plans
 from fuselearn.data import View, per_view, resolve_views
-from fuselearn.data.labels import check_classes, check_two_classes
-from fuselearn.data.table import Features, check_same_features
-from fuselearn.data.training_data import ViewEstimator, check_some_weight, check_views_present
+from fuselearn.data.labels import check_classes, check_some_weight, check_two_classes
+from fuselearn.data.training_data import ViewEstimator
+from fuselearn.data.view_table import Features, check_same_features, check_views_present
 from fuselearn.learners.estimator_argument import as_learners
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, ViewQuestion, run_reductions
 from fuselearn.numeric.exact_sums import joined, sums_of_limbs
@@ -125,7 +125,8 @@ class PartitionedData:
 
     def views(self, preprocessors: Sequence[Transformer | None]) -> list[View]:
         """Return the views, without any rows."""
-        return _views_without_rows(self._source, self.names, self.columns)
+        table = np.empty((0, self._source.n_features))
+        return [View(name, table, columns, None) for name, columns in zip(self.names, self.columns)]
 
     @contextmanager
     def rows(
@@ -211,7 +212,7 @@ def read_partitioned_data(model: BoostingEstimator, source: RowSource, *, reset:
         check_same_features(model, features)
     names, columns = resolve_views(model.views, source.empty_table, source.n_features)
     source.check_view_labels(names)
-    _check_settings(model, source, names, columns)
+    _check_settings(model, source, names)
     summaries = source.map(summarise, names, columns)
     _check_rows(summaries, names)
     classes = np.unique(np.concatenate([summary.labels for summary in summaries if len(summary.labels)]))
@@ -237,24 +238,17 @@ def _plans_of_arms(new_plans: Sequence[Plan], rounds: Sequence[RecordedRound]) -
     return plans_of_arms
 
 
-def _views_without_rows(source: RowSource, names: list[str], columns: list[IntArray]) -> list[View]:
-    table = np.empty((0, source.n_features))
-    return [View(name, table, view_columns, None) for name, view_columns in zip(names, columns)]
-
-
-def _check_settings(model: BoostingEstimator, source: RowSource, names: list[str], columns: list[IntArray]) -> None:
+def _check_settings(model: BoostingEstimator, source: RowSource, names: list[str]) -> None:
     """Refuse what cannot be fitted from sums over the partitions, before any of them is read."""
-    views = _views_without_rows(source, names, columns)
-    for view, learners in zip(views, per_view("estimator", as_learners(model.estimator), names, complete=True)):
+    for name, learners in zip(names, per_view("estimator", as_learners(model.estimator), names, complete=True)):
         for learner in learners:
             if learner.needs_rows:
                 estimator = getattr(learner, "estimator", learner)
                 raise ValueError(
-                    f"estimator is {estimator!r:.100} for the view {view.name!r}, which has to see all rows at once "
+                    f"estimator is {estimator!r:.100} for the view {name!r}, which has to see all rows at once "
                     f"and cannot be fitted on {source.description}; use 'gaussian_nb', 'stump', 'tree' or 'linear', or "
                     "pass rows in memory."
                 )
-            learner.check(view)
     for name, transformer in zip(names, per_view("preprocess", model.preprocess, names)):
         if transformer is not None:
             raise ValueError(
