@@ -64,7 +64,8 @@ __all__ = ["__version__", *_PACKAGE_OF, *_PACKAGES]
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used."""
     if name in _PACKAGE_OF:
-        return getattr(import_module(_PACKAGE_OF[name]), name)
+        globals()[name] = getattr(import_module(_PACKAGE_OF[name]), name)
+        return globals()[name]
     if name in _PACKAGES:
         return import_module(f"fuselearn.{name}")
     raise AttributeError(f"module 'fuselearn' has no attribute {name!r}")

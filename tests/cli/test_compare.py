@@ -8,6 +8,7 @@ import pytest
 from pyarrow import csv, feather, parquet
 from sklearn.datasets import load_wine
 
+from fuselearn import compare
 from fuselearn.cli.choices import choose_views
 from tests.cli import command_line
 
@@ -119,6 +120,41 @@ def test_target_that_is_no_number(table, tmp_path):
     assert "has 1 rows without a value in the target" in result.stderr
 
 
+def test_rows_of_a_group_are_never_parted(table, tmp_path):
+    """Rows come in identical pairs, whose class nothing but the twin tells: with groups it cannot be known."""
+    rng = np.random.default_rng(0)
+    values, twin = rng.normal(size=(60, 4)), np.repeat(np.arange(60), 2)
+    columns = {
+        f"{name}_{number}": values[twin, 2 * place + number] for place, name in enumerate("ab") for number in (0, 1)
+    }
+    columns |= {"kind": rng.permutation(np.arange(60) % 2)[twin], "vine": [f"vine {number}" for number in twin]}
+    csv.write_csv(pa.table(columns), tmp_path / "twins.csv")
+    arguments = [tmp_path / "twins.csv", "--target", "kind", "--methods", "svm_concatenated", "--runs", "3", "--json"]
+    together = run(*arguments, "--group", "vine")
+    assert together.exit_code == 0, together.output
+    views = ["--view", "a=a_*", "--view", "b=b_*"]
+    parted = json.loads(run(*arguments, *views).stdout)["rows"][0][1]
+    assert parted > json.loads(together.stdout)["rows"][0][1] + 0.05
+    expected = compare(
+        np.column_stack([columns[name] for name in ("a_0", "a_1", "b_0", "b_1")]),
+        columns["kind"],
+        views={"a": [0, 1], "b": [2, 3]},
+        methods=["svm_concatenated"],
+        runs=3,
+        groups=twin,
+        random_state=0,
+    )
+    assert json.loads(together.stdout)["rows"][0][1] == pytest.approx(expected.scores.mean())
+
+
+def test_every_row_needs_its_group(table, tmp_path):
+    group = pa.array([None, *range(1, table.num_rows)])
+    csv.write_csv(table.append_column("vine", group), tmp_path / "gaps.csv")
+    result = run(tmp_path / "gaps.csv", "--target", "kind", "--group", "vine")
+    assert result.exit_code == 1
+    assert "has rows without a value in the group column 'vine', such as row 1" in result.stderr
+
+
 def test_resume(wines, tmp_path):
     arguments = [wines, "--target", "kind", "--id", "bottle", *METHODS, "--resume", tmp_path / "cells.jsonl", "--json"]
     first, second = run(*arguments), run(*arguments)
@@ -130,6 +166,10 @@ def test_resume(wines, tmp_path):
     [
         (["--target", "grape"], "--target names the column 'grape', which"),
         (["--target", "kind", "--id", "number"], "--id names the column 'number'"),
+        (["--target", "kind", "--id", "kind"], "--id and --target both name 'kind'"),
+        (["--target", "kind", "--group", "vineyard"], "--group names the column 'vineyard', which"),
+        (["--target", "kind", "--group", "kind"], "--group and --target both name 'kind'"),
+        (["--target", "kind", "--group", "bottle", "--view", "a=bottle"], "has 'bottle', which is the group"),
         (["--target", "kind", "--view", "acid"], "--view takes NAME=GLOB"),
         (["--target", "kind", "--view", "a=sugar_*"], "no column of the data matches 'sugar_*' of the view 'a'"),
         (["--target", "kind", "--view", "a=acid_*", "--view", "a=acid_0"], "--view names 'a' more than once"),

@@ -81,40 +81,65 @@ def watched(files, genuine, folder):
     return {names[file]: (outcome, events) for file, outcome, events in lines}, memory
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="measures memory as POSIX does")
-@pytest.mark.parametrize("kind", [damaged, forged_archives, forged_trees, forged_arrays])
-def test_bad_files_are_refused_and_nothing_is_run(kind, genuine, tmp_path):
-    files = list(kind(genuine))
-    outcomes, memory = watched(files, genuine, tmp_path)
-    assert len(outcomes) == len(files)
+KINDS = {"damaged": damaged, "archives": forged_archives, "trees": forged_trees, "arrays": forged_arrays}
+FEWER = {"damaged": {"n_flips": 20}, "trees": {"every": 24}}
+"""Settings of a quick run."""
+
+
+@pytest.fixture(scope="module")
+def few_outcomes(genuine, tmp_path_factory):
+    """Load files of all kinds, and some that are no forgeries, in one process."""
+    files = [("control", pickle.dumps(Trap())), ("genuine", genuine.content)]
+    files += [("same", genuine.forged(lambda schema, members: None)), ("harmless", genuine.with_node(value("1")))]
+    for kind, make in KINDS.items():
+        files += [(f"{kind}: {name}", content) for name, content in make(genuine, **FEWER.get(kind, {}))]
+    return watched(files, genuine, tmp_path_factory.mktemp("few"))
+
+
+def check_refused(kind, outcomes, memory):
+    """Check that every file of a kind was refused in words, with nothing run and little memory used."""
+    assert outcomes
     for name, (outcome, events) in outcomes.items():
         assert not [event for event in events if not event.startswith("import ('fuselearn")], (name, outcome)
         # A flipped bit may be one that means nothing, like the date of a member.
-        harmless = kind is damaged and outcome == "loaded the same"
+        harmless = kind == "damaged" and outcome == "loaded the same"
         assert harmless or outcome.startswith("ValueError: "), (name, outcome)
         assert harmless or ".fuse was not loaded: " in outcome, (name, outcome)
         assert harmless or len(outcome) < 2000, name
     assert memory < 1_500_000 * (1024 if sys.platform == "darwin" else 1)  # kB: no bomb went off
-    if kind is damaged:
+    if kind == "damaged":
         assert sum(outcome.startswith("ValueError") for outcome, _ in outcomes.values()) > 0.8 * len(outcomes)
 
 
-def test_the_watch_sees_a_pickle_run_code_and_passes_a_genuine_file(genuine, tmp_path):
-    files = [("control", pickle.dumps(Trap())), ("genuine", genuine.content)]
-    outcomes, _ = watched(files, genuine, tmp_path)
-    outcome, events = outcomes["control"]
+@pytest.mark.skipif(sys.platform == "win32", reason="measures memory as POSIX does")
+@pytest.mark.parametrize("kind", KINDS)
+def test_bad_files_are_refused_and_nothing_is_run(kind, few_outcomes):
+    outcomes, memory = few_outcomes
+    check_refused(kind, {name: told for name, told in outcomes.items() if name.startswith(f"{kind}: ")}, memory)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(sys.platform == "win32", reason="measures memory as POSIX does")
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_bad_files_are_refused_and_nothing_is_run(kind, genuine, tmp_path):
+    files = list(KINDS[kind](genuine))
+    outcomes, memory = watched(files, genuine, tmp_path)
+    assert len(outcomes) == len(files)
+    check_refused(kind, outcomes, memory)
+
+
+def test_the_watch_sees_a_pickle_run_code_and_passes_a_genuine_file(few_outcomes):
+    outcome, events = few_outcomes[0]["control"]
     assert "No module named 'antigravity_of_the_trap'" in outcome
     assert any(event.startswith("pickle.find_class") for event in events)
     assert any(event.startswith("exec") for event in events)
-    assert outcomes["genuine"] == ("loaded the same", [])
+    assert few_outcomes[0]["genuine"] == ("loaded the same", [])
 
 
-def test_a_forgery_that_changes_nothing_loads(genuine, tmp_path):
+def test_a_forgery_that_changes_nothing_loads(genuine, few_outcomes):
     same = genuine.forged(lambda schema, members: None)
-    harmless = genuine.with_node(value("1"))
     assert checksum(*unpack(same)) == unpack(same)[0]["checksum"]
-    outcomes, _ = watched([("same", same), ("harmless", harmless)], genuine, tmp_path)
-    assert [outcome for outcome, _ in outcomes.values()] == ["loaded the same"] * 2
+    assert [few_outcomes[0][name][0] for name in ("same", "harmless")] == ["loaded the same"] * 2
 
 
 def test_a_name_of_any_length_is_not_repeated_in_the_message(genuine):

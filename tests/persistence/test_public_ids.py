@@ -16,7 +16,8 @@ from fuselearn.kernels import augmented_kernel
 from fuselearn.persistence.container import pack, unpack
 from fuselearn.persistence.public_ids import DEFINED_IN
 from fuselearn.persistence.schema import id_of
-from tests.persistence.saved_models import MODELS, TWO, VIEWS, X
+from tests.persistence.forged_models import collected
+from tests.persistence.saved_models import MODELS, TWO, VIEWS, X, forge
 
 
 @pytest.fixture
@@ -135,6 +136,31 @@ def test_a_file_that_names_a_module_of_ours_is_refused(saved_trees, path):
 def test_an_unknown_id_is_refused(saved_trees, path):
     rename(path, lambda module, name: (module, name.replace("learners.Tree", "learners.Shrub")))
     with pytest.raises(ValueError, match=r"names the type 'learners\.Shrub.*' of fuselearn, which this version lacks"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        {"__loader__": "FunctionNode"},
+        {"__loader__": "TypeNode"},
+        {"__loader__": "ListNode", "content": []},
+        {"__loader__": "TupleNode", "content": []},
+        {"__loader__": "DictNode", "content": {}, "key_types": {}},
+        {"__loader__": "OperatorFuncNode", "attrs": {}},
+        {"__loader__": "ConstructorFromReduceNode", "content": collected("TupleNode", "tuple", [])},
+    ],
+    ids=lambda node: node["__loader__"],
+)
+def test_an_id_is_that_of_an_object_and_of_nothing_that_is_called(node, saved_trees, path):
+    def edit(header, schema, members):
+        schema["content"]["content"]["verbose"] = {
+            "__module__": "fuselearn",
+            "__class__": "ShareBoostClassifier",
+        } | node
+
+    forge(path, edit)
+    with pytest.raises(ValueError, match="was not loaded"):
         load(path)
 
 

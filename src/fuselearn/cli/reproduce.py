@@ -30,7 +30,7 @@ def reproduce(
         refuse(f"--runs must be at least 2; got {runs}.")
     check_jobs(jobs, "processes")
     check_seed(seed, 2**31 - 1)
-    from fuselearn.papers.catalogue import EXPERIMENTS, experiments_named
+    from fuselearn.papers.experiments import EXPERIMENTS, experiments_named
 
     if name == "list":
         _list(EXPERIMENTS.values(), as_json)
