@@ -1,4 +1,4 @@
-"""How fast fuselearn is, one question per script. See README.md beside this file.
+"""Benchmarks of fuselearn, one question per script. See README.md beside this file.
 
 Every comparison is of one thread with one thread unless a script says otherwise. The native thread pools read their
 size from the environment when they are loaded, so it is set here, before any script imports NumPy.

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.command_line import Options, parser
 from benchmarks.machine import description
-from benchmarks.tables import section
+from benchmarks.tables import section, wrapped
 
 SCRIPTS = (
     "per_round",
@@ -36,29 +36,20 @@ BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 
 
 def run(script, options):
-    """Run a script in a process of its own, so that none inherits the memory or the caches of another.
+    """Run a script, given with its own options, in a new process; return its Markdown, and whether it succeeded.
 
-    Parameters
-    ----------
-    script : str
-        Its name, and what of it to run where it has several parts.
-    options : Options
-
-    Returns
-    -------
-    markdown : str
-    succeeded : bool
+    A new process inherits neither the memory nor the caches of another script.
     """
-    name, *part = script.split()
-    command = [sys.executable, "-m", f"benchmarks.{name}", *part, *options.as_arguments()]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=README.parents[1])
-    if done.returncode:
-        return section(script, f"**Failed** with exit status {done.returncode}."), False
-    return done.stdout.strip(), True
+    name, *own_options = script.split()
+    command = [sys.executable, "-m", f"benchmarks.{name}", *own_options, *options.as_arguments()]
+    finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=README.parents[1])
+    if finished.returncode:
+        return section(script, f"**Failed** with exit status {finished.returncode}."), False
+    return finished.stdout.strip(), True
 
 
 def replace_figures(text, figures):
-    """`text` with all that stands between the two markers replaced."""
+    """Return `text` with everything between the two markers replaced."""
     if text.count(BEGIN) != 1 or text.count(END) != 1:
         raise ValueError(f"{README.name} must hold {BEGIN!r} and {END!r} once each.")
     before, rest = text.split(BEGIN)
@@ -72,7 +63,7 @@ def main():
     command_line.add_argument("--write", action="store_true", help=f"replace the figures in benchmarks/{README.name}")
     arguments = command_line.parse_args()
     options = Options(arguments.quick, arguments.mumbo_python)
-    sections, all_succeeded = [description()], True
+    sections, all_succeeded = [wrapped(description())], True
     print(sections[0], flush=True)
     for script in SCRIPTS:
         markdown, succeeded = run(script, options)

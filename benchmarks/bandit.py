@@ -1,4 +1,4 @@
-"""How much of ShareBoost's time does rShareBoost need, which looks at one view a round?
+"""Time of rShareBoost, which fits one view a round, as a share of ShareBoost's.
 
 Usage: ``python -m benchmarks.bandit [--quick]``
 """
@@ -19,12 +19,7 @@ LEARNING_RATE = 0.1
 
 
 def measure(options):
-    """Best whole fit by each policy.
-
-    Returns
-    -------
-    dict of learner's name to dict of policy to Timed
-    """
+    """Return the best whole fit: a dict of learner's name to dict of policy to Timed."""
     n_rows, n_rounds, repeats = (2_000, 30, 1) if options.quick else (20_000, 150, 3)
     X, y, views = clustered_views(n_rows, N_VIEWS, n_columns=50)
     times = {}
@@ -47,7 +42,7 @@ def measure(options):
 
 
 def report(options):
-    """The section of the report, as Markdown."""
+    """Return the section of the report, as Markdown."""
     rows = [
         (
             name,

@@ -1,4 +1,4 @@
-"""What would a fit on 100 workers take? Constants of a round, measured on a cluster on this machine, and what follows.
+"""Estimated time of a fit on 100 workers, from constants of a round measured on a cluster on this machine.
 
 Usage: ``python -m benchmarks.cluster_scaling [--quick]``
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.command_line import progress, run_script
-from benchmarks.dask_cluster import chatter_apart, cluster
+from benchmarks.dask_cluster import cluster, output_to_stderr
 from benchmarks.tables import markdown_table, number, quick_note, section
 from benchmarks.timing import round_times
 from fuselearn import ShareBoostClassifier
@@ -33,11 +33,11 @@ class Constants:
     Attributes
     ----------
     start, per_worker : float
-        Whatever the rows are.
+        Independent of the rows.
     per_row, per_view, per_value : float
         On a worker, for each of its rows: once, for each view that is tried, and for each of its columns.
     per_column : float
-        At the client, for each worker and column: reading its sums, adding them, and looking for the best cut.
+        At the client, for each worker and column: reading its sums, adding them, and searching for the best cut.
     """
 
     start: float
@@ -48,7 +48,7 @@ class Constants:
     per_column: float
 
     def round(self, n_rows, n_columns, n_views, n_workers):
-        """Seconds of a round that tries these views, by part: messages, rows, and sums at the client."""
+        """Return the seconds of a round that tries these views: for messages, rows, and sums at the client."""
         messages = self.start + self.per_worker * n_workers
         rows = n_rows / n_workers * (self.per_row + self.per_view * n_views + self.per_value * n_columns)
         sent = n_columns * N_BINS * N_CLASSES * BYTES_OF_A_SUM * n_workers
@@ -56,14 +56,14 @@ class Constants:
         return messages, rows, sums
 
     def best_number_of_workers(self, n_rows, n_columns, n_views):
-        """Where one more worker costs the client as much as it saves the others."""
+        """Return the number at which one more worker costs the client as much as it saves the others."""
         shared = n_rows * (self.per_row + self.per_view * n_views + self.per_value * n_columns)
         sent = n_columns * N_BINS * N_CLASSES * BYTES_OF_A_SUM
         return np.sqrt(shared / (self.per_worker + self.per_column * n_columns + sent / NETWORK))
 
 
 def random_rows(n_rows, n_columns, n_partitions):
-    """X and y as Dask arrays on the workers."""
+    """Return X and y as Dask arrays on the workers."""
     import dask.array as da
     from distributed import wait
 
@@ -74,17 +74,17 @@ def random_rows(n_rows, n_columns, n_partitions):
 
 
 def seconds_a_round(n_rows, n_views, n_columns, n_partitions, n_rounds):
-    """Median seconds of a round of stumps that tries all views."""
+    """Return the median seconds of a round of stumps that tries all views."""
     views = [slice(first, first + n_columns) for first in range(0, n_views * n_columns, n_columns)]
     model = ShareBoostClassifier("stump", views=views, n_estimators=2 + n_rounds, learning_rate=0.1, random_state=0)
     X, y = random_rows(n_rows, n_views * n_columns, n_partitions)
     return float(np.median(np.diff(round_times(model, X, y))[1:]))
 
 
-def measured(options):
-    """The constants."""
+def measure(options):
+    """Return the constants, the seconds of a round of next to no rows, and the numbers of workers these are for."""
     n_rows, n_rounds = (20_000, 5) if options.quick else (400_000, 12)
-    few = N_WORKERS[:2] if options.quick else N_WORKERS
+    worker_counts = N_WORKERS[:2] if options.quick else N_WORKERS
     times, idle, wide = {}, [], []
     with cluster(1) as client:
         seconds_a_round(FEW_ROWS, 1, 20, 1, 3)  # compiles the loops
@@ -92,7 +92,7 @@ def measured(options):
             progress(f"cluster_scaling: {shape[0]} views of {shape[1]} columns")
             times[shape] = seconds_a_round(n_rows, *shape, 4, n_rounds) - seconds_a_round(FEW_ROWS, *shape, 4, n_rounds)
         client.shutdown()
-    for n_workers in few:
+    for n_workers in worker_counts:
         progress(f"cluster_scaling: {n_workers} workers")
         with cluster(n_workers) as client:
             idle.append(seconds_a_round(FEW_ROWS, 1, 20, n_workers, 3 * n_rounds))
@@ -100,13 +100,13 @@ def measured(options):
             client.shutdown()
     design = np.array([(1.0, views, views * columns) for views, columns in SHAPES])
     by_row = np.linalg.lstsq(design, np.array([times[shape] for shape in SHAPES]) / (n_rows - FEW_ROWS), rcond=None)[0]
-    per_worker, start = np.polyfit(few, idle, 1)
-    per_column = np.polyfit(few, np.subtract(wide, idle) / (500 - 20), 1)[0]
-    return Constants(start, max(per_worker, 0.0), *np.maximum(by_row, 0.0), max(per_column, 0.0)), idle, few
+    per_worker, start = np.polyfit(worker_counts, idle, 1)
+    per_column = np.polyfit(worker_counts, np.subtract(wide, idle) / (500 - 20), 1)[0]
+    return Constants(start, max(per_worker, 0.0), *np.maximum(by_row, 0.0), max(per_column, 0.0)), idle, worker_counts
 
 
 def constants_table(constants):
-    """The constants, with what they are per."""
+    """Return the constants as a Markdown table."""
     rows = [
         ("a round, ms", number(1e3 * constants.start)),
         ("a round and worker, ms", number(1e3 * constants.per_worker)),
@@ -119,7 +119,7 @@ def constants_table(constants):
 
 
 def derived_table(constants):
-    """Time on few and on many workers, for all views a round and for one."""
+    """Return the time on few and on many workers, for all views a round and for one, as a Markdown table."""
     rows = []
     for name, n_views in (("best of all views", VIEWS), ("bandit, one view", 1)):
         n_columns = COLUMNS * n_views // VIEWS
@@ -141,19 +141,19 @@ def derived_table(constants):
 
 
 def report(options):
-    """The section of the report, as Markdown."""
-    with chatter_apart():
-        constants, idle, few = measured(options)
+    """Return the section of the report, as Markdown."""
+    with output_to_stderr():
+        constants, idle, worker_counts = measure(options)
     best = constants.best_number_of_workers(ROWS, COLUMNS, VIEWS)
     best_of_one = constants.best_number_of_workers(ROWS, COLUMNS // VIEWS, 1)
-    workers = ", ".join(f"{1e3 * seconds:.0f} ms on {n}" for n, seconds in zip(few, idle))
+    workers = ", ".join(f"{1e3 * seconds:.0f} ms on {n}" for n, seconds in zip(worker_counts, idle))
     return section(
         "A larger cluster, on paper",
         "Constants of a round of stumps, two classes, workers of one thread on this machine, from fits of 400,000 and "
         f"of {FEW_ROWS:,} rows. A round of next to no rows: {workers}. All processes share two cores, so that figures "
         "of many workers are too high.",
         constants_table(constants),
-        f"What follows for {ROWS:,} rows of {COLUMNS:,} columns in {VIEWS} views, after loading, with "
+        f"Estimates for {ROWS:,} rows of {COLUMNS:,} columns in {VIEWS} views, after loading, with "
         f"{NETWORK / 1e9:g} GB/s into the client; `docs/scaling.md` has the formula. Derived, not run.",
         derived_table(constants),
         f"More workers than {number(best)} make a round of all views slower, and more than {number(best_of_one)} one "

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Options:
-    """What the user asked for.
+    """Options of the user.
 
     Attributes
     ----------
@@ -21,7 +21,7 @@ class Options:
     mumbo_python: str | None = None
 
     def as_arguments(self):
-        """The command-line arguments that these options came from."""
+        """Return the command-line arguments of these options."""
         arguments = ["--quick"] if self.quick else []
         if self.mumbo_python is not None:
             arguments += ["--mumbo-python", self.mumbo_python]
@@ -29,7 +29,7 @@ class Options:
 
 
 def parser(description):
-    """Parser of the options that all scripts share."""
+    """Return a parser of the options that all scripts share."""
     result = argparse.ArgumentParser(description=description)
     result.add_argument("--quick", action="store_true", help="small data and few repeats, to see that it works")
     result.add_argument(
@@ -53,5 +53,5 @@ def run_script(section, description):
 
 
 def progress(message):
-    """Tell a waiting user what is being measured, apart from the Markdown on stdout."""
+    """Print what is being measured to stderr: stdout is for the Markdown."""
     print(message, file=sys.stderr, flush=True)

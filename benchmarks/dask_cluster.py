@@ -1,4 +1,4 @@
-"""What does a round cost on a Dask cluster, what do more workers bring, and what is lost with a worker?
+"""Cost of a round on a Dask cluster, gain of more workers, and loss of a worker.
 
 Usage: ``python -m benchmarks.dask_cluster [--quick]``
 
@@ -31,7 +31,7 @@ PATIENCE = 60
 
 
 def cluster(n_workers):
-    """A cluster of processes of one thread each, and its client."""
+    """Return the client of a cluster of processes of one thread each."""
     from distributed import Client, LocalCluster
 
     return Client(
@@ -40,45 +40,45 @@ def cluster(n_workers):
 
 
 def block(number, n_rows):
-    """Rows of one partition, made where they are needed."""
+    """Return the rows of one partition, made on the worker that needs them."""
     return np.random.default_rng(number).normal(size=(n_rows, N_VIEWS * N_COLUMNS))
 
 
 def labels(X):
-    """The class of each row, to which every view contributes."""
+    """Return the class of each row, to which every view contributes."""
     return (X[:, ::N_COLUMNS].sum(axis=1) > 0).astype(np.int32)
 
 
 def collections(n_rows, n_partitions):
-    """X and y as Dask arrays on the workers."""
+    """Return X and y as Dask arrays on the workers."""
     import dask.array as da
     from dask import delayed
     from distributed import wait
 
-    share = n_rows // n_partitions
-    parts = [
-        da.from_delayed(delayed(block)(number, share), (share, N_VIEWS * N_COLUMNS), dtype=float)
+    n_rows_each = n_rows // n_partitions
+    partitions = [
+        da.from_delayed(delayed(block)(number, n_rows_each), (n_rows_each, N_VIEWS * N_COLUMNS), dtype=float)
         for number in range(n_partitions)
     ]
-    X = da.concatenate(parts).persist()
+    X = da.concatenate(partitions).persist()
     y = X.map_blocks(labels, drop_axis=1, dtype=np.int32).persist()
     wait([X, y])
     return X, y
 
 
 def model(n_rounds):
-    """Stumps over the views, with small steps, so that no run ends early."""
+    """Return shared boosting of stumps, with small steps, so that no run ends early."""
     views = [slice(first, first + N_COLUMNS) for first in range(0, N_VIEWS * N_COLUMNS, N_COLUMNS)]
     return ShareBoostClassifier("stump", views=views, n_estimators=n_rounds, learning_rate=0.1, random_state=0)
 
 
 def seconds_a_round(X, y, n_rounds):
-    """Median of the seconds between two rounds: what comes before the first does not count."""
+    """Return the median of the seconds between two rounds: the preparation of the first does not count."""
     return float(np.median(np.diff(round_times(model(2 + n_rounds), X, y))))
 
 
 def overhead(options):
-    """Table of the time of a round on next to no rows, by number of partitions."""
+    """Return a table of the time of a round on next to no rows, by number of partitions."""
     n_rounds = 10 if options.quick else 40
     rows = []
     with cluster(2) as client:
@@ -92,7 +92,7 @@ def overhead(options):
 
 
 def speed_up(options):
-    """Table of the time of a round by number of workers."""
+    """Return a table of the time of a round by number of workers."""
     n_rows, n_rounds = (400_000, 5) if options.quick else (10_000_000, 10)
     seconds = {}
     for n_workers in (1, 2):
@@ -108,7 +108,7 @@ def speed_up(options):
 
 
 def peers():
-    """Names and fits of what is compared when a worker is killed."""
+    """Return the fits that are compared when a worker is killed, by name."""
     fits = {"ShareBoost, stumps": lambda X, y: model(200).fit(X, y)}
     if find_spec("xgboost"):
 
@@ -130,7 +130,7 @@ def peers():
 
 
 def fit_with_a_kill(client, fit, X, y, after):
-    """What comes of a fit one of whose workers is killed after some seconds: in words, and the model or None."""
+    """Fit, and kill a worker after some seconds; return the outcome in words, and the model or None."""
     result = {}
 
     def work():
@@ -150,14 +150,14 @@ def fit_with_a_kill(client, fit, X, y, after):
     thread.join(PATIENCE)
     seconds = time.perf_counter() - start
     if thread.is_alive():
-        return f"stuck, given up after {PATIENCE} s", None
+        return f"stuck, stopped waiting after {PATIENCE} s", None
     if "error" in result:
         return f"aborted: {type(result['error']).__name__}: {str(result['error'])[:80]}", None
     return f"done in {seconds:.1f} s", result["model"]
 
 
 def losses(options):
-    """Table of what becomes of fits that lose a worker."""
+    """Return a table of the outcomes of fits that lose a worker."""
     n_rows = 200_000 if options.quick else 1_000_000
     rows = []
     for name, fit in peers().items():
@@ -178,27 +178,27 @@ def losses(options):
 
 
 @contextmanager
-def chatter_apart():
-    """Send what the workers and their libraries print to stderr, away from the Markdown."""
+def output_to_stderr():
+    """Send what the workers and their libraries print to stderr: stdout is for the Markdown."""
     sys.stdout.flush()
-    kept = os.dup(1)
+    stdout = os.dup(1)
     os.dup2(2, 1)
     try:
         yield
     finally:
         sys.stdout.flush()
-        os.dup2(kept, 1)
-        os.close(kept)
+        os.dup2(stdout, 1)
+        os.close(stdout)
 
 
 def report(options):
-    """The section of the report, as Markdown."""
-    with chatter_apart():
+    """Return the section of the report, as Markdown."""
+    with output_to_stderr():
         return figures(options)
 
 
 def figures(options):
-    """All tables, as Markdown."""
+    """Return all tables, as Markdown."""
     return section(
         "Dask cluster",
         f"Workers of one thread on this machine. {N_VIEWS} views of {N_COLUMNS} columns, stumps.",

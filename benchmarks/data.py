@@ -12,10 +12,10 @@ ROWS_AT_A_TIME = 10_000
 
 
 def clustered_views(n_rows, n_views, n_columns, *, flipped=0.1, seed=0):
-    """Two classes, each a mixture of Gaussian clusters in every view.
+    """Draw two classes, each a mixture of Gaussian clusters in every view.
 
-    No weak learner is right about such data, and some labels are wrong: so boosting always finds something left to
-    learn. (On data that naive Bayes models well, it has no edge left after a dozen rounds.)
+    No weak learner fits such data, and some labels are wrong: so boosting always finds something left to learn. (On
+    data that naive Bayes models well, it has no edge left after a dozen rounds.)
 
     Parameters
     ----------
@@ -47,12 +47,12 @@ def clustered_views(n_rows, n_views, n_columns, *, flipped=0.1, seed=0):
 
 
 def equal_views(n_views, n_columns):
-    """Views of `n_columns` consecutive columns each."""
+    """Return views of `n_columns` consecutive columns each."""
     return {f"view{number}": slice(number * n_columns, (number + 1) * n_columns) for number in range(n_views)}
 
 
 def mfeat():
-    """Handwritten digits in six views; the task is digits of at least 5 against the others.
+    """Load handwritten digits in six views; the task is digits of at least 5 against the others.
 
     Returns
     -------

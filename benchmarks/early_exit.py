@@ -1,4 +1,4 @@
-"""What does it save to stop reading views once a row is settled, and what does it cost where nothing is saved?
+"""Time that predictions save by reading no further views once a row is decided, and the cost where nothing is saved.
 
 Usage: ``python -m benchmarks.early_exit [--quick]``
 """
@@ -25,7 +25,7 @@ SHAPES = {3: 30, 20: 15}
 ROWS = (1, 100, 20_000, 200_000)
 N_TRAIN = 5_000
 STRONG = 1.0
-"""By how much the classes are moved apart in every column of a strong view."""
+"""Distance of the class means in every column of a strong view."""
 
 
 CASES = {
@@ -33,16 +33,16 @@ CASES = {
     "one view strong, in turn": (STRONG, "round_robin"),
     "one view strong, best": (STRONG, "best"),
 }
-"""By how much the classes are moved apart in the first view, and who gets the rounds."""
+"""Distance of the class means in the first view, and the policy that chooses the view of a round."""
 
 
 def full(model, X):
-    """Classes from all votes: what predict said before it stopped early."""
+    """Return the classes from all votes, without early exit."""
     return model.classes_[codes_of(model.decision_function(X))]
 
 
 def time_predictions(options):
-    """One row for each case and number of rows: the full sum, early exit, and the views read.
+    """Time the full sum and early exit for each case and number of rows.
 
     Returns
     -------
@@ -80,22 +80,22 @@ def time_predictions(options):
 
 
 def time_both(model, X):
-    """Seconds of the full sum and of predict. A few rows are predicted many times over, to be worth timing."""
+    """Return the seconds of the full sum and of predict; a few rows are predicted many times, to be worth timing."""
     if not np.array_equal(model.predict(X), full(model, X)):
         raise RuntimeError("Early exit changed a prediction.")
-    times_over = 1 if len(X) > 1_000 else 60
+    n_times = 1 if len(X) > 1_000 else 60
 
     def repeated(predict):
-        for _ in range(times_over):
+        for _ in range(n_times):
             predict(X)
 
     works = {"full": lambda: repeated(partial(full, model)), "early": lambda: repeated(model.predict)}
     times = best_times(works, repeats=5)
-    return times["full"].seconds / times_over, times["early"].seconds / times_over
+    return times["full"].seconds / n_times, times["early"].seconds / n_times
 
 
 def real_sets():
-    """Digits, and mfeat where it is there: name to (X, y, views)."""
+    """Return digits, and mfeat where it can be loaded: name to (X, y, views)."""
     X, views, y = load_digit_views(return_tuple=True)
     sets = {"digits, ten classes": (X, y, views), "digits ≥ 5": (X, (y >= 5).astype(int), views)}
     data = mfeat()
@@ -108,7 +108,7 @@ def real_sets():
 
 
 def count_views(options):
-    """Views read per row of held-out rows, and the share that the first k views decide."""
+    """Return the views read per held-out row, and the share of rows that the first k views decide."""
     rows = []
     n_rounds = 20 if options.quick else 150
     for set_name, (X, y, views) in real_sets().items():
@@ -130,21 +130,21 @@ def count_views(options):
 
 
 def extra_memory(n_rows):
-    """MiB that predicting takes beyond X and the result."""
+    """Return the MiB that predicting takes beyond X and the result."""
     X, y, views = clustered_views(n_rows, 3, 30)
     model = ShareBoostClassifier(views=views, n_estimators=20, learning_rate=0.1).fit(X[:2_000], y[:2_000])
-    taken = {}
+    extra = {}
     for method in (model.predict, model.decision_function, model.predict_proba):
         method(X[:10])
         tracemalloc.start()
         result = method(X)
-        taken[method.__name__] = (tracemalloc.get_traced_memory()[1] - result.nbytes) / 2**20
+        extra[method.__name__] = (tracemalloc.get_traced_memory()[1] - result.nbytes) / 2**20
         tracemalloc.stop()
-    return taken
+    return extra
 
 
 def report(options):
-    """The section of the report, as Markdown."""
+    """Return the section of the report, as Markdown."""
     timed, worst = time_predictions(options)
     small, large = (20_000, 40_000) if options.quick else (50_000, 400_000)
     memory = {n_rows: extra_memory(n_rows) for n_rows in (small, large)}
@@ -153,8 +153,8 @@ def report(options):
         "Predicting with 150 rounds, one thread, CPU µs a row: from all votes (the classes of `decision_function`), "
         "and by `predict`, which stops at a row when the rest cannot change its class. The classes are compared, and "
         "are the same. In turn: every view gets as many rounds. Best: the best view of a round gets it, and a strong "
-        "one nearly all, so that few views are read but few hypotheses are spared. Strong: the classes are moved apart "
-        f"by {STRONG:g} in each column of the view.",
+        "one nearly all, so that few views are read but few hypotheses are spared. Strong: the means of the classes "
+        f"are {STRONG:g} further apart in each column of the view.",
         markdown_table(("ensemble", "rows", "all votes, µs", "predict, µs", "times faster", "views read"), timed),
         f"Time of predict as part of that of all votes, worst case: {at_most(worst, 1.05)}.",
         "Views read on held-out rows (30 %), ShareBoost, and the share of rows that the first k views decide.",
@@ -164,7 +164,7 @@ def report(options):
         "Memory beyond `X` and the result, MiB, naive Bayes on 3 × 30 columns:",
         markdown_table(
             ("rows", *memory[small]),
-            [(f"{n_rows:,}", *(number(taken) for taken in row.values())) for n_rows, row in memory.items()],
+            [(f"{n_rows:,}", *(number(extra) for extra in row.values())) for n_rows, row in memory.items()],
         ),
         *quick_note(options),
     )

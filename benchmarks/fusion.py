@@ -1,4 +1,4 @@
-"""Is FusionClassifier first, on real data in several views and with wrong labels?
+"""FusionClassifier against its peers, on real data in several views and with wrong labels.
 
 Usage: ``FUSELEARN_DATA=... python -m benchmarks.fusion [--quick] [--keep FILE]
 [--calibration | --not_looked_at | --growth]``
@@ -39,21 +39,21 @@ from benchmarks.fusion_sets import (
     without,
 )
 from benchmarks.tables import at_least, at_most, markdown_table, number, quick_note, section
-from fuselearn import fusion as room_of_fusion
+from fuselearn import fusion as fusion_package
 from fuselearn.evaluation.result_store import CellStore
 from fuselearn.evaluation.statistics import interval, mean_ranks
 
 LEAST_LEAD, MOST_BEHIND = 2.0, 3.0
 """In points of balanced accuracy: over the best single peer, and behind the best peer of a cell."""
-ROOMS = ("consensus", "fusion", "numeric", "views")
-"""Rooms of the package whose source decides what FusionClassifier does."""
+PACKAGES = ("classifiers", "consensus", "data", "fusion", "numeric")
+"""Packages whose source decides what FusionClassifier does."""
 PROTOCOL = (
     f"Balanced accuracy on clean test labels, in percent. At most {MOST_OBJECTS} objects, 60 % to train on; views "
     f"standardised, those of more than {MOST_COLUMNS} columns reduced to principal components of 95 % of the variance. "
-    f"Labels are clean, or {FLIPPED:.0%} of them are flipped: the same ones in all views (common), or in each view for "
-    "itself (own). There FusionClassifier gets each view's labels, the others their majority. "
-    "Where rows belong together, the ten pictures of a person in olivetti, the two methods that judge by rows left out "
-    "are told so: FusionClassifier by `groups`, LightGBM stacking by folds of whole groups."
+    f"Labels are clean, or {FLIPPED:.0%} of them are flipped: the same ones in all views (common), or in each view "
+    "separately (own). There FusionClassifier gets each view's labels, the others their majority. "
+    "Where rows belong together, as the ten pictures of a person in olivetti do, the two methods that use out-of-fold "
+    "values get the groups: FusionClassifier by `groups`, LightGBM stacking by folds of whole groups."
 )
 
 
@@ -74,20 +74,20 @@ class Results:
     seconds: np.ndarray
 
     def cells(self):
-        """Scores by method, cell (a set under a regime) and run."""
+        """Return the scores by method, cell (a set under a regime) and run."""
         return self.scores.reshape(len(self.methods), -1, self.scores.shape[-1])
 
     def cell_names(self):
-        """Names of the cells, in the order of `cells`."""
+        """Return the names of the cells, in the order of `cells`."""
         return [f"{name}, {regime}" for name in self.sets for regime in REGIMES]
 
     def peers(self):
-        """Numbers of the methods that are not ours."""
+        """Return the numbers of the methods that are not ours."""
         return [k for k, name in enumerate(self.methods) if name != OURS]
 
 
 def measure(sets, n_runs, store):
-    """Fit every method on every set, regime and run; what the store has is not fitted again.
+    """Fit every method on every set, regime and run, unless the store has the fit already.
 
     Parameters
     ----------
@@ -111,23 +111,23 @@ def measure(sets, n_runs, store):
     scores, seconds = np.empty(shape), np.empty(shape)
     for place in np.ndindex(shape):
         method, tasks = list(fitters)[place[0]], list(sets.values())[place[1]]
-        found = [store[_key(task, REGIMES[place[2]], place[3], method, source)] for task in tasks]
-        scores[place] = 100 * np.mean([cell["score"] for cell in found])
-        seconds[place] = np.mean([cell["seconds"] for cell in found])
+        results = [store[_key(task, REGIMES[place[2]], place[3], method, source)] for task in tasks]
+        scores[place] = 100 * np.mean([cell["score"] for cell in results])
+        seconds[place] = np.mean([cell["seconds"] for cell in results])
     return Results(list(fitters), list(sets), scores, seconds)
 
 
 def _measure_task(task, objects, run, fitters, source, store):
-    wanted = [
+    missing = [
         (regime, method)
         for regime in REGIMES
         for method in fitters
         if _key(task, regime, run, method, source) not in store
     ]
-    if not wanted:
+    if not missing:
         return
     rows = split(objects, run)
-    for regime, method in wanted:
+    for regime, method in missing:
         labels = noisy_labels(rows, regime, run)
         start = time.process_time()
         predict = fitters[method](rows.X, labels, rows.views, run)
@@ -141,9 +141,9 @@ def _key(task, regime, run, method, source):
 
 
 def source_of_ours():
-    """A short name of the source that FusionClassifier is made of: what a changed one gave is not mixed in."""
-    package = Path(room_of_fusion.__file__).parents[1]
-    files = sorted(path for room in ROOMS for path in (package / room).rglob("*.py"))
+    """Return a hash of FusionClassifier's source, so that fits of a changed one are not mixed with others."""
+    package = Path(fusion_package.__file__).parents[1]
+    files = sorted(path for name in PACKAGES for path in (package / name).rglob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
@@ -156,7 +156,7 @@ def warm_up(fitters):
 
 
 def comparison_table(results):
-    """Mean score of every method in every cell; the best is bold."""
+    """Return the mean score of every method in every cell; the best is bold."""
     means = results.cells().mean(axis=2)
     rows = [
         (name, *(_bold(f"{mean:.1f}", mean == column.max()) for mean in column))
@@ -166,17 +166,17 @@ def comparison_table(results):
 
 
 def short_table(results):
-    """The same with a row per set: clean / common / own."""
+    """Return the same with a row per set: clean / common / own."""
     means = results.scores.mean(axis=3)
     rows = [
-        (name, *(" / ".join(f"{mean:.1f}" for mean in of_method[k]) for of_method in means))
+        (name, *(" / ".join(f"{mean:.1f}" for mean in by_set[k]) for by_set in means))
         for k, name in enumerate(results.sets)
     ]
     return markdown_table(("set: clean / common / own", *results.methods), rows)
 
 
 def summary_table(results):
-    """Mean score, mean rank over the cells and mean score by regime, a row per method."""
+    """Return the mean score, mean rank over the cells and mean score by regime, a row per method."""
     means = results.cells().mean(axis=2)
     ranks, by_regime = mean_ranks(means), results.scores.mean(axis=(1, 3))
     rows = [
@@ -187,7 +187,7 @@ def summary_table(results):
 
 
 def lead(results):
-    """FusionClassifier less the best single peer, over runs of the mean over cells, as Markdown paragraphs."""
+    """Return FusionClassifier less the best single peer, over runs of the mean over cells, as Markdown paragraphs."""
     by_run = results.cells().mean(axis=1)
     ours, means = results.methods.index(OURS), by_run.mean(axis=1)
     best = max(results.peers(), key=lambda peer: means[peer])
@@ -203,7 +203,7 @@ def lead(results):
 
 
 def behind(results):
-    """The cells in which a peer is ahead of FusionClassifier, as Markdown paragraphs.
+    """Return the cells in which a peer is ahead of FusionClassifier, as Markdown paragraphs.
 
     That peer is chosen by these very scores, among several, so that it is flattered.
     """
@@ -238,7 +238,7 @@ def behind(results):
 
 
 def seconds_part(results):
-    """CPU seconds of a fit by set and method, as Markdown paragraphs."""
+    """Return the CPU seconds of a fit by set and method, as Markdown paragraphs."""
     means = results.seconds.mean(axis=(2, 3))
     rows = [
         *((name, *(number(value) for value in means[:, k])) for k, name in enumerate(results.sets)),
@@ -255,8 +255,8 @@ def seconds_part(results):
     ]
 
 
-def _bold(text, really):
-    return f"**{text}**" if really else text
+def _bold(text, is_bold):
+    return f"**{text}**" if is_bold else text
 
 
 def _both_intervals(differences):
@@ -269,7 +269,7 @@ def _interval(differences, test_by_train):
 
 
 def grid_report(options, keep=None):
-    """The public grid, as Markdown."""
+    """Return the section of the public grid, as Markdown."""
     sets, missing = available(GRID)
     n_runs = 2 if options.quick else 10
     results = measure(sets, n_runs, open_store(keep))
@@ -288,12 +288,12 @@ def grid_report(options, keep=None):
 
 
 def further_report(options, keep=None):
-    """The same on sets that are not in the grid, as Markdown."""
+    """Return the section of sets that are not in the grid, as Markdown."""
     n_runs, store = (2 if options.quick else 5), open_store(keep)
     parts = []
     for remark, wanted in (
-        ("**Sets on which defaults of FusionClassifier were settled**, so that they flatter it:", SETTLED),
-        ("**Tasks that were looked at** when probabilities were settled, and not before:", LOOKED_AT),
+        ("**Sets on which defaults of FusionClassifier were chosen**, so that they flatter it:", SETTLED),
+        ("**Tasks that were looked at** when calibration was designed, and not before:", LOOKED_AT),
         ("**Tasks that were not looked at before**; their objects were, with other classes or labels:", NEVER_SEEN),
     ):
         sets, missing = available(wanted)
@@ -310,7 +310,7 @@ def further_report(options, keep=None):
 
 
 def open_store(path):
-    """Finished fits, kept in a file where one is named; one of other versions or another protocol is refused."""
+    """Return the store of finished fits, in a file where one is named; it must have the same versions and protocol."""
     versions = {package: version(package) for package in ("fuselearn", "scikit-learn", "numpy")}
     versions |= {name.lower(): number for name, number in peer_versions().items()}
     header = {"protocol": PROTOCOL, "versions": versions}

@@ -1,4 +1,4 @@
-"""Are FusionClassifier's probabilities what they say? A part of `fusion.py`."""
+"""Calibration of FusionClassifier's probabilities; a part of `fusion.py`."""
 
 import numpy as np
 from sklearn.calibration import CalibratedClassifierCV
@@ -24,14 +24,14 @@ ALL_OBJECTS = 10**6
 
 
 def calibration_error(confidence, correct, n_bins=N_BINS):
-    """Expected calibration error: how far confidence and accuracy are apart, on average over bins of equal width.
+    """Return the expected calibration error: the mean gap of confidence and accuracy over bins of equal width.
 
     Parameters
     ----------
     confidence : ndarray of shape (n_rows,)
         Largest probability of each row.
     correct : bool ndarray of shape (n_rows,)
-        Whether the class it belongs to is right.
+        True where the class of that probability is right.
     """
     bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
     gaps = np.bincount(bins, weights=correct.astype(float) - confidence, minlength=n_bins)
@@ -39,13 +39,13 @@ def calibration_error(confidence, correct, n_bins=N_BINS):
 
 
 def error_by_chance(confidence, rng):
-    """What a model whose confidence is exactly right gets on so few rows, on average."""
+    """Return the mean error on so few rows of a model whose confidence is exactly right."""
     draws = rng.uniform(size=(N_DRAWS, len(confidence))) < confidence
     return float(np.mean([calibration_error(confidence, correct) for correct in draws]))
 
 
 def classifiers(views, seed):
-    """Name to classifier with `predict_proba`. An SVM has none: it gets Platt's sigmoid, from five folds."""
+    """Return classifiers with `predict_proba` by name; an SVM has none, and gets Platt's sigmoid from five folds."""
     return {
         OURS: FusionClassifier(views=views, random_state=seed),
         "SVM, all views, sigmoid": CalibratedClassifierCV(SVC(class_weight="balanced"), ensemble=False),
@@ -54,13 +54,13 @@ def classifiers(views, seed):
 
 
 def errors(objects, most_objects, n_runs):
-    """Calibration errors over splits.
+    """Measure calibration errors over splits.
 
     Returns
     -------
     by_method : dict of name to list of float
     pooled : float
-        That of FusionClassifier on the test rows of all splits together.
+        Error of FusionClassifier on the test rows of all splits together.
     by_chance : list of float
         See `error_by_chance`, for FusionClassifier's confidence.
     n_test : int
@@ -83,7 +83,7 @@ def errors(objects, most_objects, n_runs):
 
 
 def report(options):
-    """The section of the report, as Markdown."""
+    """Return the section of the report, as Markdown."""
     n_runs = 2 if options.quick else 10
     sets, missing = available(SETS)
     rows, worst = [], 0.0
@@ -96,7 +96,7 @@ def report(options):
             progress(f"fusion: calibration on {name}, at most {most_objects} objects")
             by_method, pooled, by_chance, n_test = errors(objects, most_objects, n_runs)
             worst = max(worst, np.mean(by_method[OURS]))
-            means = [f"{np.mean(found):.3f}" for found in by_method.values()]
+            means = [f"{np.mean(values):.3f}" for values in by_method.values()]
             n_objects = min(len(objects.y), most_objects)
             rows.append((f"{name}, {n_objects:,}", str(n_test), *means, f"{np.mean(by_chance):.3f}", f"{pooled:.3f}"))
     if not rows:
@@ -105,9 +105,9 @@ def report(options):
     return section(
         "Calibration of FusionClassifier",
         f"Expected calibration error, {N_BINS} bins of equal width of the largest probability; clean labels, prepared "
-        f"as in the grid, mean over {n_runs} splits. On few test rows it cannot be 0: by chance alone is what a model "
-        "would get on average whose confidence is FusionClassifier's and exactly right. Pooled is of the test rows of "
-        "all splits together, where chance counts for less.",
+        f"as in the grid, mean over {n_runs} splits. On few test rows it cannot be 0: by chance alone is the "
+        "mean error of a model with FusionClassifier's confidence that is exactly right. Pooled: the test rows of all "
+        "splits together, where chance counts for less.",
         *without(missing),
         markdown_table(header, rows),
         f"Worst mean of FusionClassifier: {at_most(worst, MOST_ERROR)}.",

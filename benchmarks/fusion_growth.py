@@ -1,4 +1,4 @@
-"""How do FusionClassifier's time and accuracy grow with rows? A part of `fusion.py`."""
+"""Growth of FusionClassifier's time and accuracy with the number of rows; a part of `fusion.py`."""
 
 import time
 
@@ -19,13 +19,13 @@ N_VIEWS, N_COLUMNS = 3, 20
 
 
 def gaussian_classes(n_rows, seed):
-    """Classes that a plane parts as well as anything."""
+    """Draw classes that a plane separates as well as anything."""
     data = make_views(n_rows, n_views=N_VIEWS, n_features=N_COLUMNS, strength=1.0, random_state=seed)
     return data.X, data.y, data.views
 
 
 def clustered_classes(n_rows, seed):
-    """Classes of eight clusters each, which no plane parts: there is more to learn from more rows."""
+    """Draw classes of eight clusters each, which no plane separates: there is more to learn from more rows."""
     return clustered_views(n_rows, N_VIEWS, N_COLUMNS, flipped=0.0, seed=seed)
 
 
@@ -33,22 +33,22 @@ DATA = {"Gaussian classes": gaussian_classes, "classes of eight clusters": clust
 
 
 def outcomes(make, n_rows, fitters, seed):
-    """CPU seconds of fit, CPU seconds of predict and accuracy on clean test labels, by method."""
+    """Return CPU seconds of fit and predict, and accuracy on clean test labels, by method."""
     X, y, views = make(n_rows + N_TEST, seed)
     train, test = slice(0, n_rows), slice(n_rows, None)
     noisy, _ = add_label_noise(y[train], 1, FLIPPED, random_state=seed)
-    found = {}
+    measured = {}
     for name, fit in fitters.items():
         start = time.process_time()
         predict = fit(X[train], Labels(noisy[:, 0]), views, seed)
         fitted = time.process_time()
         predicted = predict(X[test])
-        found[name] = fitted - start, time.process_time() - fitted, float(np.mean(predicted == y[test]))
-    return found
+        measured[name] = fitted - start, time.process_time() - fitted, float(np.mean(predicted == y[test]))
+    return measured
 
 
 def report(options):
-    """The section of the report, as Markdown."""
+    """Return the section of the report, as Markdown."""
     sizes, n_runs = (QUICK_SIZES, 1) if options.quick else (SIZES, 2)
     fitters = {name: fit for name, fit in methods().items() if name in (OURS, STACKING)}
     outcomes(gaussian_classes, 300, fitters, 0)  # compiles the loops
@@ -77,7 +77,7 @@ def report(options):
             *(f"{name}, predict, s" for name in fitters),
             *(f"{name}, accuracy" for name in fitters),
         )
-        slopes = (f"{name} n^{exponent(sizes, taken):.2f}" for name, taken in zip(fitters, np.transpose(seconds)))
+        slopes = (f"{name} n^{exponent(sizes, times):.2f}" for name, times in zip(fitters, np.transpose(seconds)))
         parts += [markdown_table(header, rows), f"Time of a fit grows as: {', '.join(slopes)}."]
     return section(
         "FusionClassifier by number of rows",

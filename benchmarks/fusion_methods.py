@@ -29,13 +29,13 @@ INSTALL = "pip install lightgbm xgboost"
 
 
 def fusion(X, labels, views, seed):
-    """FusionClassifier as it comes; it alone hears each view's own labels."""
+    """Fit FusionClassifier with its defaults; it alone gets each view's own labels."""
     model = FusionClassifier(views=views, random_state=seed)
     return model.fit(X, labels.single, view_labels=labels.per_view, groups=labels.groups).predict
 
 
 def machine_sum(X, labels, views, seed):
-    """Late fusion: an RBF SVM per view, classes balanced; the sign of the sum of their values."""
+    """Fit a balanced RBF SVM per view, and predict the sign of the sum of their values (late fusion)."""
     machines = [SVC(class_weight="balanced").fit(X[:, view], labels.single) for view in views.values()]
 
     def predict(rows):
@@ -46,34 +46,34 @@ def machine_sum(X, labels, views, seed):
 
 
 def machine_of_all(X, labels, views, seed):
-    """An RBF SVM on all views side by side, classes balanced."""
+    """Fit a balanced RBF SVM on all views side by side."""
     return SVC(class_weight="balanced").fit(X, labels.single).predict
 
 
 def forest(X, labels, views, seed):
-    """A random forest on all views side by side."""
+    """Fit a random forest on all views side by side."""
     return RandomForestClassifier(random_state=seed).fit(X, labels.single).predict
 
 
 def lightgbm(X, labels, views, seed):
-    """LightGBM on all views side by side."""
+    """Fit LightGBM on all views side by side."""
     return _lightgbm(seed).fit(X, labels.single).predict
 
 
 def xgboost(X, labels, views, seed):
-    """XGBoost on all views side by side."""
+    """Fit XGBoost on all views side by side."""
     return XGBClassifier(n_jobs=1, random_state=seed).fit(X, labels.single).predict
 
 
 def lightgbm_stacking(X, labels, views, seed):
-    """LightGBM per view, stacked by a balanced logistic regression on their values out of five folds."""
-    kind = StratifiedKFold if labels.groups is None else StratifiedGroupKFold
-    folds = list(kind(5, shuffle=True, random_state=seed).split(X, labels.single, labels.groups))
-    unseen = [
+    """Fit LightGBM per view, stacked by a balanced logistic regression on their out-of-fold values (five folds)."""
+    splitter = StratifiedKFold if labels.groups is None else StratifiedGroupKFold
+    folds = list(splitter(5, shuffle=True, random_state=seed).split(X, labels.single, labels.groups))
+    out_of_fold = [
         cross_val_predict(_lightgbm(seed), X[:, view], labels.single, cv=folds, method="predict_proba")[:, 1]
         for view in views.values()
     ]
-    stacked = LogisticRegression(class_weight="balanced").fit(np.column_stack(unseen), labels.single)
+    stacked = LogisticRegression(class_weight="balanced").fit(np.column_stack(out_of_fold), labels.single)
     models = [_lightgbm(seed).fit(X[:, view], labels.single) for view in views.values()]
 
     def predict(rows):
@@ -88,7 +88,7 @@ def _lightgbm(seed):
 
 
 def methods():
-    """Name to method, FusionClassifier first; without those whose package is not installed."""
+    """Return the methods by name, FusionClassifier first, without those whose package is not installed."""
     return {
         OURS: fusion,
         "SVM late fusion": machine_sum,
@@ -101,18 +101,18 @@ def methods():
 
 
 PACKAGES = {"LightGBM": ("lightgbm", LGBMClassifier), "XGBoost": ("xgboost", XGBClassifier)}
-"""Of peers that need not be there: name to package, and the classifier or None."""
+"""Peers that need not be installed: name to package, and the classifier or None."""
 
 
 def peer_versions():
-    """Name to version of those of the `PACKAGES` that are installed."""
+    """Return the versions of those of the `PACKAGES` that are installed, by name."""
     return {name: version(package) for name, (package, classifier) in PACKAGES.items() if classifier}
 
 
 def remark_on_packages(names=tuple(PACKAGES)):
-    """Which versions were used and which peers are not installed, as a list of paragraphs."""
-    found = peer_versions()
-    used = ", ".join(f"{name} {found[name]}" for name in names if name in found)
-    absent = " and ".join(name for name in names if name not in found)
+    """Return the versions that were used and the peers that are not installed, as a list of paragraphs."""
+    versions = peer_versions()
+    used = ", ".join(f"{name} {versions[name]}" for name in names if name in versions)
+    absent = " and ".join(name for name in names if name not in versions)
     remarks = [f"{used}."] if used else []
     return [*remarks, f"*Left out, since not installed: {absent} (`{INSTALL}`).*"] if absent else remarks

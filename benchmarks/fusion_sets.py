@@ -1,7 +1,7 @@
 """Sets, splits and wrong labels that `fusion.py` compares methods on.
 
-A set is one task of two classes, or several that are averaged. All are made alike: at most 500 objects, 60 of 100 to
-train on, views standardised, and those of more than 100 columns reduced to the principal components of 95 % of the
+A set is one task of two classes, or several that are averaged. All are prepared alike: at most 500 objects, 60 of 100
+to train on, views standardised, and those of more than 100 columns reduced to the principal components of 95 % of the
 variance. Both are learnt from the training rows.
 """
 
@@ -25,14 +25,14 @@ TEST_BY_TRAIN = (1 - TRAIN_SHARE) / TRAIN_SHARE
 MOST_COLUMNS, KEPT_VARIANCE = 100, 0.95
 FLIPPED = 0.3
 REGIMES = ("clean", "common", "own")
-"""Which labels are wrong: none, the same ones in all views, or in each view others."""
+"""Wrong labels: none, the same ones in all views, or others in each view."""
 LEAST_OF_A_CLASS = 10
-"""On both sides of a split by person, of which some would have hardly any spectacles."""
+"""Objects of each class on both sides of a split by person, of which some would have hardly any glasses."""
 
 
 @dataclass(frozen=True)
 class Objects:
-    """A task of two or more classes: tables by name of the view, classes from 0, and what must not be torn apart."""
+    """A task of two or more classes: tables by view, classes from 0, and groups of rows that stay together."""
 
     tables: dict
     y: np.ndarray
@@ -53,8 +53,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Labels:
-    """What a method is told of the rows: one column of labels for all views; where they differ, a column per view; and
-    where rows belong together, which of them do."""
+    """Labels that a method gets: one column for all views, a column per view where they differ, and groups of rows."""
 
     single: np.ndarray
     per_view: np.ndarray | None = None
@@ -111,7 +110,7 @@ def _prepared(table, train):
 
 
 def noisy_labels(rows, regime, run):
-    """Labels of the training rows of a `Split` under one of the `REGIMES`.
+    """Return the labels of the training rows of a `Split` under one of the `REGIMES`.
 
     A method that takes one column gets the majority of the views' labels; ties are drawn.
     """
@@ -124,7 +123,7 @@ def noisy_labels(rows, regime, run):
 
 
 def available(sets):
-    """Load those of some sets that can be had.
+    """Load those of some sets that can be loaded.
 
     Parameters
     ----------
@@ -146,7 +145,7 @@ def available(sets):
 
 
 def without(missing):
-    """A remark on sets that could not be had, as a list of paragraphs."""
+    """Return a remark on sets that could not be loaded, as a list of paragraphs."""
     return [f"*Left out, since they could not be loaded: {', '.join(missing)}.*"] if missing else []
 
 
@@ -155,7 +154,7 @@ def _tables(data):
 
 
 def public(name, positive):
-    """A set of `fetch_views`; `positive` takes the classes and tells the positive ones."""
+    """Load a set of `fetch_views`; `positive` returns True for the positive ones of its classes."""
     data = fetch_views(name)
     # A view that was not observed stays zero, as in the file: the peers take no gaps.
     tables = {view: np.nan_to_num(table, nan=0.0) for view, table in _tables(data).items()}
@@ -163,51 +162,51 @@ def public(name, positive):
 
 
 def all_classes(name):
-    """A set of `fetch_views` with all its classes."""
+    """Load a set of `fetch_views` with all its classes."""
     return public(name, lambda y: np.unique(y, return_inverse=True)[1])
 
 
 def label_of(name, label):
-    """One label of a multi-label set."""
+    """Load one label of a multi-label set."""
     data = fetch_views(name)
     return Objects(_tables(data), data.Y[:, label].astype(int))
 
 
 def pair_of_textures(first, second):
-    """Two classes of dtd10."""
+    """Load two classes of dtd10."""
     data = fetch_views("dtd10")
     rows = np.isin(data.y, (first, second))
     return Objects({view: table[rows] for view, table in _tables(data).items()}, (data.y[rows] == second).astype(int))
 
 
-def thirds(name, positive):
-    """A set of one view, whose columns are dealt to three views at random, as S4 does."""
+def dealt_to_three_views(name, positive):
+    """Load a set of one view, and deal its columns to three views at random, as S4 does."""
     data = fetch_views(name)
-    parts = np.array_split(np.random.RandomState(0).permutation(data.X.shape[1]), 3)
-    tables = {f"part{number}": data.X[:, columns] for number, columns in enumerate(parts)}
+    thirds = np.array_split(np.random.RandomState(0).permutation(data.X.shape[1]), 3)
+    tables = {f"part{number}": data.X[:, columns] for number, columns in enumerate(thirds)}
     return Objects(tables, np.asarray(positive(data.y)).astype(int))
 
 
-def spectacles():
-    """Olivetti faces with and without spectacles; nobody is both trained and tested on."""
+def glasses():
+    """Load Olivetti faces with and without glasses; nobody is both trained and tested on."""
     data = fetch_glasses_views(n_components=None)
     return Objects(_tables(data), data.y.astype(int), data.groups)
 
 
 def faces():
-    """Faces and other things, of scikit-image."""
+    """Load faces and other pictures, of scikit-image."""
     data = load_face_views(n_components=None)
     return Objects(_tables(data), data.y)
 
 
 def digits(positive):
-    """scikit-learn's digits; `positive` takes them and tells the positive ones."""
+    """Load scikit-learn's digits; `positive` returns True for the positive ones."""
     data = load_digit_views()
     return Objects(_tables(data), np.asarray(positive(data.y)).astype(int))
 
 
 def wdbc():
-    """scikit-learn's breast cancer: means, standard errors and worst values of ten measurements."""
+    """Load scikit-learn's breast cancer: means, standard errors and worst values of ten measurements."""
     data = load_breast_cancer()
     tables = {view: data.data[:, 10 * k : 10 * k + 10] for k, view in enumerate(("mean", "error", "worst"))}
     return Objects(tables, data.target)
@@ -217,33 +216,33 @@ def _second_class(y):
     return y == np.unique(y)[1]
 
 
-def _alone(tasks):
-    """Sets of one task each, which has the name of the set."""
+def _single_tasks(tasks):
+    """Return sets of one task each, which has the name of the set."""
     return {name: {name: load} for name, load in tasks.items()}
 
 
 GRID = {
-    **_alone(
+    **_single_tasks(
         {
             "mfeat ≥ 5": partial(public, "mfeat", lambda y: y >= 5),
             "breast_tcga, LumA": partial(public, "breast_tcga", lambda y: y == "LumA"),
-            "olivetti, glasses by person": spectacles,
+            "olivetti, glasses by person": glasses,
             "msrc_v1, classes ≥ 3": partial(public, "msrc_v1", lambda y: y - y.min() >= 3),
         }
     ),
     "dtd10, five pairs": {
         f"dtd10 {first}-{first + 1}": partial(pair_of_textures, first, first + 1) for first in (0, 2, 4, 6, 8)
     },
-    **_alone({"scikit-image faces": faces}),
+    **_single_tasks({"scikit-image faces": faces}),
 }
 """The public grid."""
 
-SETTLED = _alone(
+SETTLED = _single_tasks(
     {
-        "ionosphere": partial(thirds, "ionosphere", _second_class),
-        "sonar": partial(thirds, "sonar", _second_class),
-        "heart_statlog": partial(thirds, "heart_statlog", _second_class),
-        "pima_diabetes": partial(thirds, "pima_diabetes", _second_class),
+        "ionosphere": partial(dealt_to_three_views, "ionosphere", _second_class),
+        "sonar": partial(dealt_to_three_views, "sonar", _second_class),
+        "heart_statlog": partial(dealt_to_three_views, "heart_statlog", _second_class),
+        "pima_diabetes": partial(dealt_to_three_views, "pima_diabetes", _second_class),
         "wdbc": wdbc,
         "digits ≥ 5": partial(digits, lambda y: y >= 5),
         "bdgp, class 0": partial(public, "bdgp", lambda y: y == y.min()),
@@ -252,9 +251,9 @@ SETTLED = _alone(
         "yeast, label 1": partial(label_of, "yeast", 1),
     }
 )
-"""Not in the grid, but FusionClassifier's defaults were settled on them."""
+"""Not in the grid, but FusionClassifier's defaults were chosen on them."""
 
-LOOKED_AT = _alone(
+LOOKED_AT = _single_tasks(
     {
         # The three labels whose share of the songs is nearest to a half.
         "cal500, not very danceable": partial(label_of, "cal500", 117),
@@ -264,16 +263,16 @@ LOOKED_AT = _alone(
         "scene, label 5": partial(label_of, "scene", 5),
         "yeast, label 3": partial(label_of, "yeast", 3),
         "yeast, label 7": partial(label_of, "yeast", 7),
-        "wine, class 1": partial(thirds, "wine", _second_class),
+        "wine, class 1": partial(dealt_to_three_views, "wine", _second_class),
         "mfeat, odd": partial(public, "mfeat", lambda y: y % 2),
         "msrc_v1, class 0": partial(public, "msrc_v1", lambda y: y == y.min()),
         "dtd10 0-9": partial(pair_of_textures, 0, 9),
         "dtd10 1-8": partial(pair_of_textures, 1, 8),
     }
 )
-"""Not in the grid. They were looked at when shifts of classes and the belief in wrong labels came in, not before."""
+"""Not in the grid; looked at when calibration by class and the rate of wrong labels were designed, not before."""
 
-NEVER_SEEN = _alone(
+NEVER_SEEN = _single_tasks(
     {
         # Of the labels that are left, the two whose share is nearest to a half.
         "cal500, label 72": partial(label_of, "cal500", 72),
@@ -289,8 +288,8 @@ NEVER_SEEN = _alone(
         "dtd10 2-7": partial(pair_of_textures, 2, 7),
         "dtd10 3-6": partial(pair_of_textures, 3, 6),
         "breast_tcga, Basal": partial(public, "breast_tcga", lambda y: y == "Basal"),
-        "wine, class 0": partial(thirds, "wine", lambda y: y == np.unique(y)[0]),
+        "wine, class 0": partial(dealt_to_three_views, "wine", lambda y: y == np.unique(y)[0]),
         "digits, odd": partial(digits, lambda y: y % 2),
     }
 )
-"""Nobody looked at these before the method was fixed; at other classes or labels of the same objects, yes."""
+"""Looked at by nobody before the method was final; other classes or labels of the same objects were."""

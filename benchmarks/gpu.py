@@ -1,4 +1,4 @@
-"""What does a round cost on a GPU, against reading the data there? And MSSBoost's candidates, and kernels?
+"""Cost of a round on a GPU, against reading the data there; of MSSBoost's candidates, and of kernels.
 
 Usage: ``python -m benchmarks.gpu [--quick] [--write]``
 """
@@ -35,7 +35,7 @@ WARM_UP = 2
 
 @dataclass(frozen=True)
 class Stopwatch(Best):
-    """All arms compete; notes when each round begins.
+    """A policy that tries all arms, and notes when each round begins.
 
     Attributes
     ----------
@@ -45,10 +45,10 @@ class Stopwatch(Best):
     marks: list = field(default_factory=list, compare=False)
 
     def start(self, n_arms, horizon, seed):
-        return _Noting(list(range(n_arms)), self.marks)
+        return _NotingState(list(range(n_arms)), self.marks)
 
 
-class _Noting(PolicyState):
+class _NotingState(PolicyState):
     def __init__(self, arms, marks):
         self._arms, self._marks = arms, marks
 
@@ -58,7 +58,10 @@ class _Noting(PolicyState):
 
 
 def rounds_of_fit(X, y, views, learner, n_rounds):
-    """Median seconds of a round, and the fitted model. A round ends with a transfer, so the clock waits for the GPU."""
+    """Return the median seconds of a round, those of the first, and the fitted model.
+
+    A round ends with a transfer, so the clock waits for the GPU.
+    """
     watch = Stopwatch()
     model = ShareBoostClassifier(
         learner,
@@ -76,7 +79,7 @@ def rounds_of_fit(X, y, views, learner, n_rounds):
 
 
 def clustered(cupy, n_rows):
-    """Rows like those of `data.clustered_views`, in single precision, made on the GPU."""
+    """Draw rows like those of `data.clustered_views`, in single precision, on the GPU."""
     draw = cupy.random.RandomState(0)
     centres = cupy.asarray(
         0.25 * np.random.default_rng(0).normal(size=(2, N_CLUSTERS, N_VIEWS * N_COLUMNS)), dtype=cupy.float32
@@ -92,7 +95,7 @@ def clustered(cupy, n_rows):
 
 
 def median_seconds(cupy, work, repeats=10):
-    """Median time of some work on the GPU, by its own clock."""
+    """Return the median time of some work on the GPU, by its own clock."""
     work()
     events = []
     for _ in range(repeats):
@@ -106,14 +109,14 @@ def median_seconds(cupy, work, repeats=10):
 
 
 def copy_bandwidth(cupy, X):
-    """Bytes read and written a second when a large array is copied on the GPU."""
+    """Return the bytes read and written a second when a large array is copied on the GPU."""
     source = X[: max(1, len(X) // 4)]
     target = cupy.empty_like(source)
     return 2 * source.nbytes / median_seconds(cupy, lambda: cupy.copyto(target, source))
 
 
 def boosting(cupy, options):
-    """Rounds of every learner: fused kernels, plain operations, torch, and the processor."""
+    """Time rounds of every learner with CuPy and torch, and on the processor."""
     n_rows, n_rounds = (40_000, 3) if options.quick else (4_000_000, 20)
     views = {f"view{v}": slice(v * N_COLUMNS, (v + 1) * N_COLUMNS) for v in range(N_VIEWS)}
     X, y = clustered(cupy, n_rows)
@@ -126,7 +129,7 @@ def boosting(cupy, options):
         again, first_again, second = rounds_of_fit(X, y, views, learner, n_rounds)
         same = np.array_equal(model.estimator_weights_, second.estimator_weights_)
         fused[name] = model
-        seconds, first = min(seconds, again), min(first, first_again)  # what is compiled, is so in the first fit
+        seconds, first = min(seconds, again), min(first, first_again)  # the first fit compiles
         verdict = at_most(seconds / two_passes, 2) if name == "naive Bayes" else number(seconds / two_passes)
         rows.append((f"{name}, CuPy", milliseconds(seconds), number(first), verdict, "yes" if same else "**no**"))
         cupy.get_default_memory_pool().free_all_blocks()
@@ -146,26 +149,26 @@ def boosting(cupy, options):
         progress(f"gpu: {name} on the processor")
         seconds, first, model = rounds_of_fit(X_host, y_host, views, LEARNERS[name], max(2, n_rounds // 4))
         other, n = fused[name], len(model.winning_arms_)
-        apart = np.abs(model.estimator_weights_ - other.estimator_weights_[:n]).max()
-        agrees = np.array_equal(model.winning_arms_, other.winning_arms_[:n]) and apart < 1e-4
-        told = f"{'same winners' if agrees else '**other winners**'}, α within {apart:.0e}"
-        rows.append((f"{name}, {n_cores()} CPU cores", milliseconds(seconds), number(first), "", told))
+        difference = np.abs(model.estimator_weights_ - other.estimator_weights_[:n]).max()
+        agrees = np.array_equal(model.winning_arms_, other.winning_arms_[:n]) and difference < 1e-4
+        agreement = f"{'same winners' if agrees else '**other winners**'}, α within {difference:.0e}"
+        rows.append((f"{name}, {n_cores()} CPU cores", milliseconds(seconds), number(first), "", agreement))
     return (
         f"ShareBoost, {n_rows:,} rows, {N_VIEWS} views of {N_COLUMNS} columns, float32, two classes. A copy on the GPU "
         f"moves {bandwidth / 1e12:.2f} TB/s, so two passes over the table take {milliseconds(two_passes)} ms. A round "
         "is the median of the rounds of a fit after the first two; the first also reads and prepares the table. "
-        "The last column: does a second fit (torch: the one of CuPy) have the same votes, bit for bit; and how far the "
+        "The last column shows whether a second fit (torch: CuPy's) has the same votes, bit for bit, and how far the "
         "processor's model is from the GPU's.",
         markdown_table(("fit", "ms a round", "first round, s", "round / two passes", "same model"), rows),
     )
 
 
 def candidates(cupy, options):
-    """MSSBoost's evaluation of all candidates for all labels."""
+    """Time MSSBoost's evaluation of all candidates for all labels."""
     from fuselearn.backends.gpu.arrays import arrays_of
-    from fuselearn.backends.gpu.multilabel import DeviceJointLoss, DevicePool
-    from fuselearn.multilabel.base_models import Candidate
+    from fuselearn.backends.gpu.gpu_pool import GpuJointLoss, GpuPool
     from fuselearn.multilabel.pool import JointLoss, Pool
+    from fuselearn.multilabel.subspace_models import Candidate
 
     progress("gpu: candidates")
     n_candidates, n_labels, n_rows = (12, 9, 20_000) if options.quick else (200, 200, 100_000)
@@ -177,24 +180,24 @@ def candidates(cupy, options):
         outputs = np.tanh(generator.normal(size=(count, 8)) @ hidden + generator.normal(size=(count, n_rows)))
         return [Candidate(None, None, place % n_labels, row) for place, row in enumerate(outputs)]
 
-    some, before = drawn(n_candidates), drawn(5)
-    joint = DeviceJointLoss(signs, arrays_of(cupy.zeros(1)))
-    for candidate in before:  # not at the start, where all margins are 0
+    pool_candidates, earlier = drawn(n_candidates), drawn(5)
+    joint = GpuJointLoss(signs, arrays_of(cupy.zeros(1)))
+    for candidate in earlier:  # not at the start, where all margins are 0
         joint.add(4 * generator.normal(size=n_labels), candidate.outputs)
-    pool = DevicePool(joint, some, significance=1.0, shared=True)
+    pool = GpuPool(joint, pool_candidates, significance=1.0, shared=True)
 
     def evaluate():
         start = time.perf_counter()
         pool.labels_changed(np.arange(n_labels))  # the products of the Newton steps, anew for all labels
-        found = pool.evaluated()
-        return time.perf_counter() - start, found
+        evaluated = pool.evaluated()
+        return time.perf_counter() - start, evaluated
 
     evaluate()
     times = [evaluate()[0] for _ in range(5)]
     weights, losses = evaluate()[1]
     again = evaluate()[1][1]
     # The processor's loops on a few candidates, with the same margins.
-    few = some[:4]
+    few = pool_candidates[:4]
     local = JointLoss(signs)
     local.margins[:] = cupy.asnumpy(joint.margins)
     local.add(np.full(n_labels, 1e-300), np.zeros(n_rows))
@@ -204,8 +207,8 @@ def candidates(cupy, options):
     start = time.perf_counter()
     compared = [local_pool._evaluate(slot, newton[slot], SERIAL) for slot in range(len(few))]
     cpu_seconds = (time.perf_counter() - start) / len(few) * n_candidates
-    apart = max(abs(total / losses[slot].sum() - 1) for slot, (total, _) in enumerate(compared))
-    apart_weights = max(np.abs(w - weights[slot]).max() for slot, (_, w) in enumerate(compared))
+    loss_difference = max(abs(total / losses[slot].sum() - 1) for slot, (total, _) in enumerate(compared))
+    weight_difference = max(np.abs(w - weights[slot]).max() for slot, (_, w) in enumerate(compared))
     halved = float(np.mean(weights != pool._slopes / pool._curvatures))
     seconds = float(np.median(times))
     target = at_most(1e3 * seconds, 60)
@@ -219,15 +222,15 @@ def candidates(cupy, options):
                 ("one CPU core, from 4 candidates", milliseconds(cpu_seconds), ""),
             ],
         ),
-        f"{100 * halved:.1f} % of the steps were halved. Joint losses are within {apart:.0e} of the processor's, "
-        f"weights within {apart_weights:.0e}; a second evaluation is "
+        f"{100 * halved:.1f} % of the steps were halved. Joint losses are within {loss_difference:.0e} of the "
+        f"processor's, weights within {weight_difference:.0e}; a second evaluation is "
         f"{'the same, bit for bit' if np.array_equal(losses, again) else '**not the same**'}.",
     )
 
 
 def kernels(cupy, options):
-    """Squared kernel distances and a composite kernel, on the GPU and on the processor."""
-    from fuselearn.backends.gpu.kernels import squared_distances as device_distances
+    """Time squared kernel distances and a composite kernel, on the GPU and on the processor."""
+    from fuselearn.backends.gpu.kernel_matrices import squared_distances as gpu_distances
 
     progress("gpu: kernels")
     n_objects = 500 if options.quick else 8_000
@@ -239,7 +242,7 @@ def kernels(cupy, options):
     meta_objects = generator.integers(n_objects, size=(n_objects, N_VIEWS))
     on_gpu = [cupy.asarray(gram) for gram in grams]
     works = {
-        "squared distances": (lambda: device_distances(on_gpu[0]), lambda: squared_distances(grams[0])),
+        "squared distances": (lambda: gpu_distances(on_gpu[0]), lambda: squared_distances(grams[0])),
         "composite kernel": (lambda: composite_kernel(on_gpu, meta_objects), None),
     }
     rows = []
@@ -250,13 +253,13 @@ def kernels(cupy, options):
 
             places = [(column, column) for column in meta_objects.T]
             start = time.perf_counter()
-            there = sum_over_views(grams, places, np.ones(N_VIEWS))
+            on_cpu = sum_over_views(grams, places, np.ones(N_VIEWS))
         else:
             start = time.perf_counter()
-            there = cpu_work()
+            on_cpu = cpu_work()
         cpu_seconds = time.perf_counter() - start
-        apart = float(np.abs(cupy.asnumpy(gpu_work()) - there).max())
-        rows.append((name, milliseconds(seconds), milliseconds(cpu_seconds), f"{apart:.0e}"))
+        difference = float(np.abs(cupy.asnumpy(gpu_work()) - on_cpu).max())
+        rows.append((name, milliseconds(seconds), milliseconds(cpu_seconds), f"{difference:.0e}"))
     return (
         f"Kernels of {n_objects:,} objects in {N_VIEWS} views, {n_objects:,} meta-objects, in double precision; the "
         "GPU's time for the composite kernel is with its checks, the processor's without.",
@@ -265,7 +268,7 @@ def kernels(cupy, options):
 
 
 def report(options):
-    """The section of the report, as Markdown."""
+    """Return the section of the report, as Markdown."""
     if find_spec("cupy") is None:
         return section("On a GPU", "Left out: CuPy is not installed (`pip install 'fuselearn[cuda]'`).")
     import cupy

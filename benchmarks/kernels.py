@@ -1,4 +1,4 @@
-"""How long does it take to match objects of different views, and to learn the weights of kernels?
+"""Time to match objects of different views, and to learn the weights of kernels.
 
 Usage: ``python -m benchmarks.kernels [--quick]``
 
@@ -29,7 +29,7 @@ MOST_SECONDS, MOST_BYTES = 3.0, 2**30
 
 
 def unmatched_kernels(n_objects, known_share=0.0, seed=0):
-    """Two views of two classes in ten dimensions each, as kernel matrices, with labels and known matches."""
+    """Draw two views of two classes in ten dimensions each: kernel matrices, labels and known matches."""
     rng = np.random.default_rng(seed)
     labels = np.arange(n_objects) % 2
     shapes = (np.ones(10), np.linspace(0.2, 2.0, 10))
@@ -39,7 +39,7 @@ def unmatched_kernels(n_objects, known_share=0.0, seed=0):
 
 
 def correspondence_report(options):
-    """Time and memory of matching, and how they grow."""
+    """Return the section on time and memory of matching, and their growth, as Markdown."""
     sizes = (100, 200, 400) if options.quick else (500, 1000, 2000, 4000)
     largest = sizes[-1] if options.quick else 2000
     seconds = {}
@@ -49,8 +49,8 @@ def correspondence_report(options):
         work = {"match": lambda k=kernels, y=labels: tomographic_correspondence(k, y, random_state=0)}
         seconds[size] = best_times(work, repeats=3)["match"].seconds
     rows = [
-        (f"{size:,}", milliseconds(took), number(1e9 * took / (size**2 * np.log2(size))))
-        for size, took in seconds.items()
+        (f"{size:,}", milliseconds(duration), number(1e9 * duration / (size**2 * np.log2(size))))
+        for size, duration in seconds.items()
     ]
     kernels, labels, known = unmatched_kernels(largest, known_share=0.9)
     progress("kernels: with known matches")
@@ -58,14 +58,14 @@ def correspondence_report(options):
     tomographic_correspondence(kernels, labels, known=known, random_state=0)
     with_known = time.process_time() - start
     progress("kernels: memory")
-    memory = measure_apart(largest)
+    memory = measure_in_new_process(largest)
     return section(
         "Matching objects of two views",
         "Two views of so many different objects, two classes, default settings, one thread.",
         markdown_table(("objects a view", "ms", "ns / (n² log₂ n)"), rows),
         f"Time grows as n^{exponent(list(seconds), list(seconds.values())):.2f}; n² log n between the same ends is "
         f"n^{exponent(list(seconds), [n**2 * np.log(n) for n in seconds]):.2f}. The check that a kernel is positive "
-        "semi-definite is a Cholesky factorisation, of n³: it is what the largest sizes feel.",
+        "semi-definite is a Cholesky factorisation, of n³: it dominates at the largest sizes.",
         f"Seconds for {largest:,} objects: {at_most(seconds[largest], MOST_SECONDS)}; with 90 % known matches "
         f"{number(with_known)} s. Memory beyond the kernels: {number(memory / 2**20)} MiB, in GiB "
         f"{at_most(memory / MOST_BYTES, 1.0)}.",
@@ -74,7 +74,7 @@ def correspondence_report(options):
 
 
 def plain_python_report(options):
-    """The same against Algorithm 1 written out in plain Python."""
+    """Return the section on matching against Algorithm 1 in plain Python, as Markdown."""
     sizes = (40, 80) if options.quick else (60, 120, 240)
     rows, ratios = [], []
     for size in sizes:
@@ -98,7 +98,7 @@ def plain_python_report(options):
 
 
 def mkl_report(options):
-    """Learning the weights of six kernels, against the mean kernel and against a conic solver."""
+    """Return the section on learning the weights of six kernels, against a mean kernel and a conic solver."""
     n_rows, n_small = (300, 100) if options.quick else (2000, 400)
     rows = []
     for size, peers in ((n_small, ("uniform", "mkl", "sdp")), (n_rows, ("uniform", "mkl"))):
@@ -109,13 +109,13 @@ def mkl_report(options):
             progress(f"kernels: {weights} weights, {size} rows")
             model = MKLClassifier(views=views, weights=weights)
             work = {"fit": lambda m=model, rows=X[train], labels=y[train]: m.fit(rows, labels)}
-            took = best_times(work, repeats=1 if weights == "sdp" else 2)
-            baseline = baseline or took["fit"].seconds
+            times = best_times(work, repeats=1 if weights == "sdp" else 2)
+            baseline = baseline or times["fit"].seconds
             rows.append(
                 (
                     f"{size:,} rows, {weights}",
-                    number(took["fit"].seconds),
-                    number(took["fit"].seconds / baseline),
+                    number(times["fit"].seconds),
+                    number(times["fit"].seconds / baseline),
                     f"{model.objective_:.3f}",
                     f"{model.score(X[test], y[test]):.3f}",
                 )
@@ -133,7 +133,7 @@ def mkl_report(options):
 
 
 def noisy_views(n_rows, seed=0):
-    """Six views of five columns that know less and less of two classes; twice `n_rows` rows."""
+    """Draw six views of five columns that separate two classes less and less; twice `n_rows` rows."""
     rng = np.random.default_rng(seed)
     y = rng.integers(2, size=2 * n_rows)
     strengths = (0.6, 0.5, 0.3, 0.2, 0.0, 0.0)
@@ -149,14 +149,14 @@ def measure(n_objects):
     print(json.dumps(extra_memory(lambda: tomographic_correspondence(kernels, labels, random_state=0))))
 
 
-def measure_apart(n_objects):
+def measure_in_new_process(n_objects):
     """Call `measure` in a fresh process."""
     command = [sys.executable, "-m", "benchmarks.kernels", "--measure", str(n_objects)]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
 def report(options):
-    """The sections of the report, as Markdown."""
+    """Return the sections of the report, as Markdown."""
     with threadpool_limits(1):
         return "\n\n".join(part(options) for part in (correspondence_report, plain_python_report, mkl_report))
 

@@ -1,4 +1,4 @@
-"""What the figures were measured on."""
+"""Description of the machine that the figures were measured on."""
 
 import os
 import platform
@@ -9,7 +9,7 @@ PACKAGES = ("fuselearn", "numpy", "scikit-learn", "numba", "lightgbm")
 
 
 def description():
-    """Processor, memory, Python and the versions that matter, as one Markdown paragraph."""
+    """Return processor, cores, Python and the versions that matter, as one Markdown paragraph."""
     return (
         f"{cpu_model()}, {n_cores()} cores, {platform.system()}, Python {platform.python_version()}; "
         + ", ".join(f"{package} {_version(package)}" for package in PACKAGES)
@@ -18,12 +18,12 @@ def description():
 
 
 def n_cores():
-    """Number of cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def cpu_model():
-    """Name of the processor, as the system tells it."""
+    """Return the name of the processor, as the system reports it."""
     listing = Path("/proc/cpuinfo")
     if listing.exists():
         for line in listing.read_text().splitlines():

@@ -1,4 +1,4 @@
-"""How much memory does a fit take beyond the data itself?
+"""Memory that a fit takes beyond the data itself.
 
 Usage: ``python -m benchmarks.memory [--quick]``
 
@@ -28,7 +28,7 @@ N_ROUNDS = 5
 
 
 def peak_memory():
-    """High-water mark of this process's resident memory, in bytes."""
+    """Return the high-water mark of this process's resident memory, in bytes."""
     status = Path("/proc/self/status")
     if status.exists():
         # Not getrusage: its mark is handed down from the parent process.
@@ -48,7 +48,7 @@ def lower_peak():
 
 
 def extra_memory(work):
-    """Bytes by which the peak during `work` is above what was in use before it."""
+    """Return the bytes by which the peak during `work` is above what was in use before it."""
     before = psutil.Process().memory_info().rss
     lower_peak()
     work()
@@ -62,14 +62,14 @@ def measure(learner, n_rows):
     model.set_params(views=views).fit(X, y)  # compiles the loops, which takes memory too
     X, y, views = clustered_views(n_rows, N_VIEWS, N_COLUMNS)
     known = X.size
-    seen = extra_memory(lambda: np.ones(known, dtype=np.uint8))
-    if abs(seen - known) > 0.05 * known:
+    measured = extra_memory(lambda: np.ones(known, dtype=np.uint8))
+    if abs(measured - known) > 0.05 * known:
         # Freed memory that the process still holds would hide what a fit takes.
-        raise RuntimeError(f"An array of {known:,} bytes showed as {seen:,} bytes: memory cannot be measured here.")
+        raise RuntimeError(f"An array of {known:,} bytes showed as {measured:,} bytes: memory cannot be measured here.")
     print(json.dumps({"data": X.nbytes, "fit": extra_memory(lambda: model.fit(X, y))}))
 
 
-def measure_apart(learner, n_rows):
+def measure_in_new_process(learner, n_rows):
     """Call `measure` in a fresh process, whose freed arrays go back to the system at once."""
     command = [sys.executable, "-m", "benchmarks.memory", "--measure", learner, str(n_rows)]
     environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
@@ -78,12 +78,12 @@ def measure_apart(learner, n_rows):
 
 
 def report(options):
-    """The section of the report, as Markdown."""
+    """Return the section of the report, as Markdown."""
     n_rows = 50_000 if options.quick else 450_000
     rows = []
     for learner, target in COPIES_ALLOWED.items():
         progress(f"memory: {NAMES[learner]}")
-        figures = measure_apart(learner, n_rows)
+        figures = measure_in_new_process(learner, n_rows)
         rows.append(
             (
                 NAMES[learner],
@@ -94,8 +94,8 @@ def report(options):
         )
     return section(
         "Memory",
-        f"{n_rows:,} rows, {N_VIEWS} views of {N_COLUMNS} columns, float64: how far the peak of the resident memory "
-        "during a fit is above what it was just before, in a process of its own.",
+        f"{n_rows:,} rows, {N_VIEWS} views of {N_COLUMNS} columns, float64: the rise of the peak of the resident "
+        "memory during a fit above what was in use before it, in a process of its own.",
         markdown_table(("learner", "X, MiB", "fit takes, MiB", "in copies of X"), rows),
         *quick_note(options),
     )

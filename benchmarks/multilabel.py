@@ -1,4 +1,4 @@
-"""How does MSSBoost compare with one support vector machine per label, and what do a thousand labels cost?
+"""MSSBoost against one support vector machine per label, and the cost of a thousand labels.
 
 Usage: ``python -m benchmarks.multilabel [--quick]``
 
@@ -42,7 +42,7 @@ PARTS = {
 
 
 def annotated_rows(n_rows, n_features, n_labels, *, share=0.1, seed=0):
-    """Redundant features of a few hidden causes, and labels that depend on these causes, with noise.
+    """Draw redundant features of a few hidden causes, and labels that depend on these causes, with noise.
 
     Returns
     -------
@@ -70,7 +70,7 @@ class Outcome:
         self.size, self.precision = size, precision
 
     def row(self, name, ours):
-        """Cells of the table; `ours` is what it is compared with."""
+        """Return the cells of the table, compared with `ours`."""
         return (
             name,
             number(self.fit_seconds),
@@ -84,14 +84,14 @@ class Outcome:
 
 
 def cpu_seconds(work):
-    """CPU seconds of a call, and its result."""
+    """Return the CPU seconds of a call, and its result."""
     start = time.process_time()
     result = work()
     return time.process_time() - start, result
 
 
 def shared_models(X, Y, X_test, Y_test, data_ratio=DATA_RATIO):
-    """MSSBoost on all labels: its outcome, and the average precision of each label."""
+    """Fit MSSBoost on all labels; return its outcome, and the average precision of each label."""
     model = MSSBoostClassifier(
         n_estimators=N_MODELS, data_ratio=data_ratio, feature_ratio=FEATURE_RATIO, random_state=0
     )
@@ -102,7 +102,7 @@ def shared_models(X, Y, X_test, Y_test, data_ratio=DATA_RATIO):
 
 
 def machine_per_label(X, Y, X_test, Y_test, labels, gamma):
-    """scikit-learn's SVC for each of some labels; times and sizes are multiplied up to all of them."""
+    """Fit scikit-learn's SVC for each of some labels; times and sizes are multiplied up to all of them."""
     fit_seconds = predict_seconds = size = 0.0
     precisions = []
     for label in labels:
@@ -117,7 +117,7 @@ def machine_per_label(X, Y, X_test, Y_test, labels, gamma):
 
 
 def chosen_gamma(X, Y, labels):
-    """γ by two-fold cross-validation of the mean average precision over some labels."""
+    """Choose γ by two-fold cross-validation of the mean average precision over some labels."""
     scale = 1.0 / (X.shape[1] * X.var())
     scores = [
         np.mean([cross_val_score(SVC(gamma=w * scale), X, Y[:, k], cv=2, scoring="average_precision") for k in labels])
@@ -127,7 +127,7 @@ def chosen_gamma(X, Y, labels):
 
 
 def profile(X, Y):
-    """Where a fit spends its time: CPU seconds by part."""
+    """Return the CPU seconds of a fit by part, as a Markdown table."""
     profiler = cProfile.Profile(time.process_time)
     model = MSSBoostClassifier(
         n_estimators=N_MODELS, data_ratio=DATA_RATIO, feature_ratio=FEATURE_RATIO, random_state=0
@@ -144,7 +144,7 @@ def profile(X, Y):
 
 
 def machines_part(options):
-    """MSSBoost against one machine per label, as Markdown paragraphs."""
+    """Compare MSSBoost with one machine per label, as Markdown paragraphs."""
     X, Y = annotated_rows(N_ROWS + N_TEST, N_FEATURES, N_LABELS)
     X, X_test, Y, Y_test = X[:N_ROWS], X[N_ROWS:], Y[:N_ROWS], Y[N_ROWS:]
     labels = range(3) if options.quick else range(N_LABELS)
@@ -203,7 +203,7 @@ def measure_many_labels(n_rows, n_labels):
 
 
 def many_labels_part(options):
-    """A thousand labels, as Markdown paragraphs."""
+    """Fit a thousand labels, as Markdown paragraphs."""
     n_rows, n_labels = (2_000, 200) if options.quick else (MANY_ROWS, MANY_LABELS)
     progress("multilabel: many labels")
     command = [sys.executable, "-m", "benchmarks.multilabel", "--measure", str(n_rows), str(n_labels)]
@@ -214,13 +214,13 @@ def many_labels_part(options):
     return [
         f"{n_rows:,} rows × {MANY_FEATURES} features × {n_labels:,} labels at 5 %, pool of {MANY_POOL}, "
         f"{N_MODELS} models, two threads: {number(figures['seconds'])} s ({number(figures['cpu'])} CPU s), joint loss "
-        f"down to {figures['loss']:.0%}. Data and fit take {gigabytes:.2f} GB: {at_most(gigabytes, 8)} GB. "
+        f"down to {figures['loss']:.0%}. Data and fit take {gigabytes:.2f} GB, in GB {at_most(gigabytes, 8)}. "
         f"Hours: {at_most(figures['seconds'] / 3600, 1)}."
     ]
 
 
 def report(options):
-    """The section of the report, as Markdown."""
+    """Return the section of the report, as Markdown."""
     X, Y = annotated_rows(500, 20, 5)
     MSSBoostClassifier(n_estimators=3, random_state=0).fit(X, Y).predict(X)  # compiles the loops
     with threadpool_limits(limits=1):

@@ -1,4 +1,4 @@
-"""Can data that are larger than the memory they may take be trained on, and how fast?
+"""Fits on data larger than the memory they may take.
 
 Usage: ``python -m benchmarks.out_of_core [--quick]``
 
@@ -59,7 +59,7 @@ def measure(folder, n_rounds):
 
 
 def report(options):
-    """The section of the report, as Markdown."""
+    """Return the section of the report, as Markdown."""
     n_rows = 2_000_000 if options.quick else 50_000_000
     rows = []
     with tempfile.TemporaryDirectory() as folder:
@@ -67,7 +67,7 @@ def report(options):
         write_rows(folder, n_rows)
         for limit in (2**27, 2**30) if options.quick else (2**30, 2**33):
             progress(f"out of core: fitting within {limit // 2**20:,} MiB")
-            figures = measure_apart(folder, limit)
+            figures = measure_in_new_process(folder, limit)
             rows.append(
                 (
                     f"{n_rows:,}",
@@ -84,7 +84,7 @@ def report(options):
         f"Stumps on {N_COLUMNS} columns in {len(VIEWS)} views, read from Parquet files under a FUSELEARN_MEMORY_LIMIT, "
         "two threads. Before the first round the files are read three times: to check them, to place the bins, and to "
         "bin the rows. Under the lower limit the prepared rows lie in a temporary folder, under the higher one in "
-        "memory. Peak is what the fit takes beyond the process as it was before.",
+        "memory. Peak is the memory that the fit takes beyond what the process had before.",
         markdown_table(
             ("rows", "X, MiB", "limit, MiB", "start, s", "round, s", "peak, MiB", "part of the limit"), rows
         ),
@@ -92,12 +92,12 @@ def report(options):
     )
 
 
-def measure_apart(folder, limit):
-    """What `measure` finds in a process of its own under a limit of memory, in bytes."""
+def measure_in_new_process(folder, limit):
+    """Call `measure` in a new process under a limit of memory, in bytes."""
     command = [sys.executable, "-m", "benchmarks.out_of_core", "--measure", folder, str(N_ROUNDS)]
     environment = os.environ | {"FUSELEARN_MEMORY_LIMIT": str(limit), "MALLOC_MMAP_THRESHOLD_": "65536"}
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
-    return json.loads(done.stdout)
+    finished = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    return json.loads(finished.stdout)
 
 
 if __name__ == "__main__":

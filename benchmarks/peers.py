@@ -1,4 +1,4 @@
-"""How does fuselearn compare with other boosting libraries, in time and in accuracy?
+"""fuselearn against other boosting libraries, in time and in accuracy.
 
 Usage: ``python -m benchmarks.peers [--quick] [--mumbo-python PATH]``
 
@@ -54,7 +54,7 @@ class Task:
     test: np.ndarray
 
     def outcome(self, model):
-        """Fit a scikit-learn classifier and judge it."""
+        """Fit and score a scikit-learn classifier."""
         X, y = self.X[self.train], self.y[self.train]
         start = time.process_time()
         model.fit(X, y)
@@ -66,7 +66,7 @@ class Task:
         return Outcome(seconds, accuracy, _n_rounds(model))
 
     def outcome_of_mumbo(self, interpreter, n_rounds):
-        """The same for MuMBo, by another Python."""
+        """Fit and score MuMBo, by another Python."""
         view_starts = [view.start for view in self.views.values()] + [self.X.shape[1]]
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "task.npz"
@@ -83,7 +83,7 @@ def _n_rounds(model):
 
 
 def our_methods(views, n_rounds):
-    """Name to classifier, of this library."""
+    """Return the classifiers of this library, by name."""
     common = {"views": views, "n_estimators": n_rounds, "random_state": 0}
     return {
         "ShareBoost, naive Bayes": ShareBoostClassifier("gaussian_nb", **common),
@@ -97,7 +97,7 @@ def our_methods(views, n_rounds):
 
 
 def lightgbm_methods(n_rounds):
-    """LightGBM on the concatenation, with stumps as here and as it comes."""
+    """Return LightGBM on the concatenation, with stumps as here and with its defaults."""
     if LGBMClassifier is None:
         return {}
     common = {"n_estimators": n_rounds, "n_jobs": 1, "random_state": 0, "verbose": -1}
@@ -108,13 +108,13 @@ def lightgbm_methods(n_rounds):
 
 
 def adaboost(n_rounds):
-    """scikit-learn's AdaBoost of stumps, on the concatenation."""
+    """Return scikit-learn's AdaBoost of stumps, on the concatenation."""
     stump = DecisionTreeClassifier(max_depth=1)
     return {"AdaBoost, stumps, concatenated": AdaBoostClassifier(stump, n_estimators=n_rounds, random_state=0)}
 
 
 def outcomes(tasks, methods, n_rounds, mumbo_python):
-    """Every method on every task.
+    """Fit and score every method on every task.
 
     Returns
     -------
@@ -132,20 +132,21 @@ def outcomes(tasks, methods, n_rounds, mumbo_python):
 
 
 def table(results):
-    """Mean accuracy, median CPU seconds, and how they compare with ShareBoost of stumps."""
+    """Return mean accuracy and median CPU seconds, compared with ShareBoost of stumps, as a Markdown table."""
     ours = np.median([outcome.seconds for outcome in results["ShareBoost, stumps"]])
     rows = []
-    for name, several in results.items():
-        seconds = np.median([outcome.seconds for outcome in several])
-        accuracy = np.mean([outcome.accuracy for outcome in several])
-        rounds = " to ".join(str(n) for n in sorted({f([o.rounds for o in several]) for f in (min, max)}))
+    for name, by_task in results.items():
+        seconds = np.median([outcome.seconds for outcome in by_task])
+        accuracy = np.mean([outcome.accuracy for outcome in by_task])
+        n_rounds = [outcome.rounds for outcome in by_task]
+        rounds = " to ".join(str(n) for n in sorted({min(n_rounds), max(n_rounds)}))
         rows.append((name, number(seconds), number(seconds / ours), f"{accuracy:.3f}", rounds))
     header = ("method", "fit, CPU s", "times ShareBoost, stumps", "accuracy", "rounds run")
     return markdown_table(header, rows)
 
 
 def synthetic_part(options):
-    """Time on the synthetic data, as Markdown paragraphs."""
+    """Measure time on the synthetic data, as Markdown paragraphs."""
     n_rows, n_rounds, repeats = (2_000, 20, 1) if options.quick else (20_000, 150, 2)
     X, y, views = clustered_views(n_rows + n_rows // 4, n_views=3, n_columns=100)
     train, test = np.split(np.arange(len(y)), [n_rows])
@@ -159,7 +160,7 @@ def synthetic_part(options):
 
 
 def digits_part(options):
-    """Time and accuracy on the digits, as Markdown paragraphs."""
+    """Measure time and accuracy on the digits, as Markdown paragraphs."""
     data = mfeat()
     if data is None:
         return [f"Digits: skipped, since {DATA_FOLDER_VARIABLE} names no folder that holds `mfeat/mfeat.npz`."]
@@ -178,7 +179,7 @@ def digits_part(options):
 
 
 def report(options):
-    """The section of the report, as Markdown."""
+    """Return the section of the report, as Markdown."""
     X, y, views = clustered_views(5_000, n_views=3, n_columns=10)
     for model in our_methods(views, n_rounds=2).values():
         model.fit(X, y)  # compiles the loops

@@ -1,4 +1,4 @@
-"""What does a round cost, against AdaBoost on the concatenated views and against reading the data?
+"""Cost of a round, against AdaBoost on the concatenated views and against reading the data.
 
 Usage: ``python -m benchmarks.per_round [--quick]``
 """
@@ -19,7 +19,7 @@ CONTENDERS = {
     "naive Bayes": ("gaussian_nb", GaussianNB(), 25),
     "stump": ("stump", DecisionTreeClassifier(max_depth=1), 100),
 }
-"""Ours, the peer's weak learner, and how many times faster a round must be."""
+"""Our learner, the peer's weak learner, and how many times faster a round must be."""
 LEARNING_RATE = 0.1
 """Small steps keep an edge for hundreds of rounds, also for the peer; the cost of a round does not depend on it."""
 OUR_ROUNDS = (10, 110)
@@ -79,7 +79,7 @@ def _measure_learner(X, y, views, ours, weak, repeats, name):
 
 
 def report(options):
-    """The section of the report, as Markdown."""
+    """Return the section of the report, as Markdown."""
     passes, learners = measure(options)
     fit_rows, predict_rows = [], []
     for name, figures in learners.items():
@@ -107,9 +107,9 @@ def report(options):
     n_rows = "2,000" if options.quick else "20,000"
     return section(
         "A round, against AdaBoost",
-        f"{n_rows} rows, 3 views of 100 columns, two classes, one thread. AdaBoost works on the concatenation. A round "
-        "is what one more costs: the difference between a long and a short fit, over the rounds between them. Two "
-        f"plain passes over the same bytes (`X.sum()` twice) take {milliseconds(passes.seconds)} ms.",
+        f"{n_rows} rows, 3 views of 100 columns, two classes, one thread. AdaBoost works on the concatenation. The "
+        "time of a round is that of one more: the difference between a long and a short fit, over the rounds between "
+        f"them. Two plain passes over the same bytes (`X.sum()` twice) take {milliseconds(passes.seconds)} ms.",
         markdown_table(
             (
                 "fit",

@@ -1,4 +1,4 @@
-"""Does the time of a fit grow in proportion to rows, columns and rounds?
+"""Growth of the time of a fit with rows, columns and rounds.
 
 Usage: ``python -m benchmarks.scaling [--quick]``
 """
@@ -20,7 +20,7 @@ N_VIEWS = 3
 
 
 def grids(options):
-    """What is varied, and the sizes (rows, columns in all, rounds) to try for it."""
+    """Return the quantities that are varied, and the sizes (rows, columns in all, rounds) to try for each."""
     if options.quick:
         return {
             "rows": [(1_000, 30, 10), (3_000, 30, 10), (10_000, 30, 10)],
@@ -38,7 +38,7 @@ SIZE_OF = {"rows": 0, "columns": 1, "rounds": 2}
 
 
 def seconds_of_fits(n_rows, n_columns, n_rounds, repeats):
-    """Best whole fit of each learner at one size."""
+    """Return the seconds of the best whole fit of each learner at one size."""
     X, y, views = clustered_views(n_rows, N_VIEWS, n_columns // N_VIEWS)
 
     def fit(learner):
@@ -56,7 +56,7 @@ def seconds_of_fits(n_rows, n_columns, n_rounds, repeats):
 
 
 def report(options):
-    """The section of the report, as Markdown."""
+    """Return the section of the report, as Markdown."""
     seconds_of_fits(3_000, 30, 2, repeats=1)  # compiles the loops
     parts = []
     for varied, sizes in grids(options).items():
@@ -75,7 +75,7 @@ def report(options):
     return section(
         "Growth with rows, columns and rounds",
         f"Whole fits of ShareBoost over {N_VIEWS} views, one thread. The exponent is the slope of log time over log "
-        "size: 1 is linear; less means that what is done once, or once a round, still counts at the small sizes. Trees "
+        "size: 1 is linear; less means that fixed costs of a fit or a round still count at the small sizes. Trees "
         "grow until their leaves are pure enough, which takes more nodes in later rounds.",
         *parts,
         *quick_note(options),

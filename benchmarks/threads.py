@@ -1,4 +1,4 @@
-"""What are two threads worth?
+"""Gain of two threads.
 
 Usage: ``python -m benchmarks.threads [--quick]``
 """
@@ -22,14 +22,14 @@ LEARNING_RATE = 0.1
 
 
 def sizes(options):
-    """Rows, columns of each view, rounds."""
+    """Return rows, columns of each view and rounds of the fits."""
     if options.quick:
         return [(2_000, 100, 10), (50_000, 10, 5)]
     return [(20_000, 100, 50), (1_000_000, 10, 20)]
 
 
 def measure(n_rows, n_columns, n_rounds, repeats):
-    """Best wall-clock time of a whole fit with one and with two threads.
+    """Measure the best wall-clock time of a whole fit with one and with two threads.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def measure(n_rows, n_columns, n_rounds, repeats):
 
 
 def report(options):
-    """The section of the report, as Markdown."""
+    """Return the section of the report, as Markdown."""
     title = "Two threads against one"
     if n_cores() < 2:
         return section(title, "Skipped: this machine has one core.")

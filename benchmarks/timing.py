@@ -1,12 +1,12 @@
-"""Timing that stands a busy machine: work to be compared is interleaved, and the best of several runs counts."""
+"""Timing on a busy machine: work to be compared is interleaved, and the best of several runs counts."""
 
 import gc
-import io
 import time
-from contextlib import redirect_stdout
 from dataclasses import dataclass
 
 import numpy as np
+
+from fuselearn.progress import listening
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Timed:
     ----------
     seconds : float
     result : object
-        What the work returned.
+        The value that the work returned.
     """
 
     seconds: float
@@ -25,7 +25,7 @@ class Timed:
 
 
 def best_times(works, repeats, clock=time.process_time):
-    """Run every work `repeats` times, in turn, and keep the fastest run of each.
+    """Run every piece of work `repeats` times, in turn, and keep the fastest run of each.
 
     Taking turns makes a slow spell of the machine hit all works alike. Other processes can only make a run slower, so
     the fastest is the nearest to the truth.
@@ -55,7 +55,7 @@ def best_times(works, repeats, clock=time.process_time):
 
 
 def seconds_per_round(few, many, n_rounds):
-    """Time that one more round takes, free of what a fit does once.
+    """Return the time that one more round takes, free of the fixed cost of a fit.
 
     Parameters
     ----------
@@ -70,28 +70,16 @@ def seconds_per_round(few, many, n_rounds):
     return (many.seconds - few.seconds) / more
 
 
-class RoundClock(io.TextIOBase):
-    """Takes the place of stdout during a fit that reports every round, and notes when."""
-
-    def __init__(self):
-        self.times = []
-
-    def write(self, text):
-        if "round" in text:
-            self.times.append(time.perf_counter())
-        return len(text)
-
-
 def round_times(model, X, y):
     """Fit a boosting model, and return when each of its rounds ended, in seconds of `time.perf_counter`."""
-    clock = RoundClock()
-    with redirect_stdout(clock):
-        model.set_params(verbose=2).fit(X, y)
+    times = []
+    with listening(lambda step: times.append(time.perf_counter())):
+        model.fit(X, y)
     if model.n_iter_ < model.n_estimators:
         raise RuntimeError(f"The run ended after {model.n_iter_} of {model.n_estimators} rounds.")
-    return np.array(clock.times)
+    return np.array(times)
 
 
 def exponent(sizes, seconds):
-    """Slope of log time over log size: 1 where time is proportional to size."""
+    """Return the slope of log time over log size: 1 where time is proportional to size."""
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
