@@ -39,17 +39,17 @@ def test_concatenation_is_the_classifier_on_all_columns(n_classes, estimator):
 def test_adaboost_per_view_and_on_the_concatenation(n_classes):
     """S0's and S1's AdaBoost-MV and AdaBoost-Ca."""
     problem = Problem(n_classes=n_classes, n=200)
-    booster = AdaBoostClassifier(n_estimators=20)
+    booster = AdaBoostClassifier(n_estimators=10)
     for model in (
         ViewVotingClassifier(booster, views=VIEWS, random_state=0),
         ViewVotingClassifier(booster, views=VIEWS, voting="sum", random_state=0),
         ConcatenatedClassifier(booster, views=VIEWS, random_state=0),
-        ViewStackingClassifier(booster, views=VIEWS, random_state=0),
+        ViewStackingClassifier(booster, views=VIEWS, cv=3, random_state=0),
     ):
         # Three standard errors above chance, on 100 rows.
         assert (
             model.fit(problem.X[:100], problem.y[:100]).score(problem.X[100:], problem.y[100:]) > 1 / n_classes + 0.15
         )
-    reference = AdaBoostClassifier(n_estimators=20, random_state=0).fit(problem.X, problem.y)
+    reference = AdaBoostClassifier(n_estimators=10, random_state=0).fit(problem.X, problem.y)
     model = ConcatenatedClassifier(clone(booster).set_params(random_state=0), views=VIEWS).fit(problem.X, problem.y)
     assert_array_equal(model.predict(problem.X), reference.predict(problem.X))

@@ -13,11 +13,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+from sklearn.utils.estimator_checks import check_fit2d_1feature
 
-from fuselearn import (
-    SuperKernelClassifier,
-    ViewStackingClassifier,
-)
+from fuselearn import LabelConsensus, SuperKernelClassifier, ViewStackingClassifier
 from fuselearn.classifiers.cross_fitting import CrossFitting
 from tests.ensembles.view_problems import FOLDS, VIEWS, Problem, all_kinds, fit_svc, on_columns, problems
 from tests.naive import fusion as naive
@@ -43,7 +41,7 @@ class KeepsTheTable(KNeighborsClassifier):
         return super().fit(X, y)
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(problems, st.sampled_from(["predict", "decision_function"]))
 def test_the_last_classifier_sees_rows_that_models_were_not_fitted_on(problem, method):
     folds = list(FOLDS.split(problem.X, problem.agreed()))
@@ -207,3 +205,13 @@ def test_groups_and_folds_that_cannot_be(cv, groups, message):
     for model in stackings(cv=cv):
         with pytest.raises(ValueError, match=message):
             model.fit(problem.X, problem.y, groups=groups)
+
+
+@pytest.mark.parametrize(
+    "model", [ViewStackingClassifier(SVC()), SuperKernelClassifier(), LabelConsensus()], ids=lambda m: type(m).__name__
+)
+def test_one_column_and_three_rows_of_a_class(model):
+    """The default of five folds passes scikit-learn's check, whose second class has three rows."""
+    check_fit2d_1feature(type(model).__name__, model)
+    column = np.r_[np.linspace(1, 2, 7, endpoint=False), 2.1, 2.5, 2.9][:, None]
+    assert_array_equal(clone(model).fit(column, column[:, 0].astype(int)).classes_, [1, 2])

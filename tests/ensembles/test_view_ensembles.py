@@ -21,7 +21,7 @@ from fuselearn import (
 from tests.ensembles.view_problems import VIEWS, NamesOnly, Problem, all_kinds, as_codes, by_kind
 
 
-@settings(max_examples=6)
+@settings(max_examples=3)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3]))
 def test_true_labels_do_not_leak(seed, n_classes):
     problem = Problem(seed, n_classes, own_labels=True, absent=True)

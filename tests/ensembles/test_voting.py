@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -26,6 +26,7 @@ from tests.ensembles.view_problems import FOLDS, VIEWS, Problem, fit_naive_bayes
 from tests.naive import fusion as naive
 
 
+@settings(max_examples=15)
 @given(
     problems, st.sampled_from(["majority", "sum"]), st.sampled_from([(SVC(), fit_svc), (GaussianNB(), fit_naive_bayes)])
 )

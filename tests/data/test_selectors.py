@@ -1,21 +1,22 @@
-"""Selectors, presence, and stacking."""
+"""Selectors of columns mean what they mean to scikit-learn's ColumnTransformer."""
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from scipy import sparse
 from sklearn.compose import ColumnTransformer, make_column_selector
 
-from fuselearn import stack_unpaired, stack_views
-from fuselearn.data import ViewBlocks, per_view, resolve_views
+from fuselearn.data import per_view, resolve_views
 
 COLUMNS = ["a", "b", "c", "d"]
+
+
 ARRAY = np.arange(20.0).reshape(5, 4)
+
+
 FRAMES = [pd.DataFrame(ARRAY, columns=COLUMNS), pl.DataFrame(ARRAY, schema=COLUMNS)]
+
 
 POSITIONAL = [
     (2, [2]),
@@ -29,6 +30,8 @@ POSITIONAL = [
     ([True, False, True, False], [0, 2]),
     (np.array([False, True, True, False]), [1, 2]),
 ]
+
+
 NAMED = [
     ("c", [2]),
     (["d", "a"], [3, 0]),
@@ -123,70 +126,3 @@ def test_per_view():
         per_view("preprocess", {"c": 1}, ["a", "b"])
     with pytest.raises(ValueError, match="estimator has nothing for the view 'a'"):
         per_view("estimator", {"b": 1}, ["a", "b"], complete=True)
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]))
-def test_blocks_hold_the_columns_and_the_presence(seed, dtype):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(int(rng.integers(1, 30)), 6)).astype(dtype)
-    X[rng.random(X.shape) < 0.5] = np.nan
-    columns = [np.sort(rng.permutation(6)[: rng.integers(1, 6)]), np.arange(1, 4), np.array([5, 0])]
-    blocks = ViewBlocks.of(X, ["x", "y", "z"], columns)
-    for view, chosen, present in zip(blocks, columns, blocks.present.T):
-        assert_array_equal(present, ~np.isnan(X[:, chosen]).all(axis=1))
-        rows = np.flatnonzero(present)
-        assert len(view) == len(rows)
-        assert_array_equal(view.array(), X[np.ix_(rows, chosen)])
-        assert_array_equal(view.some_columns(0, 2), X[np.ix_(rows, chosen[:2])])
-        pieces = [block for _, _, block in view.blocks()]
-        assert_array_equal(np.vstack(pieces) if pieces else np.empty((0, len(chosen))), view.array())
-        assert all(block.dtype == np.float64 and block.flags.c_contiguous for block in pieces)
-
-
-def test_a_run_of_columns_is_a_window_not_a_copy():
-    [view] = ViewBlocks.of(ARRAY, ["v"], [np.arange(1, 3)])
-    assert np.shares_memory(view.array(), ARRAY)
-
-
-def test_stack_views():
-    arrays = {"a": np.ones((3, 2)), "b": pd.DataFrame({"x": [1, 2, np.nan]}), "c": pl.DataFrame({"y": [1, None, 3]})}
-    X, views = stack_views(arrays)
-    assert views == {"a": slice(0, 2), "b": slice(2, 3), "c": slice(3, 4)}
-    assert_array_equal(X, [[1, 1, 1, 1], [1, 1, 2, np.nan], [1, 1, np.nan, 3]])
-    X, views = stack_views([np.ones((3, 2)), [1, 2, 3]])
-    assert X.shape == (3, 3)
-    assert views == [slice(0, 2), slice(2, 3)]
-
-
-def test_stack_unpaired():
-    X, views, y = stack_unpaired([(np.ones((2, 2)), ["a", "b"]), (np.zeros((1, 1)), ["b"])])
-    assert views == [slice(0, 2), slice(2, 3)]
-    assert_array_equal(X, [[1, 1, np.nan], [1, 1, np.nan], [np.nan, np.nan, 0]])
-    assert y.tolist() == ["a", "b", "b"]
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: stack_views({"a": np.ones((3, 1)), "b": np.ones((2, 1))}), ValueError, "numbers of rows differ"),
-        (lambda: stack_views({}), ValueError, "arrays is empty"),
-        (lambda: stack_views(3), TypeError, "arrays must be a dict or a list; got int"),
-        (lambda: stack_views({"a": [[np.inf]]}), ValueError, "The view 'a' is not a table of numbers: .*infinity"),
-        (
-            lambda: stack_views({"a": [["x"]]}),
-            ValueError,
-            "The view 'a' is not a table of numbers: could not convert string",
-        ),
-        (lambda: stack_views({"a": sparse.eye(3).tocsr()}), TypeError, "[Ss]parse"),
-        (lambda: stack_unpaired({"a": np.ones((3, 1))}), TypeError, r"Source 'a' must be a pair \(array, labels\)"),
-        (lambda: stack_unpaired({"a": (np.ones((3, 1)), [1])}), ValueError, "'a' has 3 rows but 1 labels"),
-        (
-            lambda: stack_unpaired({"a": (np.ones((1, 1)), [1]), "b": (np.ones((1, 1)), ["x"])}),
-            ValueError,
-            "labels differ in kind",
-        ),
-    ],
-)
-def test_bad_stacks(call, error, message):
-    with pytest.raises(error, match=message):
-        call()

@@ -1,0 +1,141 @@
+"""The one reader of training data."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from fuselearn import LabelConsensus
+from fuselearn.data import read_indicator_data, read_training_data
+
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(12, 4)), np.array(["no", "yes"] * 6)
+MODEL = LabelConsensus(views={"a": [0, 1], "b": [2, 3]})
+
+
+def absent(rows, columns, table=X):
+    changed = table.copy()
+    changed[np.ix_(rows, columns)] = np.nan
+    return changed
+
+
+def test_one_label_column():
+    data = read_training_data(MODEL, absent([3], [2, 3]), y)
+    assert len(data) == data.n_rows_given == 12
+    assert data.names == ["a", "b"]
+    assert [columns.tolist() for columns in data.columns] == [[0, 1], [2, 3]]
+    assert data.classes.tolist() == ["no", "yes"]
+    assert data.label_columns == ["y"]
+    assert not data.has_view_labels
+    assert not data.weighted
+    assert data.groups is None
+    assert_array_equal(data.weights, 1)
+    assert_array_equal(data.codes[:, 0], y == "yes")
+    assert_array_equal(data.view_codes()[:, 0], y == "yes")
+    assert_array_equal(data.view_codes()[:, 1], np.where(np.arange(12) == 3, -1, y == "yes"))
+    assert_array_equal(data.majority(), y == "yes")
+    assert_allclose(data.class_prior(), 0.5)
+    assert_array_equal(data.votes(), np.column_stack([y == "no", y == "yes"]))
+    assert data.features == {"n_features_in_": 4}
+
+
+def test_label_columns_of_views():
+    view_labels = np.column_stack([y, y[::-1]])
+    data = read_training_data(MODEL, absent([3], [2, 3]), y, view_labels=view_labels)
+    assert data.label_columns == ["a", "b"]
+    assert data.has_view_labels
+    assert data.codes[3].tolist() == [1, -1]
+    assert_array_equal(data.codes, data.view_codes())
+    assert_array_equal(data.majority(), data.codes[:, 0])  # a tie goes to the first view
+    assert_allclose(data.votes().sum(axis=1), 1)
+    assert data.votes()[0].tolist() == [0.5, 0.5]
+    assert_allclose(data.class_prior(), [5.5 / 12, 6.5 / 12])
+    one_view = read_training_data(LabelConsensus(views={"y": [0]}), X, y, view_labels=y[:, None])
+    assert one_view.has_view_labels
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_rows_of_weight_zero(drop):
+    weights = np.where(np.arange(12) < 4, 0.0, 2.0)
+    data = read_training_data(MODEL, absent([0, 1], [0, 1, 2, 3]), y, weights, drop_unused=drop)
+    assert data.weighted
+    assert data.n_rows_given == 12
+    if drop:
+        assert_array_equal(data.row_numbers, np.arange(4, 12))
+        assert data.blocks.present.all()
+        assert_array_equal(data.weights, 2)
+        assert_array_equal(data.blocks.views[0].table, X[4:])
+    else:
+        assert len(data) == 12
+        assert_array_equal(data.blocks.present.any(axis=1), weights > 0)
+    spread = data.over_all_rows(np.arange(len(data), dtype=float))
+    assert_array_equal(np.isnan(spread), drop & (weights == 0))
+    assert_array_equal(data.over_all_rows(data.codes, fill=-1)[4:], data.codes[-8:])
+    assert_allclose(data.class_prior(), 0.5)
+
+
+def test_rows_of_hardly_any_weight():
+    weights = np.r_[1e-12, np.ones(11)]
+    assert len(read_training_data(MODEL, X, y, weights, drop_unused=True)) == 12
+    assert len(read_training_data(MODEL, X, y, weights, negligible_weight=1e-9, drop_unused=True)) == 11
+
+
+def test_rows_without_any_label_are_dropped():
+    view_labels = np.where(np.arange(12)[:, None] < 3, None, np.column_stack([y, y]).astype(object))
+    kept = read_training_data(MODEL, X, y, view_labels=view_labels, optional_labels=True)
+    assert_array_equal(kept.codes[:3], -1)
+    dropped = read_training_data(MODEL, X, y, view_labels=view_labels, optional_labels=True, drop_unused=True)
+    assert_array_equal(dropped.row_numbers, np.arange(3, 12))
+
+
+@pytest.mark.parametrize("groups", [[7] * 6 + [3] * 6, ["x"] * 6 + ["a"] * 6, pd.Series(["x"] * 6 + ["a"] * 6)])
+def test_groups_are_numbered_by_their_first_row(groups):
+    assert_array_equal(read_training_data(MODEL, X, y, groups=groups).groups, np.repeat([0, 1], 6))
+
+
+def test_columns_of_data_frames():
+    model = LabelConsensus(views={"a": ["p", "q"], "b": slice("r", "s")})
+    for library in (pd, pl):
+        data = read_training_data(model, library.DataFrame(dict(zip("pqrs", X.T))), y)
+        assert data.features["feature_names_in_"].tolist() == list("pqrs")
+        assert [columns.tolist() for columns in data.columns] == [[0, 1], [2, 3]]
+    assert not hasattr(model, "n_features_in_")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": np.zeros(12)}, "y must hold at least two classes; it has one class only"),
+        ({"y": np.linspace(0, 1, 12)}, "Unknown label type"),
+        ({"y": y[:5]}, r"inconsistent numbers of samples: \[12, 5\]"),
+        ({"X": absent([2, 5], [0, 1, 2, 3])}, "absent .* in 2 of the rows of X, the first being row 2"),
+        ({"X": absent(range(12), [2, 3])}, "The view 'b' is absent .* in every row of X that counts"),
+        ({"sample_weight": np.zeros(12)}, "sample_weight is zero for every row; at least one row must count"),
+        ({"sample_weight": -np.ones(12)}, "sample_weight holds negative weights, the least -1.0"),
+        ({"sample_weight": np.full(12, np.inf)}, "sample_weight holds NaN or infinity"),
+        ({"sample_weight": np.ones((12, 2))}, r"sample_weight must be 1-D, a weight per row; got shape \(12, 2\)"),
+        ({"sample_weight": ["a"] * 12}, "sample_weight must hold numbers"),
+        ({"sample_weight": np.ones(5)}, r"inconsistent numbers of samples: \[12, 5\]"),
+        ({"sample_weight": y == "no"}, "rows of X with a positive sample_weight are all of one class, 'no'"),
+        ({"view_labels": y}, r"view_labels must have shape \(n_samples, n_views\) = \(12, 2\)"),
+        ({"groups": np.zeros(12)}, "groups puts all rows of X that count into one group"),
+        ({"groups": np.zeros(3)}, r"groups must have one entry for each of the 12 rows of X; got shape \(3,\)"),
+        ({"groups": np.r_[np.nan, np.arange(11)]}, "groups has no value for row 0"),
+        ({"groups": [[1]] * 11 + [None]}, "groups must have one entry|groups has no value"),
+    ],
+)
+def test_messages(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        read_training_data(MODEL, **{"X": X, "y": y, **arguments})
+
+
+def test_data_with_indicator_labels():
+    frame = pd.DataFrame({"red": [1, 0] * 6, "round": [1, 1, 0] * 4})
+    data = read_indicator_data(MODEL, X, frame, ensure_all_finite=True)
+    assert_array_equal(data.table, X)
+    assert data.labels.names == ["red", "round"]
+    assert data.names == ["a", "b"]
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        read_indicator_data(MODEL, absent([0], [0]), frame, ensure_all_finite=True)
+    assert np.isnan(read_indicator_data(MODEL, absent([0], [0]), frame, ensure_all_finite="allow-nan").table).any()

@@ -1,0 +1,33 @@
+"""Views are windows on a table, with a mask of the rows that have them."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from fuselearn.data import ViewBlocks
+
+ARRAY = np.arange(20.0).reshape(5, 4)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float32, np.float64]))
+def test_blocks_hold_the_columns_and_the_presence(seed, dtype):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(int(rng.integers(1, 30)), 6)).astype(dtype)
+    X[rng.random(X.shape) < 0.5] = np.nan
+    columns = [np.sort(rng.permutation(6)[: rng.integers(1, 6)]), np.arange(1, 4), np.array([5, 0])]
+    blocks = ViewBlocks.of(X, ["x", "y", "z"], columns)
+    for view, chosen, present in zip(blocks, columns, blocks.present.T):
+        assert_array_equal(present, ~np.isnan(X[:, chosen]).all(axis=1))
+        rows = np.flatnonzero(present)
+        assert len(view) == len(rows)
+        assert_array_equal(view.array(), X[np.ix_(rows, chosen)])
+        assert_array_equal(view.some_columns(0, 2), X[np.ix_(rows, chosen[:2])])
+        pieces = [block for _, _, block in view.blocks()]
+        assert_array_equal(np.vstack(pieces) if pieces else np.empty((0, len(chosen))), view.array())
+        assert all(block.dtype == np.float64 and block.flags.c_contiguous for block in pieces)
+
+
+def test_a_run_of_columns_is_a_window_not_a_copy():
+    [view] = ViewBlocks.of(ARRAY, ["v"], [np.arange(1, 3)])
+    assert np.shares_memory(view.array(), ARRAY)
