@@ -1,8 +1,8 @@
 """Small data with a useful, a useless and a weak view, and one model of each kind for it."""
 
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 from fuselearn import (
     AugmentedKernelClassifier,
@@ -27,7 +27,7 @@ MODELS = {
         LogisticRegression(), views=VIEWS, stack_method="decision_function", random_state=0
     ),
     "concatenated": ConcatenatedClassifier(LogisticRegression(), views=VIEWS),
-    "takes NaN": ConcatenatedClassifier(HistGradientBoostingClassifier(max_iter=10, random_state=0), views=VIEWS),
+    "takes NaN": ConcatenatedClassifier(DecisionTreeClassifier(max_depth=3, random_state=0), views=VIEWS),
     "super kernel": SuperKernelClassifier(views=VIEWS, random_state=0),
     "mkl": MKLClassifier(views=VIEWS, kernel="linear", weights="mkl"),
     "tomographic": TomographicClassifier(views=VIEWS, random_state=0),

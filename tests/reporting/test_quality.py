@@ -33,13 +33,18 @@ def test_calibration_counts_rows_and_gaps():
 
 def test_the_interval_of_balanced_accuracy_covers_it_about_as_often_as_it_should():
     rng = np.random.default_rng(0)
-    y = np.repeat([0, 1, 2], [200, 60, 20])
-    true = np.mean([0.9, 0.7, 0.5])
+    sizes, recalls = np.array([200, 60, 20]), np.array([0.9, 0.7, 0.5])
     hits = 0
-    for _ in range(400):
-        found = quality.class_score(y, np.where(rng.random(280) < np.array([0.9, 0.7, 0.5])[y], y, 9), 0)
-        hits += found["balanced_low"] <= true <= found["balanced_high"]
-    assert 0.92 <= hits / 400 <= 0.98
+    for _ in range(1000):
+        low, high = quality.balanced_interval(rng.binomial(sizes, recalls) / sizes, sizes)
+        hits += low <= np.mean(recalls) <= high
+    assert 920 <= hits <= 980
+    y = np.repeat([0, 1, 2], sizes)
+    predicted = np.where(rng.random(280) < recalls[y], y, 9)
+    score = quality.class_score(y, predicted, 0)
+    seen = np.array([np.mean(predicted[y == label] == label) for label in range(3)])
+    assert score["balanced_accuracy"] == pytest.approx(seen.mean())
+    assert (score["balanced_low"], score["balanced_high"]) == quality.balanced_interval(seen, sizes)
 
 
 def test_classes_without_rows_or_predictions_have_no_figures():

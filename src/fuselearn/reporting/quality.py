@@ -23,13 +23,9 @@ def class_score(y: AnyArray, predicted: AnyArray, usual_class: object) -> Record
     """
     right, usual = predicted == y, y == usual_class
     low, high = share_interval(right)
-    sizes = np.unique(y, return_counts=True)[1]
-    recalls = [float(right[y == label].mean()) for label in np.unique(y)]
-    balanced = float(np.mean(recalls))
-    # The variance of each recall is p(1 - p) / n, with p as if there were two more rows, one right and one wrong, so
-    # that no recall counts as known to be 0 or 1. The interval covers the truth in about 93 of 100 cases.
-    smoothed = (np.array(recalls) * sizes + 1) / (sizes + 2)
-    half_width = Z * float(np.sqrt(np.sum(smoothed * (1 - smoothed) / sizes))) / len(sizes)
+    labels, sizes = np.unique(y, return_counts=True)
+    recalls = np.array([right[y == label].mean() for label in labels])
+    balanced_low, balanced_high = balanced_interval(recalls, sizes)
     return {
         "name": "accuracy",
         "score": float(right.mean()),
@@ -40,9 +36,9 @@ def class_score(y: AnyArray, predicted: AnyArray, usual_class: object) -> Record
         "baseline": float(usual.mean()),
         "baseline_class": str(usual_class),
         "p_value": sign_test(right, usual),
-        "balanced_accuracy": balanced,
-        "balanced_low": max(0.0, balanced - half_width),
-        "balanced_high": min(1.0, balanced + half_width),
+        "balanced_accuracy": float(np.mean(recalls)),
+        "balanced_low": balanced_low,
+        "balanced_high": balanced_high,
         "chance": 1.0 / len(recalls),
     }
 
@@ -79,6 +75,16 @@ def share_interval(right: BoolArray) -> tuple[float, float]:
     """Return Wilson's interval of the share of True."""
     interval = stats.binomtest(int(np.sum(right)), len(right)).proportion_ci(LEVEL, method="wilson")
     return float(interval.low), float(interval.high)
+
+
+def balanced_interval(recalls: FloatArray, sizes: IntArray) -> tuple[float, float]:
+    """Return an interval of the mean of the recalls of classes of given sizes."""
+    # The variance of each recall is p(1 - p) / n, with p as if there were two more rows, one right and one wrong, so
+    # that no recall counts as known to be 0 or 1. The interval covers the truth in about 93 of 100 cases.
+    smoothed = (recalls * sizes + 1) / (sizes + 2)
+    half_width = Z * float(np.sqrt(np.sum(smoothed * (1 - smoothed) / sizes))) / len(sizes)
+    balanced = float(np.mean(recalls))
+    return max(0.0, balanced - half_width), min(1.0, balanced + half_width)
 
 
 def sign_test(first: BoolArray, second: BoolArray) -> float:
