@@ -22,7 +22,7 @@ DEFINED_IN: dict[str, str] = {
     "SuperKernelClassifier": "fuselearn.ensembles.super_kernel:SuperKernelClassifier",
     "TableClassifier": "fuselearn.tables.table_classifier:TableClassifier",
     "TomographicClassifier": "fuselearn.kernels.tomographic:TomographicClassifier",
-    "ViewStackingClassifier": "fuselearn.ensembles.stacking:ViewStackingClassifier",
+    "ViewStackingClassifier": "fuselearn.ensembles.view_stacking:ViewStackingClassifier",
     "ViewVotingClassifier": "fuselearn.ensembles.voting:ViewVotingClassifier",
     # Policies, and what a boosting run recorded
     "bandits.Best": "fuselearn.bandits.best:Best",
