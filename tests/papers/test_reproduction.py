@@ -5,21 +5,21 @@ import shutil
 
 import pytest
 from matplotlib.figure import Figure
-from typer.testing import CliRunner
 
-from fuselearn.cli.app import app
 from fuselearn.evaluation import Table
 from fuselearn.papers import paired_runs, unmatched_music
 from fuselearn.papers.experiments import EXPERIMENTS, PAPERS, Experiment, experiments_named
 from fuselearn.papers.reproduction import load_record, page_of, rerun, save_outcome
 from fuselearn.papers.verdicts import FAILS, HOLDS, UNTESTED, Effort, Finding, Outcome
+from tests.cli.command_line import run as run_command
 
 
-def run(*arguments, **settings):
-    return CliRunner().invoke(app, ["reproduce", *map(str, arguments)], env={"COLUMNS": "80"}, **settings)
+def run(*arguments):
+    """Run ``fuselearn reproduce``."""
+    return run_command("reproduce", *arguments)
 
 
-def test_catalogue():
+def test_experiments_by_name():
     assert {experiment.paper for experiment in EXPERIMENTS.values()} == set(PAPERS)
     assert len(EXPERIMENTS) == 13
     assert [experiment.name for experiment in experiments_named("all")] == list(EXPERIMENTS)
