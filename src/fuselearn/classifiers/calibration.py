@@ -1,11 +1,13 @@
-"""Calibration of decision values: class probabilities as a softmax of logits, fitted by Newton steps.
+"""Calibration of decision values: class probabilities as a softmax of logits.
 
-Three models of the logits share the weighted log likelihood Σ_i u_i Σ_k t_ik ln p_ik of targets t, its derivatives and
-the safeguarded Newton steps at the end of this file:
+Three models of the logits maximise the weighted log likelihood Σ_i u_i Σ_k t_ik ln p_ik of targets t:
 
 - `fit_calibration`: slope · (value_k + shift_k) + ln share_k, for values that were fitted with classes of equal weight;
 - `ValueCalibration`: Σ_v weight_v · value_vk + bias_k, one model for the values of all views;
 - `fit_sigmoid`: slope · value + offset for one class against the others (Platt).
+
+The first two, which may have many classes and coefficients, share the derivatives and the safeguarded Newton steps at
+the end of this file. The sigmoid has two coefficients and no prior, and a general minimiser is enough for it.
 """
 
 from collections.abc import Callable
@@ -13,8 +15,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import chdtrc, log_softmax, logsumexp
+from scipy.optimize import minimize
+from scipy.special import chdtrc, expit, log_softmax, logsumexp
 
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -37,8 +39,6 @@ SMALLEST_STEP = 1e-6
 """Newton step, relative to 1 + slope, that slope and shifts are no longer moved by."""
 SMALLEST_GAIN = 1e-8
 """Expected gain of a step below which it is the last one: Newton's next would gain less than rounding shows."""
-SMALLEST_MEAN_GAIN = 1e-20
-"""The same for a log likelihood that is a mean over the rows."""
 LARGEST_SHARE_OF_SLOPE = 0.9
 """Share of the slope that a step may take off: a slope stays positive."""
 
@@ -130,7 +130,7 @@ class ValueCalibration:
 
     def __init__(self, values: FloatArray) -> None:
         _, self._n_views, n_classes = values.shape
-        self._features = np.ascontiguousarray(values.transpose(1, 2, 0))
+        self._values = values
         self._penalties = np.repeat([WEIGHT_PENALTY, BIAS_PENALTY], [self._n_views, n_classes])
 
     @property
@@ -138,9 +138,9 @@ class ValueCalibration:
         """Coefficients of equal probabilities."""
         return np.zeros(len(self._penalties))
 
-    def probabilities(self, coefficients: FloatArray) -> FloatArray:
-        """Return p(class | values), of shape (n_rows, n_classes)."""
-        return np.ascontiguousarray(_softmax(self._logits(coefficients))[0].T)
+    def log_probabilities(self, coefficients: FloatArray) -> FloatArray:
+        """Return ln p(class | values), of shape (n_rows, n_classes)."""
+        return log_softmax(self._logits(coefficients), axis=1)
 
     def log_prior(self, coefficients: FloatArray) -> float:
         """Return ln of the Gaussian prior of the coefficients, up to a constant."""
@@ -148,23 +148,21 @@ class ValueCalibration:
 
     def refit(self, posterior: FloatArray, coefficients: FloatArray) -> FloatArray:
         """Maximise Σ posterior · ln p + ln prior from the given coefficients; the result is never worse than them."""
-        likelihood = _SoftmaxLikelihood(np.ascontiguousarray(posterior.T), np.ones(len(posterior)))
-        penalties = np.diag(self._penalties)
+        likelihood = _SoftmaxLikelihood(posterior, np.ones(len(posterior)))
 
         def height(point: FloatArray) -> tuple[float, FloatArray]:
-            log_likelihood, p = likelihood.value(self._logits(point))
-            return log_likelihood + self.log_prior(point), p
+            log_likelihood, logs = likelihood.value(self._logits(point))
+            return log_likelihood + self.log_prior(point), logs
 
-        def derivatives(point: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-            gradient, curvature = likelihood.derivatives(self._features, p)
-            return gradient - self._penalties * point, curvature + penalties
+        def derivatives(point: FloatArray, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+            gradient, curvature = likelihood.derivatives(self._values, logs)
+            return gradient - self._penalties * point, curvature + np.diag(self._penalties)
 
-        return _ascend(coefficients, height, derivatives, _end_by_gain(SMALLEST_GAIN))
+        return _ascend(coefficients, height, derivatives, _end_by_gain)
 
     def _logits(self, coefficients: FloatArray) -> FloatArray:
         weights, biases = coefficients[: self._n_views], coefficients[self._n_views :]
-        _, n_classes, n_rows = self._features.shape
-        return (weights @ self._features.reshape(self._n_views, -1)).reshape(n_classes, n_rows) + biases[:, None]
+        return np.einsum("ivk,v->ik", self._values, weights) + biases
 
 
 def fit_sigmoid(values: FloatArray, positive: BoolArray, weights: FloatArray | None = None) -> tuple[float, float]:
@@ -182,21 +180,17 @@ def fit_sigmoid(values: FloatArray, positive: BoolArray, weights: FloatArray | N
     weights = np.ones(len(values)) if weights is None else weights
     positives, negatives = weights[positive].sum(), weights[~positive].sum()
     targets = np.where(positive, (positives + 1) / (positives + 2), 1 / (negatives + 2))
-    likelihood = _SoftmaxLikelihood(np.stack([1 - targets, targets]), weights / weights.sum())
+    shares = weights / weights.sum()
     scale = np.abs(values).max() or 1.0
-    # The negatives are the reference, whose logit is 0: the bias of their class is left out.
-    features = np.stack([np.zeros(len(values)), values / scale])[None]
-    kept = np.array([0, 2])
+    scaled = values / scale
 
-    def height(point: FloatArray) -> tuple[float, FloatArray]:
-        return likelihood.value(point[0] * features[0] + np.array([[0.0], [point[1]]]))
-
-    def derivatives(point: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
-        gradient, curvature = likelihood.derivatives(features, p)
-        return gradient[kept], curvature[np.ix_(kept, kept)]
+    def loss(point: FloatArray) -> tuple[float, FloatArray]:
+        logits = point[0] * scaled + point[1]
+        errors = shares * (expit(logits) - targets)
+        return shares @ (np.logaddexp(0.0, logits) - targets * logits), np.array([errors @ scaled, errors.sum()])
 
     start = np.array([0.0, np.log((positives + 1) / (negatives + 1))])
-    slope, offset = _ascend(start, height, derivatives, _end_by_gain(SMALLEST_MEAN_GAIN))
+    slope, offset = minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-9}).x
     return float(slope / scale), float(offset)
 
 
@@ -206,27 +200,27 @@ class _SlopeAndShifts:
     def __init__(
         self, values: FloatArray, posterior: FloatArray, weights: FloatArray, rows_per_observation: float = 1.0
     ) -> None:
-        self._values = np.ascontiguousarray(values.T)
-        self._likelihood = _SoftmaxLikelihood(np.ascontiguousarray(posterior.T), weights)
+        # Class after class in memory: sums over few classes are then sums of long arrays.
+        self._values = np.asfortranarray(values)
+        self._likelihood = _SoftmaxLikelihood(np.asfortranarray(posterior), weights)
         self._slope_penalty = rows_per_observation * SLOPE_PENALTY
         self._shift_penalty = rows_per_observation * SHIFT_PENALTY
         # The actual sizes, whether they differ significantly or not: a shift must not stand for them.
-        self._log_shares = np.log(_at_least_one(self._likelihood.counts))[:, None]
+        self._log_shares = np.log(_at_least_one(self._likelihood.counts))
 
     def offsets(self) -> FloatArray:
         """Return the mean values of a row if each class counted alike, about their mean."""
-        weighted = self._likelihood.weights * self._likelihood.targets
-        means = (self._values @ weighted.T / _at_least_one(self._likelihood.counts)).mean(axis=1)
+        of_classes = self._values.T @ self._likelihood.weighted_targets / _at_least_one(self._likelihood.counts)
+        means = of_classes.mean(axis=1)
         return means - means.mean()
 
     def best_slope(self, shifts: FloatArray) -> float:
         """Return the best slope for given shifts, by Newton steps between bounds that close in on it."""
-        shifted = self._values + shifts[:, None]
+        shifted = self._values + shifts
         slope, low, high = 0.0, 0.0, np.inf
-        wanted = self._likelihood.wanted(shifted)
+        wanted = float((self._likelihood.weighted_targets * shifted).sum())
         for _ in range(MOST_STEPS):
-            p, _ = _softmax(slope * shifted + self._log_shares)
-            mean, variance = self._likelihood.moments(shifted, p)
+            mean, variance = self._likelihood.moments(shifted, slope * shifted + self._log_shares)
             gradient = wanted - mean - self._slope_penalty * slope
             low, high = (slope, high) if gradient > 0 else (low, slope)
             step = gradient / (variance + self._slope_penalty)
@@ -246,14 +240,16 @@ class _SlopeAndShifts:
         return _ascend(point, self.height, self._derivatives, _end_by_size) if point[0] > 0 else point
 
     def height(self, point: FloatArray) -> tuple[float, FloatArray]:
+        """Return the density at a point, and ln p of each row and class."""
         slope, shifts = _split(point)
-        log_likelihood, p = self._likelihood.value(slope * (self._values + shifts[:, None]) + self._log_shares)
-        return log_likelihood - (self._slope_penalty * slope**2 + self._shift_penalty * (shifts @ shifts)) / 2, p
+        log_likelihood, logs = self._likelihood.value(slope * (self._values + shifts) + self._log_shares)
+        penalty = self._slope_penalty * slope**2 + self._shift_penalty * float(shifts @ shifts)
+        return log_likelihood - penalty / 2, logs
 
-    def _derivatives(self, point: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _derivatives(self, point: FloatArray, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradient and curvature by the chain rule: a shift moves a logit by the slope."""
         slope, shifts = _split(point)
-        gradient, curvature = self._likelihood.derivatives((self._values + shifts[:, None])[None], p)
+        gradient, curvature = self._likelihood.derivatives((self._values + shifts)[:, None], logs)
         curvature[0, 1:] = slope * curvature[0, 1:] - gradient[1:]
         curvature[1:, 0] = curvature[0, 1:]
         curvature[1:, 1:] *= slope**2
@@ -263,63 +259,48 @@ class _SlopeAndShifts:
 
 
 class _SoftmaxLikelihood:
-    """Weighted log likelihood of target probabilities. Arrays have a row per class: sums over classes are then quick.
-
-    Parameters
-    ----------
-    targets : ndarray of shape (n_classes, n_rows)
-    weights : ndarray of shape (n_rows,)
-    """
+    """Weighted log likelihood Σ_i u_i Σ_k t_ik ln p_ik of target probabilities t of shape (n_rows, n_classes)."""
 
     def __init__(self, targets: FloatArray, weights: FloatArray) -> None:
-        self.targets, self.weights = targets, weights
-        self._weighted_targets = targets * weights
-        self.counts = targets @ weights
+        self._targets, self._weights, self._roots = targets, weights[:, None], np.sqrt(weights)[:, None]
+        self.weighted_targets = self._weights * targets
+        self.counts = weights @ targets
 
     def value(self, logits: FloatArray) -> tuple[float, FloatArray]:
-        """Return the log likelihood of logits of shape (n_classes, n_rows), and their probabilities."""
-        p, log_totals = _softmax(logits)
-        return float(((self.targets * logits).sum(axis=0) - log_totals) @ self.weights), p
+        """Return the log likelihood of logits, and ln p of each row and class."""
+        logs = log_softmax(logits, axis=1)
+        return float((self.weighted_targets * logs).sum()), logs
 
-    def wanted(self, feature: FloatArray) -> float:
-        """Return the weighted sum of a feature (n_classes, n_rows) by the targets."""
-        return float(self._weighted_targets.ravel() @ feature.ravel())
+    def moments(self, feature: FloatArray, logits: FloatArray) -> tuple[float, float]:
+        """Return the weighted sums over rows of mean and variance of a feature by the probabilities of logits.
 
-    def moments(self, feature: FloatArray, p: FloatArray) -> tuple[float, float]:
-        """Return the weighted sums of mean and variance of a feature by the probabilities.
-
-        The first derivative by the coefficient of a feature is `wanted` less the mean, the second minus the variance.
+        They are what the first and second derivative by a coefficient of the feature need.
         """
+        p = np.exp(logits - logits.max(axis=1, keepdims=True))
+        p /= p.sum(axis=1, keepdims=True)
         products = p * feature
-        means = products.sum(axis=0)
+        means = products.sum(axis=1)
         products *= feature
-        return float(means @ self.weights), float((products.sum(axis=0) - means**2) @ self.weights)
+        weights = self._weights[:, 0]
+        return float(means @ weights), float((products.sum(axis=1) - means**2) @ weights)
 
-    def derivatives(self, features: FloatArray, p: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def derivatives(self, features: FloatArray, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return gradient and curvature (minus the Hessian) by the coefficients of features, then by class biases.
 
-        The features are of shape (n_features, n_classes, n_rows), the probabilities of shape (n_classes, n_rows).
+        The features are of shape (n_rows, n_features, n_classes).
         """
-        n_features, n_classes, _ = features.shape
-        flat = features.reshape(n_features, -1)
-        weighted = self.weights * p
-        totals = weighted.sum(axis=1)
-        products = features * p
-        means = products.sum(axis=1)
-        products *= self.weights
-        gradient = np.empty(n_features + n_classes)
-        gradient[:n_features] = flat @ (self._weighted_targets - weighted).ravel()
-        gradient[n_features:] = self.counts - totals
+        p = np.exp(logs)
+        errors = self._weights * (self._targets - p)
+        gradient = np.concatenate([np.einsum("ivk,ik->v", features, errors), errors.sum(axis=0)])
+        weighted = features * (self._weights * p)[:, None, :]
+        means = self._roots * (features * p[:, None, :]).sum(axis=2)
+        p *= self._roots
+        n_features = features.shape[1]
         curvature = np.empty((len(gradient), len(gradient)))
-        own, cross, biases = (
-            curvature[:n_features, :n_features],
-            curvature[:n_features, n_features:],
-            curvature[n_features:, n_features:],
-        )
-        own[:] = products.reshape(n_features, -1) @ flat.T - (self.weights * means) @ means.T
-        cross[:] = products.sum(axis=2) - means @ weighted.T
-        biases[:] = np.diag(totals) - weighted @ p.T
-        curvature[n_features:, :n_features] = cross.T
+        curvature[:n_features, :n_features] = np.einsum("ivk,iuk->vu", weighted, features) - means.T @ means
+        both = weighted.sum(axis=0) - means.T @ p
+        curvature[:n_features, n_features:], curvature[n_features:, :n_features] = both, both.T
+        curvature[n_features:, n_features:] = np.diag((self._roots * p).sum(axis=0)) - p.T @ p
         return gradient, curvature
 
 
@@ -330,21 +311,21 @@ _StepRule: TypeAlias = Callable[[FloatArray, FloatArray, float], tuple[FloatArra
 
 def _ascend(point: FloatArray, height: _Height, derivatives: _Derivatives, rule: _StepRule) -> FloatArray:
     """Return the maximum above a point, by Newton steps; one that does not lead up is halved."""
-    best, p = height(point)
+    best, logs = height(point)
     for _ in range(MOST_STEPS):
-        gradient, curvature = derivatives(point, p)
+        gradient, curvature = derivatives(point, logs)
         step = _newton_step(gradient, curvature)
         step, is_last = rule(point, step, float(gradient @ step))
         if is_last:
             return point + step
         for _ in range(MOST_HALVINGS + 1):
-            next_height, next_p = height(point + step)
+            next_height, next_logs = height(point + step)
             if next_height > best:
                 break
             step = step / 2
         else:
             return point  # rounding: nothing better can be found
-        point, best, p = point + step, next_height, next_p
+        point, best, logs = point + step, next_height, next_logs
     return point
 
 
@@ -353,18 +334,16 @@ def _newton_step(gradient: FloatArray, curvature: FloatArray) -> FloatArray:
     ridge = 0.0
     while True:
         try:
-            return cho_solve(cho_factor(curvature + ridge * np.eye(len(gradient))), gradient)
-        except LinAlgError:
+            ridged = curvature + ridge * np.eye(len(gradient))
+            np.linalg.cholesky(ridged)
+            return np.linalg.solve(ridged, gradient)
+        except np.linalg.LinAlgError:
             ridge = 10 * ridge or 1e-3 * np.trace(curvature)
 
 
-def _end_by_gain(smallest_gain: float) -> _StepRule:
-    """Return the rule that the first step with a small expected gain is the last one."""
-
-    def rule(point: FloatArray, step: FloatArray, gain: float) -> tuple[FloatArray, bool]:
-        return step, gain < smallest_gain
-
-    return rule
+def _end_by_gain(point: FloatArray, step: FloatArray, gain: float) -> tuple[FloatArray, bool]:
+    """End with the first step whose expected gain is small."""
+    return step, gain < SMALLEST_GAIN
 
 
 def _end_by_size(point: FloatArray, step: FloatArray, gain: float) -> tuple[FloatArray, bool]:
@@ -373,15 +352,6 @@ def _end_by_size(point: FloatArray, step: FloatArray, gain: float) -> tuple[Floa
         step = step * (-LARGEST_SHARE_OF_SLOPE * point[0] / step[0])
     is_small = bool(np.abs(step).max() < SMALLEST_STEP * (1 + point[0]))
     return np.zeros_like(step) if is_small else step, is_small
-
-
-def _softmax(logits: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the softmax over the first axis, and the logarithm of its denominator."""
-    largest = logits.max(axis=0)
-    p = np.exp(logits - largest)
-    totals = p.sum(axis=0)
-    p /= totals
-    return p, largest + np.log(totals)
 
 
 def _split(point: FloatArray) -> tuple[float, FloatArray]:

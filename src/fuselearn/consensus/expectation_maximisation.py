@@ -116,7 +116,7 @@ def agree(values: FloatArray, codes: IntArray, *, max_iter: int = 500, tol: floa
     coefficients = calibration.start
     objective: list[float] = []
     while True:
-        prior, log_prior = calibration.probabilities(coefficients), calibration.log_prior(coefficients)
+        prior, log_prior = np.exp(calibration.log_probabilities(coefficients)), calibration.log_prior(coefficients)
         posterior, columns, copied, log_likelihood = labels.expectation(prior, rates, common)
         objective.append(log_likelihood + log_prior + _log_prior(rates, common))
         converged = len(objective) > 1 and objective[-1] - objective[-2] < tol * n_rows
@@ -161,7 +161,7 @@ def judge(values: FloatArray, codes: IntArray, agreement: Agreement) -> tuple[Fl
     """
     labels = _Labels(codes, values.shape[2])
     coefficients = np.concatenate([agreement.view_weights, agreement.class_biases])
-    prior = ValueCalibration(values).probabilities(coefficients)
+    prior = np.exp(ValueCalibration(values).log_probabilities(coefficients))
     posterior = labels.expectation(prior, agreement.column_rates, agreement.common_rates)[0]
     return posterior, labels.shares_wrong(posterior)
 

@@ -1,6 +1,7 @@
 """Everything an estimator reads: columns of views, rows that have them, labels, weights and groups."""
 
 from fuselearn.data.labels import (
+    check_sample_weight,
     check_view_labels,
     encode_known,
     encode_labels,
@@ -8,15 +9,23 @@ from fuselearn.data.labels import (
 )
 from fuselearn.data.selectors import per_view, resolve_views
 from fuselearn.data.stacking import stack_unpaired, stack_views
-from fuselearn.data.table import check_on_host, is_gpu_array, note_features, read_new_rows, read_table
 from fuselearn.data.training_data import (
     TrainingData,
-    check_presence,
-    check_sample_weight,
+    note_features,
     read_indicator_data,
     read_training_data,
 )
-from fuselearn.data.view_table import View, ViewBlocks, fit_transformer, transformed
+from fuselearn.data.view_table import (
+    View,
+    ViewBlocks,
+    check_on_host,
+    check_presence,
+    fit_transformer,
+    is_gpu_array,
+    read_new_rows,
+    read_table,
+    transformed,
+)
 
 __all__ = [
     "TrainingData",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fuselearn.data.table import data_frame
+from fuselearn.data.view_table import data_frame
 from fuselearn.evaluation.cells import ONE_VIEW, CellResult, Task
 from fuselearn.evaluation.result_store import CellStore, Key
 from fuselearn.evaluation.result_table import Cell, Table

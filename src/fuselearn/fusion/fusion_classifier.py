@@ -1,45 +1,47 @@
-"""The fusion to start with."""
+"""The fusion to start with: several learners on every view, weighted by their out-of-fold values."""
 
-import warnings
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
+from fuselearn import progress
 from fuselearn.consensus.label_consensus import suspect_labels
-from fuselearn.data import ViewBlocks, check_on_host, note_features
-from fuselearn.data.table import data_frame
+from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_rows, read_training_data
+from fuselearn.data.labels import check_two_classes
+from fuselearn.data.view_table import data_frame
 from fuselearn.estimators import check_count, check_flag, check_jobs, check_positive
-from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.fusion.base_models.catalogue import check_learners_take_weights, make_arms, resolve_learners
-from fuselearn.fusion.calibration import by_class
-from fuselearn.fusion.importance import worth_of
-from fuselearn.fusion.passes import ArmRuns, Budget, fuse, targets_of
-from fuselearn.fusion.training_data import read_rows
-from fuselearn.fusion.weights import weighted_sum
-from fuselearn.numeric.execution import Threads
+from fuselearn.fusion.base_models.preparation import Arm
+from fuselearn.fusion.calibration import PatternCalibration, fit_pattern_calibration, out_of_fold_decisions
+from fuselearn.fusion.importance import Assessment, assess
+from fuselearn.fusion.passes import ArmRuns, Budget, PassResult, run_passes
+from fuselearn.fusion.weights import by_class, weighted_sum
+from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.numeric.votes import codes_of
+from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, RandomState, TableLike, Views
 
-BELIEF = 0.5
-"""Share of the agreed labels in what the second pass learns; the rest is the labels as given. Agreed labels echo what
-the first pass believed: where the views know little, half of the echo is enough to go wrong by."""
+NEGLIGIBLE_WEIGHT = 1e-9
+"""A row that counts no more than this share of the heaviest one counts nothing: rounding would be as large."""
 
 
 class FusionClassifier(ClassifierMixin, BaseEstimator):
-    """Fuse all views with several learners each, weighted by what they know of rows they have not seen.
+    """Fuse all views with several learners each, weighted by their out-of-fold values.
 
-    Every view, and all views side by side, are tried with every learner: these pairs are the arms. The values of an arm
-    are out of sample for every training row. Arms whose repetition pays are fitted again. Weights of
-    the arms are non-negative and drawn to the plain average, so that they differ only where the data says so. What the
-    ensemble says of rows it has not seen is then held against their labels: this gives calibrated probabilities, the
-    share of wrong labels in every label column, and labels to learn from once more that are less wrong.
+    Every view, and all views side by side, are tried with every learner: these pairs are the arms. An arm has
+    out-of-fold values of every training row. Arms whose repetition pays are fitted again. Weights of the arms are
+    non-negative and shrunk to the plain average, so that they differ only where the data says so. The out-of-fold
+    values of the ensemble are then compared with the labels: this gives calibrated probabilities, the share of wrong
+    labels in every label column, and labels to learn from once more that are less wrong.
 
     Nothing has to be chosen. Views may be missing in any row, labels may be wrong, views or annotators may each have
     labels of their own, classes may be many and of different size. Rows are taken to be independent: where several are
-    of one person or place and the model is to work for others, give `groups` to `fit`. Else values of rows left out are
+    of one person or place and the model is to work for others, give `groups` to `fit`. Otherwise out-of-fold values are
     too good to be true, and so are the weights and scores that follow from them.
 
     Parameters
@@ -48,10 +50,10 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         Views of the columns of `X`: a dict of name to selector, or a list of selectors. A selector is what
         :class:`~sklearn.compose.ColumnTransformer` takes. None is one view of all columns.
     learners : "default", str, classifier, list or dict, default="default"
-        What is tried on every view: names of built-in learners (``"svm"`` for two classes, ``"rbf"``, ``"linear"``,
-        ``"trees"``) and scikit-learn classifiers, which are fitted on all but one of five parts of the rows in turn. A
-        dict of name to classifier names them. The default is a kernel machine (``"svm"`` for two classes and up to
-        1,000 rows, else ``"rbf"``), ``"linear"`` and ``"trees"``.
+        Learners that are tried on every view: names of built-in learners (``"svm"`` for two classes, ``"rbf"``,
+        ``"linear"``, ``"trees"``) and scikit-learn classifiers, which are cross-fitted in five folds. A dict of name to
+        classifier names them. The default is a kernel machine (``"svm"`` for two classes and up to 1,000 rows, else
+        ``"rbf"``), ``"linear"`` and ``"trees"``.
     consensus : bool, default=True
         Whether labels may be wrong. If False they are taken as they are, which is quicker; use it when they are known
         to be right.
@@ -62,73 +64,79 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         Most fits of arms, those of the second pass included. At least one is made; where it is less than twice the
         number of arms there is no second pass.
     n_jobs : int, default=None
-        Threads, over arms. The model is the same for any number.
+        Number of threads, over arms. The model is the same for any number.
     random_state : int, RandomState or None, default=None
-        Seeds the trees, the landmarks of large kernels and the parts for classifiers given in `learners`.
+        Seeds the trees, the subsamples and landmarks of large kernels and the folds for classifiers given in
+        `learners`.
+    verbose : int, default=0
+        If above 0, each fit of an arm is printed.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Labels of the classes, in sorted order.
     arms_ : list of (view name, learner)
-        The view is "all views" for all of them side by side.
+        The arms. The view is "all views" for all of them side by side.
     arm_weights_ : ndarray of shape (n_arms,)
+        Weight of each arm; 0 for one that does not count.
     estimators_ : list of list
         Fitted models of each arm; its value is their mean.
     leaderboard_ : data frame
-        A row per arm, the best first: its view, learner, out-of-sample balanced accuracy, weight and number of fits.
+        A row per arm, the best first: its view, learner, out-of-fold balanced accuracy, weight and number of fits.
     view_importances_ : ndarray of shape (n_views,)
-        Share of each view in the spread of the out-of-sample values. An arm of all views is shared out by how much of
-        what its learner says of each view alone makes up what it says.
+        Share of each view in the spread of the out-of-fold values. An arm of all views is shared out among them, by the
+        combination of the same learner's values of single views that comes nearest to its own.
     noise_rates_ : ndarray of shape (n_label_columns,)
         Estimated share of wrong labels in each label column. With one column, classes that overlap and labels that are
-        wrong can hardly be told apart: read it as the share of labels that the views contradict.
+        wrong are hard to distinguish: read it as the share of labels that the views contradict.
     label_columns_ : list of str
         ``["y"]``, or the names of the views whose labels they are.
     posterior_ : ndarray of shape (n_samples, n_classes)
         Probability of the true class of each training row, by values and labels. NaN for a row of weight 0 or without
         any label.
     out_of_sample_decision_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        `decision_function` of the training rows, by models that were not fitted on them, nor on others of their group.
-        With consensus, the labels
-        agreed on for other rows depend a little on a row's own label.
+        `decision_function` of the training rows, by models that were fitted neither on them nor on others of their
+        group. With consensus, the labels that other rows were fitted with depend a little on a row's own label.
     out_of_sample_score_ : float
-        Balanced accuracy on training rows, by models of the first pass that were not fitted on them, nor on others of
-        their group, against the labels given (where columns differ, the most frequent one).
+        Balanced accuracy on training rows, by models of the first pass that were fitted neither on them nor on others
+        of their group, against the labels given (where columns differ, the most frequent one).
     class_prior_ : ndarray of shape (n_classes,)
         Estimated shares of the true classes. A row without any view gets it.
     n_fits_ : int
-        Fits of arms, in both passes.
+        Number of fits of arms, in both passes.
     view_names_ : list of str
+        Names of the views.
     view_columns_ : list of ndarray
+        Columns of `X` that each view has.
     n_features_in_ : int
+        Number of columns of `X`.
     feature_names_in_ : ndarray
-        Where `X` is a data frame.
+        Names of the columns, where `X` is a data frame.
 
     See Also
     --------
     LabelConsensus : Wrong labels only, with a classifier of your choice.
-    ShareBoostClassifier : Boosting with weak learners, which tells what each round added.
+    ShareBoostClassifier : Boosting with weak learners, which records what each round added.
 
     Notes
     -----
     All classes count alike. ``"svm"`` is the mean of support vector machines with C = 0.1, 1 and 10 on at most 1,000
-    rows, weighted by what they say of rows left out (in ten parts, above 500 rows in five). The others minimise
+    rows, weighted by their likelihood of out-of-fold labels (in ten folds, above 500 rows in five). The others minimise
     squares: a label that is wrong at random shrinks what they learn, but does not turn it. ``"rbf"`` and ``"linear"``
     are kernel machines on at most 4,000 rows (``"rbf"`` above 600 with 400 landmarks, ``"linear"`` on 1,000 where a
     view has more columns than that) whose leave-one-out values are exact; ``"trees"`` are randomised trees on as many
-    rows drawn with replacement, above 4,096 on a quarter of them, judged by the rows that each has not drawn. A view
-    that fewer than ten rows have is left out.
+    rows drawn with replacement, above 4,096 on a quarter of them, with values by the trees that have not drawn a row. A
+    view that fewer than ten rows have is left out.
 
     Values of an arm count by the share of the labels' variance that they explain, shrunk to that of all arms as far as
     it may differ by chance. Weights differ from their plain average only where they are better by a standard error;
     where labels of two classes are wrong at the rate ρ, by 1 / (1 − 2ρ)² of them.
 
-    `predict` takes the class with the largest value, shifted to where classes balance in rows left out, and so treats
-    classes as equally important, however rare. Where classes are of different size this is not always the most probable
-    class: `predict_proba` says how probable each is.
+    `predict` takes the class with the largest value, shifted to where classes balance in out-of-fold rows, and so
+    treats classes as equally important, however rare. Where classes are of different size this is not always the most
+    probable class: `predict_proba` gives the probability of each.
 
-    Values of rows whose views are partly missing are those of the arms that see something, as if the others had said
-    the same.
+    Values of rows whose views are partly missing are those of the arms that have a value, as if the others agreed.
 
     Examples
     --------
@@ -147,14 +155,15 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         *,
-        views=None,
-        learners="default",
-        consensus=True,
-        time_limit=None,
-        max_fits=None,
-        n_jobs=None,
-        random_state=None,
-    ):
+        views: Views = None,
+        learners: Any = "default",
+        consensus: bool = True,
+        time_limit: float | None = None,
+        max_fits: int | None = None,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         self.views = views
         self.learners = learners
         self.consensus = consensus
@@ -162,8 +171,16 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         self.max_fits = max_fits
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
-    def fit(self, X, y, sample_weight=None, view_labels=None, groups=None):
+    def fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike = None,
+        view_labels: ArrayLike = None,
+        groups: ArrayLike = None,
+    ) -> Self:
         """Fit the arms, combine them, and judge the labels.
 
         Parameters
@@ -172,47 +189,57 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
             A view of a row is absent when all its columns are NaN there. The built-in learners fill single gaps by the
             column's mean; a classifier in `learners` gets them as they are, and must take NaN.
         y : array of shape (n_samples,)
+            The labels.
         sample_weight : array of shape (n_samples,), default=None
-            What a row counts in fitting and calibrating; whether its label is wrong does not depend on it. Rows of
+            Weights of the rows in fitting and calibrating; whether a label is wrong does not depend on them. Rows of
             weight 0, or less than 1e-9 of the largest, take no part, but for their classes, which are in `classes_`.
         view_labels : array of shape (n_samples, n_views), default=None
             Each view's own label of each row; NaN or None where it gave none. With it, `y` supplies `classes_` only.
             For several annotators of one table, give each a view of all columns.
         groups : array of shape (n_samples,), default=None
             Rows that belong together, such as all pictures of a person, have the same entry: a number, a name. They
-            are left out together wherever arms are judged, weighted or calibrated, as is right for a model that is to
+            are held out together wherever arms are scored, weighted or calibrated, as is right for a model that is to
             predict new persons. None takes all rows for independent.
 
         Returns
         -------
-        self
+        self : FusionClassifier
+            The fitted model.
         """
         budget = Budget(self.max_fits, self.time_limit)
-        self._check_settings()
-        rows = read_rows(self, X, y, sample_weight, view_labels, groups)
-        learners = resolve_learners(self.learners, len(rows.classes), len(rows))
+        data = self._read(X, y, sample_weight, view_labels, groups)
+        votes = data.votes()
+        # Every class has the same total weight.
+        totals = data.weights @ votes
+        factors = votes @ np.divide(1.0, totals, out=np.zeros(len(totals)), where=totals > 0)
+        row_weights = data.weights * (factors * data.weights.sum() / np.count_nonzero(totals))
+        learners = resolve_learners(self.learners, len(data.classes), len(data))
         if sample_weight is not None:
             check_learners_take_weights(learners)
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        votes = rows.votes()
-        row_weights = rows.weights * _balance(votes, rows.weights)
-        arms = make_arms(rows.blocks, learners, row_weights, rows.groups, rows.classes, seed)
+        arms = make_arms(data.blocks, learners, row_weights, data.groups, data.classes, seed)
+        report = partial(progress.report, self, printed=self.verbose > 0)
         # One thread for each matrix product: the bits of a sum depend on how many share it.
-        with threadpool_limits(1, user_api="blas"), Threads(effective_n_jobs(self.n_jobs)) as threads:
-            runs = ArmRuns(arms, row_weights, rows.groups, threads, seed, budget, self.consensus)
-            first, fused = self._run(runs, rows, votes, row_weights, seed)
-            worth = worth_of(arms, first, fused, rows)
+        with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
+            runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, self.consensus, report)
+            first, last = run_passes(runs, data, votes, row_weights, self.consensus, seed)
+            calibration = fit_pattern_calibration(last, arms, data)
+            # The labels that the second pass learns depend a little on every label: only the first has a fair score.
+            decisions = out_of_fold_decisions(first, arms, data)
+            given = votes.argmax(axis=1)
+            assessment = assess(given, decisions, arms, last.weights, last.arm_values, len(data.blocks.views))
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
-        self._publish(rows, arms, fused, worth)
+        self._publish(data, arms, last, calibration, assessment)
         self.n_fits_ = runs.n_fits
         return self
 
-    def decision_function(self, X):
-        """How much speaks for each class, all classes being equally important.
+    def decision_function(self, X: TableLike) -> FloatArray:
+        """Return decision values of the classes, all of them being equally important.
 
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
+            The rows.
 
         Returns
         -------
@@ -220,48 +247,50 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
             Positive means ``classes_[1]``. With more classes of shape (n_samples, n_classes). A row without any view
             gets the prior.
         """
-        values, heard, present = self._values(X)
-        return self._decide(values, heard, present)
+        values, covered, present = self._values(X)
+        return self._decide(values, covered, present)
 
-    def predict(self, X):
+    def predict(self, X: TableLike) -> AnyArray:
         """Predict classes, all of them being equally important.
 
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
+            The rows.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            A row without any view gets the most frequent class.
+            Predicted labels. A row without any view gets the most frequent class.
         """
         codes = codes_of(self.decision_function(X))
         return self.classes_[codes]
 
-    def predict_proba(self, X):
-        """Calibrated class probabilities.
+    def predict_proba(self, X: TableLike) -> FloatArray:
+        """Return calibrated class probabilities.
 
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
+            The rows.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            A row without any view gets the prior.
+            Probabilities in the order of `classes_`. A row without any view gets the prior.
         """
-        values, heard, present = self._values(X)
-        probabilities = np.exp(self._links.log_probabilities(by_class(values), present))
-        probabilities[~heard] = self.class_prior_
+        values, covered, present = self._values(X)
+        probabilities = np.exp(self._calibration.log_probabilities(by_class(values), present))
+        probabilities[~covered] = self.class_prior_
         return probabilities
 
-    def suspects(self, n=None):
-        """Training labels that are probably wrong, the most suspect first.
+    def suspects(self, n: int | None = None) -> list[dict[str, Any]]:
+        """Return training labels that are probably wrong, the most suspect first.
 
         Parameters
         ----------
         n : int or None, default=None
-            How many. None gives all labels that are more probably wrong than right.
+            Number of labels. None gives all labels that are more probably wrong than right.
 
         Returns
         -------
@@ -275,7 +304,7 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n)
 
     @property
-    def leaderboard_(self):
+    def leaderboard_(self) -> Any:
         """The arms as a data frame (pandas; without it polars, else an Arrow table), the best first."""
         check_is_fitted(self)
         order = np.lexsort((-self.arm_weights_, -self._arm_scores))
@@ -289,88 +318,99 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
             }
         )
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of the estimator for scikit-learn; NaN is allowed."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
 
-    def _check_settings(self):
+    def _read(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike = None,
+        view_labels: ArrayLike = None,
+        groups: ArrayLike = None,
+    ) -> TrainingData:
+        """Check the settings, and return the rows that count and have a label, with weights of mean 1."""
+        self._check_settings()
+        data = read_training_data(
+            self,
+            X,
+            y,
+            sample_weight,
+            view_labels,
+            groups,
+            optional_labels=True,
+            negligible_weight=NEGLIGIBLE_WEIGHT,
+            drop_unused=True,
+        )
+        check_two_classes(data.codes[data.codes >= 0], data.classes, "labels of view_labels")
+        weights = data.weights / data.weights.max()
+        # Groups of one row each are what None means, which is faster.
+        grouped = data.groups is not None and data.groups.max() + 1 < len(data)
+        return replace(data, weights=weights / weights.mean(), groups=data.groups if grouped else None)
+
+    def _check_settings(self) -> None:
         check_jobs(self.n_jobs)
         check_flag("consensus", self.consensus)
         if self.time_limit is not None:
             check_positive("time_limit", self.time_limit)
         if self.max_fits is not None:
             check_count("max_fits", self.max_fits)
+        check_count("verbose", self.verbose, least=0)
 
-    def _run(self, runs, rows, votes, row_weights, seed):
-        """A pass on the labels as given and, with consensus, one on what was agreed on."""
-        given = targets_of(votes)
-        made = runs.first_pass(given)
-        first = fused = fuse(runs, made, given, rows, row_weights, self.consensus, seed)
-        if self.consensus and not runs.interrupted:
-            targets = targets_of(BELIEF * fused.posterior + (1 - BELIEF) * votes)
-            made = runs.second_pass(targets)
-            if made is not None:
-                noise_rate = float(first.noise_rates.mean())
-                fused = fuse(runs, made, targets, rows, row_weights, self.consensus, seed, noise_rate)
-        if runs.interrupted:
-            warnings.warn(
-                f"Interrupted: the model has the {sum(map(len, fused.models))} fits that were done.",
-                InterruptedFitWarning,
-                stacklevel=3,
-            )
-        return first, fused
-
-    def _values(self, X):
-        """Combined values of rows, a mask of those that have a view of some arm, and which views they have."""
+    def _values(self, X: TableLike) -> tuple[FloatArray, BoolArray, BoolArray]:
+        """Return combined values of rows, a mask of those with a view of some arm, and the views that they have."""
         check_is_fitted(self)
-        check_on_host(X, "X", type(self).__name__)
-        table = validate_data(self, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
+        table = read_new_rows(self, X)
         blocks = ViewBlocks.of(table, self.view_names_, self.view_columns_)
         used = np.flatnonzero(self.arm_weights_ > 0)
-        said = (self._arm_values(blocks, table, arm) for arm in used)
-        return *weighted_sum(said, self.arm_weights_[used]), blocks.present
+        arm_values = (self._arm_values(blocks.present, table, arm) for arm in used.tolist())
+        return *weighted_sum(arm_values, self.arm_weights_[used]), blocks.present
 
-    def _arm_values(self, blocks, table, arm):
+    def _arm_values(self, present: BoolArray, table: FloatArray, arm: int) -> FloatArray:
+        """Return the values of an arm about their mean; NaN for rows that lack its view."""
         view, columns = self._arm_columns[arm]
-        here = np.flatnonzero(blocks.present.all(axis=1) if view is None else blocks.present[:, view])
+        having = np.flatnonzero(present.all(axis=1) if view is None else present[:, view])
         values = np.full((len(table), len(self._target_means)), np.nan)
-        if len(here):
-            rows = np.ascontiguousarray(table[np.ix_(here, columns)], dtype=np.float64)
-            values[here] = np.mean([model.predict(rows) for model in self.estimators_[arm]], axis=0)
-            values[here] -= self._target_means
+        if len(having):
+            rows = np.ascontiguousarray(table[np.ix_(having, columns)], dtype=np.float64)
+            values[having] = np.mean([model.predict(rows) for model in self.estimators_[arm]], axis=0)
+            values[having] -= self._target_means
         return values
 
-    def _decide(self, values, heard, present):
-        decision = self._links.evidence(by_class(values), present)
+    def _decide(self, values: FloatArray, covered: BoolArray, present: BoolArray) -> FloatArray:
+        """Return decision values from combined values."""
+        decision = self._calibration.decision_values(by_class(values), present)
         with np.errstate(divide="ignore"):
-            decision[~heard] = np.maximum(np.log(self.class_prior_), -1e3)
+            decision[~covered] = np.maximum(np.log(self.class_prior_), -1e3)
         return decision[:, 1] - decision[:, 0] if decision.shape[1] == 2 else decision
 
-    def _publish(self, rows, arms, fused, worth):
-        note_features(self, rows.features)
-        self.classes_, self.view_names_, self.view_columns_ = rows.classes, rows.names, rows.columns
-        self.label_columns_ = rows.label_columns
+    def _publish(
+        self,
+        data: TrainingData,
+        arms: list[Arm],
+        result: PassResult,
+        calibration: PatternCalibration,
+        assessment: Assessment,
+    ) -> None:
+        """Set the fitted attributes."""
+        self.classes_, self.label_columns_ = data.classes, data.label_columns
         self.arms_ = [(arm.view_name, arm.learner) for arm in arms]
-        self.arm_weights_ = fused.weights
-        self.estimators_ = fused.models
-        self.noise_rates_ = fused.noise_rates
-        self.posterior_ = rows.everywhere(fused.posterior)
-        shares = rows.weights @ fused.posterior
+        self.arm_weights_ = result.weights
+        self.estimators_ = result.models
+        self.noise_rates_ = result.noise_rates
+        shares = data.weights @ result.posterior
         self.class_prior_ = shares / shares.sum()
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]
-        self._target_means, self._links = fused.means, worth.links
-        decision = self._decide(fused.values, fused.heard, rows.blocks.present)
-        self.out_of_sample_decision_ = rows.everywhere(decision)
-        self.out_of_sample_score_, self._arm_scores = worth.score, worth.arm_scores
-        self.view_importances_ = worth.view_importances
-        # What `suspects` has to know of the labels.
-        self._given_codes = np.full((rows.n_given, rows.codes.shape[1]), -1, dtype=np.int32)
-        self._given_codes[rows.kept] = rows.codes
-
-
-def _balance(votes, weights):
-    """Factor of each row's weight that gives every class the same total."""
-    totals = weights @ votes
-    factors = votes @ np.divide(1.0, totals, out=np.zeros(len(totals)), where=totals > 0)
-    return factors * weights.sum() / np.count_nonzero(totals)
+        self._target_means, self._calibration = result.target_means, calibration
+        decision = self._decide(result.values, result.covered, data.blocks.present)
+        self.out_of_sample_decision_ = data.over_all_rows(decision)
+        self.posterior_ = data.over_all_rows(result.posterior)
+        # For `suspects`.
+        self._given_codes = data.over_all_rows(data.codes, fill=-1)
+        self.out_of_sample_score_, self._arm_scores = assessment.score, assessment.arm_scores
+        self.view_importances_ = assessment.view_importances
+        self.view_names_, self.view_columns_ = data.names, data.columns
+        note_features(self, data.features)

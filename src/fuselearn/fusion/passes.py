@@ -1,42 +1,70 @@
-"""The arms of a fusion, fitted, combined and calibrated: everything between the rows and the model.
+"""Passes over the arms of a fusion: fit them under a budget, weigh them, judge the labels by them, and calibrate.
 
-Where the fits go: every arm is tried, then the ones whose further fits pay are fitted again.
-
-It is S1's idea, a bandit over arms that is rewarded by what the ensemble gains, put on learners that cost more than a
-stump: the gain of an arm's last fit is what the next one is expected to bring, and the run ends when no arm is expected
-to bring anything.
+Every arm is tried, then those whose further fits pay are fitted again. It is S1's idea, a bandit over arms that is
+rewarded by the gain of the ensemble, put on learners that cost more than a stump: the gain of an arm's last fit is what
+the next one is expected to bring, and the run ends when no arm is expected to bring anything. With consensus a second
+pass repeats all fits on the labels that the first one makes probable.
 """
 
 import time
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
-from fuselearn.consensus import agree, judge
-from fuselearn.fusion.calibration import by_class, fit_whole
-from fuselearn.fusion.softmax_calibration import Link
-from fuselearn.fusion.weights import combine, filled, merits, weighted_sum
+from fuselearn.classifiers.calibration import SoftmaxCalibration
+from fuselearn.consensus.expectation_maximisation import agree_on_subsample
+from fuselearn.data import TrainingData
+from fuselearn.exceptions import InterruptedFitWarning
+from fuselearn.fusion.base_models.preparation import Arm, ArmFit, FittedModel, PreparedRows
+from fuselearn.fusion.calibration import fit_full_calibration
+from fuselearn.fusion.weights import (
+    STRENGTHS,
+    Combination,
+    by_class,
+    combine,
+    fill_gaps,
+    labels_per_right_label,
+    weigh_arms,
+    weighted_sum,
+)
+from fuselearn.numeric.execution import Threads
+from fuselearn.typing import BoolArray, FloatArray, IntArray
 
-ROWS_TO_AGREE = 4_000
+CONSENSUS_SHARE = 0.5
+"""Share of the consensus in what the second pass learns; the rest is the labels as given. The consensus echoes what the
+first pass predicted: where the views know little, half of the echo is enough to go wrong by."""
+CONSENSUS_ROWS = 4_000
 """Rows that the rates of wrong labels are estimated from, at most."""
+FITS_AT_ONCE = 4
+"""Fits between two looks at the gain or the clock: a constant, or the model would depend on n_jobs."""
+LEAST_GAIN = 2e-3
+"""Share of the loss that a fit must take off to be called a gain."""
+FIRST_GAIN = 0.05
+"""Share of the loss that a first repeat is expected to take off, for an arm that has all the weight."""
 
-
-LEAST_FOLLOWED = 0.1
-"""Labels that say less than this of the right ones are taken to say so much."""
+Fits: TypeAlias = list[dict[int, ArmFit]]
+"""Fits of each arm, by their number."""
+Pull: TypeAlias = tuple[int, int]
+"""Number of an arm, and of one of its fits."""
+Report: TypeAlias = Callable[[int, int | None, str], None]
+"""Told the number of fits done, the number in all where it is known, and a description of the last one."""
 
 
 @dataclass(frozen=True)
-class Fused:
-    """What one pass over the labels ended with.
+class PassResult:
+    """The result of one pass over the arms.
 
     Attributes
     ----------
     weights : ndarray of shape (n_arms,)
     values : ndarray of shape (n_rows, n_targets)
-        Combined values by models that saw neither a row nor its group, about their mean.
-    heard : bool ndarray of shape (n_rows,)
-        Rows of which some arm with weight says something.
-    means : ndarray of shape (n_targets,)
+        Combined out-of-fold values, about their mean.
+    covered : bool ndarray of shape (n_rows,)
+        Rows of which some arm with weight has a value.
+    target_means : ndarray of shape (n_targets,)
     arm_values : ndarray of shape (n_arms, n_rows, n_targets)
         About the same mean; NaN where an arm abstains.
     models : list of list
@@ -44,22 +72,79 @@ class Fused:
     posterior : ndarray of shape (n_rows, n_classes)
         p(true class | values, labels).
     noise_rates : ndarray of shape (n_label_columns,)
-    link : Link
-        Of rows with all views.
-    believed : ndarray of shape (n_rows, n_classes)
-        What it believes of the labels.
+    calibration : SoftmaxCalibration
+        For rows with all views.
+    class_targets : ndarray of shape (n_rows, n_classes)
+        The class probabilities that it was fitted to: the posterior, or the labels as given.
     """
 
-    weights: np.ndarray
-    values: np.ndarray
-    heard: np.ndarray
-    means: np.ndarray
-    arm_values: np.ndarray
-    models: list
-    posterior: np.ndarray
-    noise_rates: np.ndarray
-    link: Link
-    believed: np.ndarray
+    weights: FloatArray
+    values: FloatArray
+    covered: BoolArray
+    target_means: FloatArray
+    arm_values: FloatArray
+    models: list[list[FittedModel]]
+    posterior: FloatArray
+    noise_rates: FloatArray
+    calibration: SoftmaxCalibration
+    class_targets: FloatArray
+
+
+def run_passes(
+    runs: "ArmRuns", data: TrainingData, votes: FloatArray, row_weights: FloatArray, consensus: bool, seed: int
+) -> tuple[PassResult, PassResult]:
+    """Run a pass on the labels as given and, with consensus, one on what it makes probable; return first and last."""
+    targets = targets_of(votes)
+    fits = runs.first_pass(targets)
+    first = last = _fuse(runs, fits, targets, data, row_weights, consensus, seed)
+    if consensus and not runs.interrupted:
+        targets = targets_of(CONSENSUS_SHARE * first.posterior + (1 - CONSENSUS_SHARE) * votes)
+        second_fits = runs.second_pass(targets)
+        if second_fits is not None:
+            noise_rate = float(first.noise_rates.mean())
+            last = _fuse(runs, second_fits, targets, data, row_weights, consensus, seed, noise_rate)
+    if runs.interrupted:
+        warnings.warn(
+            f"Interrupted: the model has the {sum(map(len, last.models))} fits that were done.",
+            InterruptedFitWarning,
+            stacklevel=3,
+        )
+    return first, last
+
+
+def targets_of(shares: FloatArray) -> FloatArray:
+    """Return what the arms learn of class shares: 2p − 1 for two classes, else p of each class."""
+    return 2 * shares[:, 1:] - 1 if shares.shape[1] == 2 else shares
+
+
+@dataclass
+class Budget:
+    """The fits that may still be made, by number and by time in seconds; None is no limit."""
+
+    max_fits: int | None = None
+    time_limit: float | None = None
+    used: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    def grant(self, wanted: int) -> int:
+        """Return how many of the wanted fits may be made now, and count them as made."""
+        if self.seconds_left() <= 0:
+            return 0
+        granted = int(min(wanted, self.fits_left()))
+        self.used += granted
+        return granted
+
+    def fits_left(self) -> float:
+        """Return the number of fits that may still be made."""
+        return np.inf if self.max_fits is None else max(0, self.max_fits - self.used)
+
+    def seconds_used(self) -> float:
+        """Return the time since the start."""
+        return time.monotonic() - self.started
+
+    def seconds_left(self) -> float:
+        """Return the time that is left."""
+        return np.inf if self.time_limit is None else self.time_limit - self.seconds_used()
 
 
 class ArmRuns:
@@ -70,12 +155,14 @@ class ArmRuns:
     arms : list of Arm
     row_weights : ndarray of shape (n_rows,)
     groups : intp ndarray of shape (n_rows,) or None
-        Rows of the same number are left out together.
+        Rows of the same number are held out together.
     threads : Threads
     seed : int
     budget : Budget
-    again : bool
+    two_passes : bool
         Whether there is to be a second pass, for which repeats in the first one leave enough of the budget.
+    report : callable, default=None
+        Told of each fit, in the thread of the caller.
 
     Attributes
     ----------
@@ -85,291 +172,214 @@ class ArmRuns:
     n_fits : int
     """
 
-    def __init__(self, arms, row_weights, groups, threads, seed, budget, again):
+    def __init__(
+        self,
+        arms: Sequence[Arm],
+        row_weights: FloatArray,
+        groups: IntArray | None,
+        threads: Threads,
+        seed: int,
+        budget: Budget,
+        two_passes: bool,
+        report: Report | None = None,
+    ) -> None:
         self.arms = arms
         self._row_weights, self._groups = row_weights, groups
         self._threads = threads
         self._seed = seed
         self._budget = budget
-        self._again = again
-        self._prepared = [None] * len(arms)
+        self._two_passes = two_passes
+        self._report = report
+        self._prepared: list[PreparedRows | None] = [None] * len(arms)
+        self._pulls: list[Pull] = []
         self.interrupted = False
         self.n_fits = 0
 
-    def first_pass(self, targets):
-        """Try every arm, then repeat those that pay.
-
-        Returns
-        -------
-        list of dict of fit number to ArmFit
-            By arm.
-        """
-        made = [{} for _ in self.arms]
+    def first_pass(self, targets: FloatArray) -> Fits:
+        """Try every arm, then repeat those that pay."""
+        fits: Fits = [{} for _ in self.arms]
         try:
-            if self._try_all(targets, made):
-                self._repeat(targets, made)
+            if self._try_all(targets, fits):
+                self._repeat(targets, fits)
         except KeyboardInterrupt:
-            if not any(made):
+            if not any(fits):
                 raise
             self.interrupted = True
-        self._pulls = [(arm, number) for arm, fits in enumerate(made) for number in fits]
-        return made
+        self._pulls = [(arm, number) for arm, arm_fits in enumerate(fits) for number in arm_fits]
+        return fits
 
-    def second_pass(self, targets):
-        """Fit all that was fitted on other targets; None where the budget does not allow it or the user stops it."""
+    def second_pass(self, targets: FloatArray) -> Fits | None:
+        """Repeat all fits on other targets; None where the budget does not allow it or the user stops it."""
         # It takes as long as the first one; half of it would be of no use.
         if self._budget.fits_left() < len(self._pulls) or self._budget.seconds_left() < self._budget.seconds_used():
             return None
-        made = [{} for _ in self.arms]
+        fits: Fits = [{} for _ in self.arms]
+        total = self.n_fits + len(self._pulls)
         try:
-            for start in range(0, len(self._pulls), self._at_once()):
-                pulls = self._pulls[start : start + self._at_once()]
+            for start in range(0, len(self._pulls), self._batch_size()):
+                pulls = self._pulls[start : start + self._batch_size()]
                 if self._budget.grant(len(pulls)) < len(pulls):
                     return None
-                self._fit(pulls, targets, made, 1)
+                self._fit(pulls, targets, fits, 1, total)
         except KeyboardInterrupt:
             self.interrupted = True
             return None
-        return made
+        return fits
 
-    def apart(self, made, n_targets):
-        """Mean values of each arm by models that saw neither a row nor its group; NaN where it abstains or was not
-        fitted."""
-        return self._means(made, n_targets, lambda fit: fit.apart)
+    def out_of_fold(self, fits: Fits, n_targets: int) -> FloatArray:
+        """Return the mean out-of-fold values of each arm; NaN where it abstains or was not fitted."""
+        return self._means(fits, n_targets, lambda fit: fit.out_of_fold)
 
-    def values(self, made, n_targets):
-        """The same by models that did not see the row."""
-        return self._means(made, n_targets, lambda fit: fit.values)
+    def within_groups(self, fits: Fits, n_targets: int) -> FloatArray:
+        """Return the same by models that may have seen other rows of the group."""
+        return self._means(fits, n_targets, lambda fit: fit.within_groups)
 
-    def _means(self, made, n_targets, of_fit):
-        n_rows = len(self._row_weights)
-        values = np.full((len(self.arms), n_rows, n_targets), np.nan)
-        for number, (arm, fits) in enumerate(zip(self.arms, made)):
-            if fits:
-                values[number, arm.rows] = np.mean([of_fit(fit) for fit in fits.values()], axis=0)
+    def _means(self, fits: Fits, n_targets: int, values_of: Callable[[ArmFit], FloatArray]) -> FloatArray:
+        values = np.full((len(self.arms), len(self._row_weights), n_targets), np.nan)
+        for number, (arm, arm_fits) in enumerate(zip(self.arms, fits)):
+            if arm_fits:
+                values[number, arm.rows] = np.mean([values_of(fit) for fit in arm_fits.values()], axis=0)
         return values
 
-    def _try_all(self, targets, made):
-        """Fit every arm once; whether the budget allowed it. One fit is made in any case."""
-        order = self._by_turns()
-        for start in range(0, len(order), self._at_once()):
-            chunk = order[start : start + self._at_once()]
-            granted = chunk[: max(self._budget.grant(len(chunk)), start == 0)]
-            self._fit([(arm, 0) for arm in granted], targets, made, 0)
-            if len(granted) < len(chunk):
+    def _try_all(self, targets: FloatArray, fits: Fits) -> bool:
+        """Fit every arm once; return whether the budget allowed it. One fit is made in any case."""
+        order = self._trial_order()
+        for start in range(0, len(order), self._batch_size()):
+            batch = order[start : start + self._batch_size()]
+            granted = batch[: max(self._budget.grant(len(batch)), start == 0)]
+            self._fit([(arm, 0) for arm in granted], targets, fits, 0)
+            if len(granted) < len(batch):
                 return False
         return True
 
-    def _at_once(self):
-        """Fits between two looks at the clock, where the gain does not matter."""
-        return max(PULLS_AT_ONCE, self._threads.count)
+    def _batch_size(self) -> int:
+        """Return the number of fits between two looks at the clock, where the gain does not matter."""
+        return max(FITS_AT_ONCE, self._threads.count)
 
-    def _by_turns(self):
-        """Arms in the order in which they are tried: a learner on every view, then the next one."""
-        turn, seen = [], {}
+    def _trial_order(self) -> list[int]:
+        """Return the arms in the order in which they are tried: a learner on every view, then the next one."""
+        turns, seen = [], dict.fromkeys((arm.view_name for arm in self.arms), 0)
         for number, arm in enumerate(self.arms):
-            turn.append((seen.setdefault(arm.view_name, 0), number))
+            turns.append((seen[arm.view_name], number))
             seen[arm.view_name] += 1
-        return [number for _, number in sorted(turn)]
+        return [number for _, number in sorted(turns)]
 
-    def _repeat(self, targets, made):
-        combination = self._combined(targets, made)
-        repeats = Repeats([prepared.n_fits - 1 for prepared in self._prepared], combination.weights)
+    def _repeat(self, targets: FloatArray, fits: Fits) -> None:
+        """Fit arms again while it pays and the budget allows it."""
+        combination = self._combined(targets, fits)
+        n_repeats = [prepared.n_fits - 1 for prepared in self._prepared if prepared is not None]
+        repeats = Repeats(n_repeats, combination.weights)
         while chosen := repeats.choose():
-            if self._again:
+            if self._two_passes:
                 # Each fit that is made now is made once more in the second pass.
-                made_so_far = sum(map(len, made))
-                while chosen and self._budget.fits_left() < made_so_far + 2 * len(chosen):
+                n_made = sum(map(len, fits))
+                while chosen and self._budget.fits_left() < n_made + 2 * len(chosen):
                     chosen.pop()
             granted = chosen[: self._budget.grant(len(chosen))]
             if not granted:
                 return
-            self._fit([(arm, len(made[arm])) for arm in granted], targets, made, 0)
-            before, combination = combination, self._combined(targets, made, (combination.strength,))
+            self._fit([(arm, len(fits[arm])) for arm in granted], targets, fits, 0)
+            before, combination = combination, self._combined(targets, fits, (combination.strength,))
             repeats.reward(granted, 1 - combination.loss / before.loss if before.loss > 0 else 0.0)
 
-    def _combined(self, targets, made, strengths=None):
+    def _combined(self, targets: FloatArray, fits: Fits, strengths: Sequence[float] = STRENGTHS) -> Combination:
         means = self._row_weights @ targets / self._row_weights.sum()
-        values = filled(self.apart(made, targets.shape[1]) - means)
-        options = {} if strengths is None else {"strengths": strengths}
-        return combine(values, targets - means, self._row_weights, groups=self._groups, **options)
+        values = fill_gaps(self.out_of_fold(fits, targets.shape[1]) - means)
+        return combine(values, targets - means, self._row_weights, groups=self._groups, strengths=strengths)
 
-    def _fit(self, pulls, targets, made, pass_number):
-        def fit(pull):
+    def _fit(
+        self, pulls: list[Pull], targets: FloatArray, fits: Fits, pass_number: int, total: int | None = None
+    ) -> None:
+        """Make some fits side by side, and add them to `fits`."""
+
+        def fit(pull: Pull) -> ArmFit:
             number, fit_number = pull
             arm = self.arms[number]
-            if self._prepared[number] is None:
-                self._prepared[number] = arm.prepare()
+            prepared = self._prepared[number]
+            if prepared is None:
+                prepared = self._prepared[number] = arm.prepare()
             seed = np.random.SeedSequence(self._seed, spawn_key=(number, fit_number, pass_number))
-            return self._prepared[number].fit(targets[arm.rows], fit_number, seed)
+            return prepared.fit(targets[arm.rows], fit_number, seed)
 
         for (number, fit_number), result in zip(pulls, self._threads.map(fit, pulls)):
-            made[number][fit_number] = result
+            fits[number][fit_number] = result
             self.n_fits += 1
-
-
-def fuse(runs, made, targets, rows, row_weights, consensus, seed, noise_rate=None):
-    """Combine what the arms say, and judge the labels by it.
-
-    The arms are weighted by the labels as given, whatever they learnt: labels that were agreed on are half their own
-    opinion.
-
-    Parameters
-    ----------
-    runs : ArmRuns
-    made : list of dict
-        As a pass of it returned them.
-    targets : ndarray of shape (n_rows, n_targets)
-        What they learnt.
-    rows : LabelledRows
-    row_weights : ndarray of shape (n_rows,)
-        With which they learnt it.
-    consensus : bool
-        Whether labels may be wrong.
-    seed : int
-    noise_rate : float, default=None
-        Share of wrong labels; None where it is not known yet.
-
-    Returns
-    -------
-    Fused
-    """
-    means = row_weights @ targets / row_weights.sum()
-    arm_values = runs.apart(made, targets.shape[1]) - means
-    tried = [number for number, fits in enumerate(made) if fits]
-    apart = near = arm_values[tried]
-    if rows.groups is not None:
-        # A row's label is judged by all that is known, the other rows of its group too.
-        near = runs.values(made, targets.shape[1])[tried] - means
-
-    def judge_by(noise_rate):
-        weights = _weigh(apart, rows, row_weights, noise_rate)
-        return weights, *_judge(weighted_sum(near, weights)[0], rows, consensus, seed)
-
-    used, posterior, rates, channel = judge_by(noise_rate or 0.0)
-    if consensus and noise_rate is None:
-        used, posterior, rates, channel = judge_by(rates.mean())
-    values, heard = weighted_sum(apart, used)
-    link, believed = fit_whole(by_class(values), rows, posterior, channel)
-    models = [[fit.model for fit in fits.values()] for fits in made]
-    weights = np.zeros(len(made))
-    weights[tried] = used
-    return Fused(weights, values, heard, means, arm_values, models, posterior, rates, link, believed)
-
-
-def _weigh(values, rows, row_weights, noise_rate):
-    """Weights of arms by the labels as given."""
-    given = targets_of(rows.votes())
-    given = given - row_weights @ given / row_weights.sum()
-    values = filled(values)
-    merit = merits(values, given, row_weights, rows.groups)
-    clearly = _labels_for_a_right_one(noise_rate, rows)
-    merited = combine(values * merit[:, None, None], given, row_weights, groups=rows.groups, clearly=clearly)
-    return merit * merited.weights
-
-
-def _judge(values, rows, consensus, seed):
-    """Posterior, rates of wrong labels by column and, for one column with consensus, by class."""
-    if not consensus:
-        return rows.votes(), np.zeros(rows.codes.shape[1]), None
-    return _agreed(by_class(values), rows.codes, seed)
-
-
-def _labels_for_a_right_one(noise_rate, rows):
-    """How many rows with labels as given tell as much as one row with the right label.
-
-    With K classes the mean of a label that is wrong at the rate ρ follows the right one by 1 − ρ K / (K − 1); several
-    label columns of a row share the rest of its variance.
-    """
-    n_classes = len(rows.classes)
-    follows = max(1 - noise_rate * n_classes / (n_classes - 1), LEAST_FOLLOWED)
-    n_columns = (rows.codes >= 0).sum(axis=1).mean()
-    return 1 + (1 / follows**2 - 1) / n_columns
-
-
-def _agreed(values, codes, seed):
-    """What values and labels agree on: the posterior, the rate of wrong labels of each column and, for one column, of
-    each class. Estimated on some rows, where there are many."""
-    size = np.sqrt((values**2).mean()) or 1.0
-    values = (values / size)[:, None, :]
-    few = len(values) <= ROWS_TO_AGREE
-    some = slice(None) if few else np.random.default_rng(seed).permutation(len(values))[:ROWS_TO_AGREE]
-    found = agree(values[some], codes[some])
-    posterior, rates = (found.posterior, found.noise_rates) if few else judge(values, codes, found)
-    return posterior, rates, found.column_rates[0] if codes.shape[1] == 1 else None
-
-
-def targets_of(shares):
-    """What the arms learn of class shares: 2p − 1 for two classes, else p of each class."""
-    return 2 * shares[:, 1:] - 1 if shares.shape[1] == 2 else shares
-
-
-PULLS_AT_ONCE = 4
-"""Arms that are fitted side by side between two looks at the gain: a constant, or the model would depend on n_jobs."""
-WORTH_WHILE = 2e-3
-"""Share of the loss that a fit must take off to be called a gain."""
-OPTIMISM = 0.05
-"""Share of the loss that a first repeat is taken to bring, for an arm that has all the weight."""
-
-
-@dataclass
-class Budget:
-    """How much may still be fitted.
-
-    Attributes
-    ----------
-    max_fits : int or None
-    time_limit : float or None
-        Seconds.
-    """
-
-    max_fits: int | None = None
-    time_limit: float | None = None
-    used: int = 0
-    started: float = field(default_factory=time.monotonic)
-
-    def grant(self, wanted):
-        """How many of the wanted fits may be made now; they are then taken as made."""
-        if self.seconds_left() <= 0:
-            return 0
-        granted = min(wanted, self.fits_left())
-        self.used += granted
-        return granted
-
-    def fits_left(self):
-        return np.inf if self.max_fits is None else max(0, self.max_fits - self.used)
-
-    def seconds_used(self):
-        return time.monotonic() - self.started
-
-    def seconds_left(self):
-        return np.inf if self.time_limit is None else self.time_limit - self.seconds_used()
+            if self._report is not None:
+                of_total = "" if total is None else f" of {total}"
+                arm = self.arms[number]
+                self._report(self.n_fits, total, f"fit {self.n_fits}{of_total}: {arm.learner} on {arm.view_name!r}")
 
 
 class Repeats:
-    """Which arms to fit again.
+    """The choice of arms to fit again.
 
     Parameters
     ----------
-    left : list of int
+    n_left : list of int
         Further fits that each arm can make.
     weights : ndarray of shape (n_arms,)
         Of the arms in the ensemble so far.
     """
 
-    def __init__(self, left, weights):
-        self._left = np.array(left)
+    def __init__(self, n_left: Sequence[int], weights: FloatArray) -> None:
+        self._n_left = np.array(n_left)
         total = weights.sum()
-        self._expected = OPTIMISM * weights / total if total > 0 else np.zeros(len(weights))
+        self._expected = FIRST_GAIN * weights / total if total > 0 else np.zeros(len(weights))
 
-    def choose(self):
-        """Numbers of the arms to fit now, at most `PULLS_AT_ONCE`; none when nothing is to be gained."""
-        expected = np.where(self._left > 0, self._expected, 0.0)
-        order = np.argsort(-expected, kind="stable")[:PULLS_AT_ONCE]
-        return [int(arm) for arm in order if expected[arm] > WORTH_WHILE]
+    def choose(self) -> list[int]:
+        """Return the numbers of the arms to fit now, at most `FITS_AT_ONCE`; none when nothing is to be gained."""
+        expected = np.where(self._n_left > 0, self._expected, 0.0)
+        order = np.argsort(-expected, kind="stable")[:FITS_AT_ONCE]
+        return [int(arm) for arm in order if expected[arm] > LEAST_GAIN]
 
-    def reward(self, arms, gain):
+    def reward(self, arms: Sequence[int], gain: float) -> None:
         """Note the share of the loss that fitting these arms took off, which they share."""
         for arm in arms:
-            self._left[arm] -= 1
+            self._n_left[arm] -= 1
             self._expected[arm] = min(self._expected[arm], max(gain, 0.0) / len(arms))
+
+
+def _fuse(
+    runs: ArmRuns,
+    fits: Fits,
+    targets: FloatArray,
+    data: TrainingData,
+    row_weights: FloatArray,
+    consensus: bool,
+    seed: int,
+    noise_rate: float | None = None,
+) -> PassResult:
+    """Weigh the arms, judge the labels by them, and calibrate; `noise_rate` is None where it is not known yet.
+
+    The arms are weighted by the labels as given, whatever they learnt: the consensus is half their own opinion.
+    """
+    means = row_weights @ targets / row_weights.sum()
+    arm_values = runs.out_of_fold(fits, targets.shape[1]) - means
+    tried = [number for number, arm_fits in enumerate(fits) if arm_fits]
+    out_of_fold = judging = arm_values[tried]
+    if data.groups is not None:
+        # A row's label is judged by all that is known, the other rows of its group too.
+        judging = runs.within_groups(fits, targets.shape[1])[tried] - means
+    votes = data.votes()
+    given = targets_of(votes)
+    given = given - row_weights @ given / row_weights.sum()
+    n_classes, n_columns = len(data.classes), (data.codes >= 0).sum(axis=1).mean()
+    posterior, rate = votes, noise_rate or 0.0
+    noise_rates: FloatArray = np.zeros(data.codes.shape[1])
+    class_rates: FloatArray | None = None
+    # Weights depend on the share of wrong labels, and its estimate on the weights.
+    for _ in range(2 if consensus and noise_rate is None else 1):
+        standard_errors = labels_per_right_label(rate, n_classes, n_columns)
+        weights = weigh_arms(out_of_fold, given, row_weights, data.groups, standard_errors)
+        if consensus:
+            judged = by_class(weighted_sum(judging, weights)[0])
+            posterior, noise_rates, class_rates = agree_on_subsample(judged, data.codes, CONSENSUS_ROWS, seed)
+            rate = float(noise_rates.mean())
+    values, covered = weighted_sum(out_of_fold, weights)
+    calibration, class_targets = fit_full_calibration(by_class(values), data, posterior, class_rates)
+    models = [[fit.model for fit in arm_fits.values()] for arm_fits in fits]
+    arm_weights = np.zeros(len(fits))
+    arm_weights[tried] = weights
+    return PassResult(
+        arm_weights, values, covered, means, arm_values, models, posterior, noise_rates, calibration, class_targets
+    )

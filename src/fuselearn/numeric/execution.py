@@ -1,75 +1,75 @@
-"""Compile a loop on its first call.
+"""How loops run: compiled on their first call, on threads that share out ranges of items, in memory that is used again.
 
-Importing numba takes as long as fitting a small model, and a command such as ``fuselearn --help`` never needs
-it. So a kernel stays a plain function until somebody calls it.
-
-Threads over ranges of items, and the blocks of rows in which sums are taken.
-
-Memory that is used again.
-
-A fresh array of some megabytes costs more than the arithmetic of a small kernel machine: the system hands it out page
-by page, each zeroed. A run of many machines keeps its arrays instead.
+Importing numba takes as long as fitting a small model, and a command such as ``fuselearn --help`` never needs it. So a
+loop stays a plain function until it is called.
 """
 
 import threading
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import wraps
 from math import prod
+from typing import ParamSpec, Self, TypeVar
 
 import numpy as np
+import threadpoolctl
+from threadpoolctl import threadpool_limits
 
+from fuselearn.typing import AnyArray
 
-def compiled(*, reassociate=False):
-    """Decorate a loop over arrays so that numba compiles it on its first call.
-
-    Parameters
-    ----------
-    reassociate : bool, default=False
-        Let the compiler reorder the additions of a sum, which is what turns a dot product into vector
-        instructions. The order is fixed at compile time, so results stay reproducible.
-    """
-
-    def decorate(loop):
-        kernel = None
-
-        @wraps(loop)
-        def call(*arguments):
-            nonlocal kernel
-            if kernel is None:
-                kernel = _compile(loop, reassociate)
-            return kernel(*arguments)
-
-        return call
-
-    return decorate
-
-
-def _compile(loop, reassociate):
-    import numba
-
-    # Infinities and NaN keep their meaning: both occur in the data of the kernels.
-    fastmath = {"reassoc", "contract"} if reassociate else False
-    try:
-        return numba.njit(loop, nogil=True, cache=True, fastmath=fastmath)
-    except RuntimeError:  # no writable place for the cache: compile anew in each process
-        return numba.njit(loop, nogil=True, fastmath=fastmath)
-
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+Item = TypeVar("Item")
 
 BLOCK_ROWS = 1024
 """Rows of one partial sum. A constant, since the bits of a sum depend on where it is cut; at this one a block's weights
 and scores stay in the fastest cache while its columns pass by."""
 
 
-def n_blocks(n_rows):
-    """Number of blocks that `n_rows` rows are cut into."""
+def n_blocks(n_rows: int) -> int:
+    """Return the number of blocks that `n_rows` rows are cut into."""
     return -(-n_rows // BLOCK_ROWS)
+
+
+def compiled(*, reassociate: bool = False) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
+    """Decorate a loop over arrays so that numba compiles it on its first call; type hints are for readers only.
+
+    With `reassociate` the compiler may reorder the additions of a sum, which is what turns a dot product into vector
+    instructions. The order is fixed at compile time, so results stay reproducible.
+    """
+
+    def decorate(loop: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+        kernel: Callable[Parameters, Result] | None = None
+
+        @wraps(loop)
+        def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            nonlocal kernel
+            if kernel is None:
+                kernel = _compile(loop, reassociate)
+            return kernel(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def _compile(loop: Callable[Parameters, Result], reassociate: bool) -> Callable[Parameters, Result]:
+    import numba
+
+    # Infinities and NaN keep their meaning: both occur in the data of the loops.
+    fastmath = {"reassoc", "contract"} if reassociate else False
+    try:
+        return numba.njit(nogil=True, cache=True, fastmath=fastmath)(loop)
+    except RuntimeError:  # no writable place for the cache: compile anew in each process
+        return numba.njit(nogil=True, fastmath=fastmath)(loop)
 
 
 class Threads:
     """A fixed number of threads that share out a range of items.
 
-    The kernels release the GIL, so plain Python threads run them side by side. Unlike numba's own parallel
-    loops, they can be used from any thread of the caller's, and they cost no compile time.
+    Compiled loops release the GIL, so plain Python threads run them side by side. Unlike numba's own parallel loops,
+    they can be used from any thread of the caller's, and they cost no compile time.
 
     Parameters
     ----------
@@ -77,18 +77,18 @@ class Threads:
         Number of threads; with 1 everything runs in the calling thread.
     """
 
-    def __init__(self, count=1):
+    def __init__(self, count: int = 1) -> None:
         self.count = count
         self._pool = ThreadPoolExecutor(count) if count > 1 else None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *exception):
+    def __exit__(self, *exception: object) -> None:
         if self._pool is not None:
             self._pool.shutdown()
 
-    def share(self, n_items, work):
+    def share(self, n_items: int, work: Callable[[int, int], None]) -> None:
         """Call ``work(start, stop)`` on consecutive parts of ``range(n_items)``, one part a thread."""
         if self._pool is None or n_items < 2:
             work(0, n_items)
@@ -98,8 +98,8 @@ class Threads:
         for _ in self._pool.map(work, cuts[:-1], cuts[1:]):
             pass
 
-    def map(self, function, items):
-        """``[function(item) for item in items]``, in the order of the items."""
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
+        """Return ``[function(item) for item in items]``, in the order of the items."""
         if self._pool is None:
             return [function(item) for item in items]
         return list(self._pool.map(function, items))
@@ -108,8 +108,66 @@ class Threads:
 SERIAL = Threads(1)
 
 
+class _CountedLimit:
+    """A limit of the whole process: the first fit that enters sets it, the last one that leaves lifts it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_inside = 0
+        self._limits: threadpool_limits | None = None
+
+    def enter(self) -> None:
+        """Set the limit, unless another fit has."""
+        with self._lock:
+            if self._n_inside == 0:
+                _take_control_of_blas()
+                self._limits = threadpool_limits(limits=1, user_api="blas")
+            self._n_inside += 1
+
+    def leave(self) -> None:
+        """Restore the number of threads, unless another fit still runs."""
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0 and self._limits is not None:
+                _take_control_of_blas()
+                self._limits.restore_original_limits()
+                self._limits = None
+                _take_control_of_blas()
+
+
+def _take_control_of_blas() -> None:
+    """Let any thread set the number of threads of BLAS, now and for whoever comes next.
+
+    From version 3.8 on, threadpoolctl leaves it to the thread that set it first, and other threads silently do nothing.
+    But the fit that enters first and the one that leaves last may run in different threads.
+    """
+    openblas = getattr(threadpoolctl, "OpenBLASController", None)
+    clear_controlling_thread = getattr(openblas, "clear_controlling_thread", None)
+    if clear_controlling_thread is not None:
+        clear_controlling_thread(force=True)
+
+
+_LIMIT = _CountedLimit()
+
+
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Limit BLAS to one thread: the bits of a product may depend on how many it has.
+
+    Fits that overlap in several threads of a process, in whatever order they end, leave BLAS as the first one found it.
+    """
+    _LIMIT.enter()
+    try:
+        yield
+    finally:
+        _LIMIT.leave()
+
+
 class Scratch(threading.local):
     """Arrays by name, each thread with its own; they live as long as this object.
+
+    A fresh array of some megabytes costs more than the arithmetic of a small kernel machine: the system hands it out
+    page by page, each zeroed. A run of many machines keeps its arrays instead.
 
     Examples
     --------
@@ -119,11 +177,11 @@ class Scratch(threading.local):
     ((2, 3), True)
     """
 
-    def __init__(self):
-        self._buffers = {}
+    def __init__(self) -> None:
+        self._buffers: dict[tuple[str, type[np.generic]], AnyArray] = {}
 
-    def array(self, name, shape, kind=np.float64):
-        """A C-contiguous array with anything in it; the last one of that name and kind is overwritten."""
+    def array(self, name: str, shape: tuple[int, ...], kind: type[np.generic] = np.float64) -> AnyArray:
+        """Return a C-contiguous array with any contents; the last one of that name and kind is overwritten."""
         size, key = prod(shape), (name, kind)
         if key not in self._buffers or len(self._buffers[key]) < size:
             self._buffers[key] = np.empty(size, dtype=kind)

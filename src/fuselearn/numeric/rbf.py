@@ -63,6 +63,16 @@ def rbf_gram(rows, gamma, *, scratch=None):
     return gram
 
 
+def rbf_kernel(rows, centres, gamma):
+    """Return kernel values of all pairs of a row and a centre, of shape (n_rows, n_centres)."""
+    squares = rows @ (-2 * centres.T)
+    squares += (rows**2).sum(axis=1)[:, None]
+    squares += (centres**2).sum(axis=1)
+    np.maximum(squares, 0, out=squares)
+    squares *= -gamma
+    return np.exp(squares, out=squares)
+
+
 def rbf_decision_values(rows, machine_rows, coefficients, intercept, gamma, out, *, single=False, scratch=None):
     """Σ_j c_j·e^(-γ·|x - z_j|²) + b for each row x, a block of rows at a time.
 

@@ -100,11 +100,8 @@ def solve_checked(gram, signs, upper, tolerance, alpha=None, max_iter=None):
     """The same for float64 arrays that are known to be right: of a hundred rows, checks take longer than the steps."""
     positive, n_rows = signs > 0, len(signs)
     low, high = np.where(positive, 0.0, -upper), np.where(positive, upper, 0.0)
-    if alpha is None:
-        beta, gradient = np.zeros(n_rows), -signs
-    else:
-        beta = _feasible(alpha, positive, low, high)
-        gradient = gram @ beta - signs
+    beta = _feasible(alpha, positive, low, high)
+    gradient = -signs if alpha is None else gram @ beta - signs
     most = max(10_000_000, 100 * n_rows) if max_iter is None else int(max_iter)
     diagonal = gram.diagonal().copy()
     n_iter, converged = _minimise(gram, diagonal, low, high, tolerance, most, beta, gradient)
@@ -118,7 +115,9 @@ def solve_checked(gram, signs, upper, tolerance, alpha=None, max_iter=None):
 
 
 def _feasible(alpha, positive, low, high):
-    """The signed coefficients nearest at hand that meet the constraints: clipped, the heavier class scaled down."""
+    """Return signed coefficients that meet the constraints: 0, or clipped with the heavier class scaled down."""
+    if alpha is None:
+        return np.zeros(len(low))
     upper = high - low
     alpha = np.minimum(np.maximum(alpha, 0.0), upper)
     total, of_positive = alpha.sum(), alpha @ positive

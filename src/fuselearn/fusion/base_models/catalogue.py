@@ -1,57 +1,52 @@
-"""Which arms a fusion has: every view, and all views side by side, with every learner."""
+"""The arms of a fusion: every view, and all views side by side, with every learner."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import pairwise
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fuselearn.classifiers.checks import (
+from fuselearn.classifiers.adapter import (
     check_classifier,
     check_one_column_per_class,
+    check_takes_weights,
     check_values,
-    check_weights_taken,
     is_frozen,
+    takes_nan,
 )
+from fuselearn.data import ViewBlocks
 from fuselearn.fusion.base_models.cross_fitted import CrossFittedRows
 from fuselearn.fusion.base_models.forests import ForestRows
-from fuselearn.fusion.base_models.kernel_machines import MachineRows
-from fuselearn.fusion.base_models.protocol import Arm
-from fuselearn.fusion.base_models.scaling import among, own_units, standardised, units_matter
-from fuselearn.fusion.base_models.support_vector_machines import MOST_ROWS as MARGIN_ROWS
-from fuselearn.fusion.base_models.support_vector_machines import MarginRows
-from fuselearn.learners.sklearn_learner import takes_nan
+from fuselearn.fusion.base_models.kernel_machines import KernelMachineRows
+from fuselearn.fusion.base_models.preparation import Arm, PreparedRows, groups_among, possible_scales
+from fuselearn.fusion.base_models.support_vector_machines import MOST_ROWS as MOST_SVM_ROWS
+from fuselearn.fusion.base_models.support_vector_machines import SupportVectorRows
+from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
 BUILT_IN = ("svm", "rbf", "linear", "trees")
 ALL_VIEWS = "all views"
 LEAST_ROWS = 10
-"""Rows that an arm needs; one that fewer rows have is left out, unless nothing else would be left."""
+"""Rows that an arm needs; a view that fewer rows have is left out, unless nothing else would be left."""
+
+Learners: TypeAlias = dict[str, "str | Classifier"]
+"""Learners by name; a built-in one is its own name."""
 
 
-def resolve_learners(learners, n_classes, n_rows):
-    """Learners by name, checked; a built-in one is its own name, the others are classifiers.
-
-    Parameters
-    ----------
-    learners : "default", name, classifier, list of these, or dict of name to classifier
-    n_classes, n_rows : int
-
-    Returns
-    -------
-    dict of name to classifier, or to the name of a built-in learner
-    """
+def resolve_learners(learners: Any, n_classes: int, n_rows: int) -> Learners:
+    """Check the `learners` argument and return the learners by name."""
     if isinstance(learners, str) and learners == "default":
-        machine = "svm" if n_classes == 2 and n_rows <= MARGIN_ROWS else "rbf"
+        machine = "svm" if n_classes == 2 and n_rows <= MOST_SVM_ROWS else "rbf"
         return {name: name for name in (machine, "linear", "trees")}
     if isinstance(learners, Mapping):
-        given = [(str(name), learner) for name, learner in learners.items()]
+        named = [(str(name), learner) for name, learner in learners.items()]
     else:
-        several = learners if isinstance(learners, list | tuple) else [learners]
-        given = [(one if isinstance(one, str) else _name_of(one), one) for one in several]
-    if not given:
+        listed = learners if isinstance(learners, list | tuple) else [learners]
+        named = [(learner if isinstance(learner, str) else _name_of(learner), learner) for learner in listed]
+    if not named:
         raise ValueError(f"learners is empty; name at least one of {list(BUILT_IN)}, or give classifiers.")
-    resolved = {}
-    for name, learner in given:
+    resolved: Learners = {}
+    for name, learner in named:
         if isinstance(learner, str):
             if learner not in BUILT_IN:
                 raise ValueError(
@@ -60,16 +55,16 @@ def resolve_learners(learners, n_classes, n_rows):
                 )
             if learner == "svm" and n_classes > 2:
                 raise ValueError(
-                    f"learners has 'svm', which is for two classes; there are {n_classes}. 'rbf' is for any number."
+                    f"learners has 'svm', which is for two classes, but there are {n_classes}; 'rbf' is for any number."
                 )
         else:
             what = f"learner {name!r} in learners"
             check_classifier(learner, what)
             check_values(learner, what, "FusionClassifier")
+            check_one_column_per_class(learner, what, n_classes)
             if is_frozen(learner):
                 raise TypeError(
-                    f"The {what} is frozen; values of rows that it was not fitted on need new fits. Pass it without "
-                    "FrozenEstimator."
+                    f"The {what} is frozen, but out-of-fold values need new fits; pass it without FrozenEstimator."
                 )
         if name in resolved:
             raise ValueError(f"learners has two of the name {name!r}; give a dict of name to classifier.")
@@ -77,98 +72,103 @@ def resolve_learners(learners, n_classes, n_rows):
     return resolved
 
 
-def check_learners_take_weights(learners):
+def check_learners_take_weights(learners: Learners) -> None:
     """Refuse classifiers that take no row weights, where the user gave some."""
     for name, learner in learners.items():
         if not isinstance(learner, str):
-            check_weights_taken(learner, f"learner {name!r} in learners")
+            check_takes_weights(learner, f"learner {name!r} in learners")
 
 
-def make_arms(blocks, learners, weights, groups, classes, seed):
-    """The arms of a fusion, on the rows that have their view.
+class _Source(NamedTuple):
+    """A view, or all views side by side (number None), and the rows that have it."""
 
-    Parameters
-    ----------
-    blocks : ViewBlocks
-    learners : dict
-        As :func:`resolve_learners` returns it.
-    weights : ndarray of shape (n_rows,)
-    groups : intp ndarray of shape (n_rows,) or None
-        Rows of the same number are left out together.
-    classes : ndarray of shape (n_classes,)
-    seed : int
+    view: int | None
+    name: str
+    columns: IntArray
+    rows: IntArray
+    view_columns: list[IntArray] | None
 
-    Returns
-    -------
-    list of Arm
-    """
-    for name, learner in learners.items():
-        if not isinstance(learner, str):
-            check_one_column_per_class(learner, f"learner {name!r} in learners", len(classes))
-    sources = [(number, view.name, view.columns, here, None) for number, (view, here) in enumerate(_views(blocks))]
-    if len(sources) > 1:
-        widths = np.cumsum([0, *(len(columns) for _, _, columns, _, _ in sources)])
-        parts = [np.arange(start, stop) for start, stop in pairwise(widths)]
-        columns = np.concatenate([columns for _, _, columns, _, _ in sources])
-        sources.append((None, ALL_VIEWS, columns, np.flatnonzero(blocks.present.all(axis=1)), parts))
+
+def make_arms(
+    blocks: ViewBlocks, learners: Learners, weights: FloatArray, groups: IntArray | None, classes: AnyArray, seed: int
+) -> list[Arm]:
+    """Return the arms of a fusion, each on the rows that have its view; rows of a group are held out together."""
+    sources = _sources(blocks)
+    if groups is not None:
+        sources = [source for source in sources if len(np.unique(groups[source.rows])) > 1]
+    if all(source.view is None for source in sources):
+        raise ValueError(
+            "groups: every view is present in the rows of one group only, so that no group can be held out. Leave "
+            "groups out, or give groups so that some view is present in several of them."
+        )
+    large = [source for source in sources if len(source.rows) >= LEAST_ROWS]
     table = blocks.views[0].table
-    names = [view.name for view in blocks]
+    arms: list[Arm] = []
+    for source in large or [source for source in sources if source.view is not None]:
+        values = np.ascontiguousarray(table[np.ix_(source.rows, source.columns)], dtype=np.float64)
+        for name, prepare in _preparations(learners, source, values, weights[source.rows], groups, classes).items():
+            arm_seed = np.random.SeedSequence(seed, spawn_key=(len(arms),))
+            arms.append(Arm(source.view, source.name, name, source.rows, source.columns, partial(prepare, arm_seed)))
+    return arms
+
+
+def _sources(blocks: ViewBlocks) -> list[_Source]:
+    """Return the views and, if there are several, all of them side by side."""
+    names = [view.name for view in blocks.views]
     if ALL_VIEWS in names and len(names) > 1:
         raise ValueError(
             f"views has one of the name {ALL_VIEWS!r}, which stands for all of them; give it another name."
         )
-    judged = [source for source in sources if groups is None or len(np.unique(groups[source[3]])) > 1]
-    if not any(view is not None for view, *_ in judged):
-        raise ValueError(
-            "groups: every view is present in the rows of one group only, so that none can be judged by another group. "
-            "Leave groups out, or give them so that some view is in several."
-        )
-    enough = [source for source in judged if len(source[3]) >= LEAST_ROWS]
-    arms = []
-    for view, view_name, columns, rows, parts in enough or [source for source in judged if source[0] is not None]:
-        values = np.ascontiguousarray(table[np.ix_(rows, columns)], dtype=np.float64)
-        own = among(groups, rows)
-        made = _preparations(learners, values, weights[rows], own, parts, classes, view_name)
-        for name, preparations in made.items():
-            number = len(arms)
-            prepare = partial(preparations, np.random.SeedSequence(seed, spawn_key=(number,)))
-            arms.append(Arm(view, view_name, name, rows, columns, prepare))
-    return arms
+    sources = [
+        _Source(number, view.name, view.columns, np.flatnonzero(blocks.present[:, number]), None)
+        for number, view in enumerate(blocks.views)
+    ]
+    if len(sources) > 1:
+        ends = np.cumsum([0, *(len(source.columns) for source in sources)])
+        view_columns = [np.arange(start, stop) for start, stop in pairwise(ends)]
+        columns = np.concatenate([source.columns for source in sources])
+        complete = np.flatnonzero(blocks.present.all(axis=1))
+        sources.append(_Source(None, ALL_VIEWS, columns, complete, view_columns))
+    return sources
 
 
-def _views(blocks):
-    for number, view in enumerate(blocks):
-        yield view, np.flatnonzero(blocks.present[:, number])
+_Prepare: TypeAlias = Callable[[np.random.SeedSequence], PreparedRows]
 
 
-def _preparations(learners, values, weights, groups, parts, classes, view_name):
-    """Callables from a seed to `Prepared` rows, by the name of the learner."""
-    scales = [own_units(values, parts)]
-    if units_matter(values):
-        scales.append(standardised(values, parts))
-    made = {}
+def _preparations(
+    learners: Learners,
+    source: _Source,
+    values: FloatArray,
+    weights: FloatArray,
+    groups: IntArray | None,
+    classes: AnyArray,
+) -> dict[str, _Prepare]:
+    """Return functions from a seed to prepared rows, by the name of the learner."""
+    scales = possible_scales(values, source.view_columns)
+    groups = groups_among(groups, source.rows)
+    preparations: dict[str, _Prepare] = {}
     for name, learner in learners.items():
         if not isinstance(learner, str):
-            _check_gaps(values, learner, name, view_name)
-            made[name] = lambda seed, learner=learner, name=name: CrossFittedRows(
-                learner, f"{name} of the view {view_name!r}", values, weights, groups, classes
-            )
+            _check_gaps(values, learner, name, source.name)
+            what = f"{name} of the view {source.name!r}"
+            preparations[name] = CrossFittedRows(learner, what, values, weights, groups, classes).prepared
         elif learner == "svm":
-            made[name] = partial(MarginRows, scales, values, weights, groups)
+            preparations[name] = partial(SupportVectorRows, scales, values, weights, groups)
         elif learner == "trees":
-            made[name] = lambda seed: ForestRows(values, weights, groups)
+            preparations[name] = lambda seed: ForestRows(values, weights, groups)
         else:
-            made[name] = partial(MachineRows, learner, scales, values, weights, groups)
-    return made
+            kernel: Literal["rbf", "linear"] = "rbf" if learner == "rbf" else "linear"
+            preparations[name] = partial(KernelMachineRows, kernel, scales, values, weights, groups)
+    return preparations
 
 
-def _name_of(learner):
+def _name_of(learner: Any) -> str:
     return (learner if isinstance(learner, type) else type(learner)).__name__.lower()
 
 
-def _check_gaps(values, learner, name, view_name):
+def _check_gaps(values: FloatArray, learner: Classifier, name: str, view_name: str) -> None:
     if not takes_nan(learner) and np.isnan(values).any():
         raise ValueError(
-            f"The view {view_name!r} has NaN among its columns in rows that have it, which the learner {name!r} does "
-            "not take. Impute it, e.g. with make_pipeline(SimpleImputer(), …)."
+            f"The view {view_name!r} has NaN in some columns of rows that have it, which the learner {name!r} does not "
+            "take. Impute it, e.g. with make_pipeline(SimpleImputer(), …)."
         )

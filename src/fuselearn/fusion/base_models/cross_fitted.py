@@ -1,22 +1,24 @@
-"""Any scikit-learn classifier as an arm, fitted on all but one of five parts of the rows in turn.
+"""Any scikit-learn classifier as an arm, fitted on all but one of five folds of the rows in turn.
 
-Rows that belong together are parted once more, whole groups at a time.
+Where rows belong together, it is cross-fitted once more, with folds of whole groups.
 """
 
 from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit, softmax
 
-from fuselearn.classifiers.checks import seeded_clone, weight_parameter
-from fuselearn.classifiers.cross_fitting import stratified_folds
-from fuselearn.classifiers.view_model import ViewModel, fit_view_model
-from fuselearn.fusion.base_models.protocol import ArmFit
+from fuselearn.classifiers.adapter import keep_sklearn_config, weight_parameter
+from fuselearn.classifiers.cross_fitting import CrossFitting, as_folds, stratified_folds
+from fuselearn.classifiers.view_model import ViewModel
+from fuselearn.fusion.base_models.preparation import ArmFit, target_codes
+from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
-PARTS = 5
+FOLDS = 5
 MOST_FITS = 2
 LEAST_BELIEF = 1e-3
-"""What a row counts whose labels contradict each other: nothing at all would leave some classifiers without rows."""
+"""Weight of a row whose labels contradict each other: nothing at all would leave some classifiers without rows."""
 
 
 class CrossFittedRows:
@@ -26,7 +28,7 @@ class CrossFittedRows:
     ----------
     estimator : classifier
     name : str
-        What to call it in a message.
+        Of the classifier and its view, for messages.
     rows : ndarray of shape (n_rows, n_columns)
     weights : ndarray of shape (n_rows,)
     groups : intp ndarray of shape (n_rows,) or None
@@ -36,67 +38,91 @@ class CrossFittedRows:
 
     n_fits = MOST_FITS
 
-    def __init__(self, estimator, name, rows, weights, groups, classes):
+    def __init__(
+        self,
+        estimator: Classifier,
+        name: str,
+        rows: FloatArray,
+        weights: FloatArray,
+        groups: IntArray | None,
+        classes: AnyArray,
+    ) -> None:
         self._estimator, self._name = estimator, name
         self._rows, self._weights, self._groups, self._classes = rows, weights, groups, classes
+        # Classifiers are fitted in other threads, under the configuration of this one.
+        self._cross_fit = keep_sklearn_config(self._cross_fit_here)
 
-    def fit(self, targets, number, seed):
-        codes = (targets[:, 0] > 0).astype(np.int32) if targets.shape[1] == 1 else targets.argmax(axis=1)
+    def prepared(self, seed: np.random.SeedSequence) -> Self:
+        """Return the rows themselves: nothing of them is drawn."""
+        return self
+
+    def fit(self, targets: FloatArray, number: int, seed: np.random.SeedSequence) -> ArmFit:
+        """Fit a clone for each fold; the model is their mean."""
+        values, models = self._cross_fit(targets, seed, None)
+        out_of_fold = values
+        if self._groups is not None:
+            out_of_fold, _ = self._cross_fit(targets, seed, self._groups)
+        return ArmFit(out_of_fold, values, CrossFittedModel(models))
+
+    def _cross_fit_here(
+        self, targets: FloatArray, seed: np.random.SeedSequence, groups: IntArray | None
+    ) -> tuple[FloatArray, list[ViewModel]]:
+        """Return values of all rows by models of the other folds, and the models."""
+        codes = target_codes(targets)
+        fold_of = stratified_folds(codes, FOLDS, np.random.default_rng(seed), groups)
+        used = np.unique(fold_of)
+        folds = [fold for number, fold in enumerate(as_folds(fold_of, FOLDS)) if number in used]
         # Labels that are hardly believed hardly count.
         weights = self._weights * np.maximum(_margins(targets), LEAST_BELIEF)
-        values, models = self._cross_fit(codes, weights, targets.shape, seed, None)
-        apart = values
-        if self._groups is not None:
-            apart, _ = self._cross_fit(codes, weights, targets.shape, seed, self._groups)
-        return ArmFit(values, apart, CrossFitted(models))
+        cross_fitting = CrossFitting(
+            [self._name],
+            [self._estimator],
+            [self._rows],
+            np.ones((len(codes), 1), dtype=bool),
+            self._classes,
+            weights if weight_parameter(self._estimator) else None,
+            n_jobs=1,
+        )
 
-    def _cross_fit(self, codes, weights, shape, seed, groups):
-        """Values of all rows by models of the other parts, and the models."""
-        part_of = stratified_folds(codes, PARTS, np.random.default_rng(seed), groups)
-        values = np.empty(shape)
-        models = []
-        for part in range(PARTS):
-            held_out = part_of == part
-            if not held_out.any():
-                continue
-            model = self._fit(~held_out, codes, weights, (*seed.spawn_key, part, seed.entropy))
-            values[held_out] = _as_targets(model, self._rows[held_out])
-            models.append(model)
+        def seed_of(view: int, number: int) -> tuple[Any, ...]:
+            return *seed.spawn_key, int(used[number]), seed.entropy
+
+        [fitted], [values] = cross_fitting.run(codes[:, None], [folds], _target_values, targets.shape[1], seed_of)
+        models = [model for model in fitted if model is not None]  # every fold has training rows
+        for model, (_, held_out) in zip(models, folds):
+            if model.abstains:  # it learnt one class only, which is all that is known of these rows
+                values[held_out] = _target_values(model, self._rows[held_out])
         return values, models
-
-    def _fit(self, rows, codes, weights, seed):
-        estimator = seeded_clone(self._estimator, *seed)
-        weights = weights[rows] if weight_parameter(estimator) else None
-        return fit_view_model(self._name, estimator, self._rows[rows], codes[rows], self._classes, weights)
 
 
 @dataclass(frozen=True)
-class CrossFitted:
-    """The mean of the models of all parts."""
+class CrossFittedModel:
+    """The mean of the models of all folds."""
 
-    models: list
+    models: list[ViewModel]
 
-    def predict(self, X):
-        return np.mean([_as_targets(model, X) for model in self.models], axis=0)
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Return values of shape (n_rows, n_targets)."""
+        return np.mean([_target_values(model, X) for model in self.models], axis=0)
 
 
-def _as_targets(model: ViewModel, rows):
-    """Probabilities on the scale of the targets: 2p − 1 for two classes, else p of each."""
+def _target_values(model: ViewModel, rows: FloatArray) -> FloatArray:
+    """Return probabilities on the scale of the targets: 2p − 1 for two classes, else p of each."""
     if hasattr(model.estimator, "predict_proba"):
         shares = model.probabilities(rows)
     else:
         values = model.values(rows)
-        shares = softmax(2 * values, axis=1) if values.shape[1] > 2 else _two(expit(values[:, 1] - values[:, 0]))
+        if values.shape[1] > 2:
+            shares = softmax(2 * values, axis=1)
+        else:
+            p = expit(values[:, 1] - values[:, 0])
+            shares = np.column_stack([1 - p, p])
     return 2 * shares[:, 1:] - 1 if shares.shape[1] == 2 else shares
 
 
-def _margins(targets):
-    """How much more a row's class is believed than the next one, from 0 to 1."""
+def _margins(targets: FloatArray) -> FloatArray:
+    """Return how much more a row's class is believed than the next one, from 0 to 1."""
     if targets.shape[1] == 1:
         return np.abs(targets[:, 0])
     ordered = np.sort(targets, axis=1)
     return ordered[:, -1] - ordered[:, -2]
-
-
-def _two(p):
-    return np.column_stack([1 - p, p])

@@ -1,6 +1,6 @@
-"""Forests of randomised trees, whose values of a row are those of the trees that did not draw it.
+"""Forests of randomised trees, whose out-of-fold values of a row are those of the trees that did not draw it.
 
-Rows that belong together want other trees as well, grown without all of them.
+Where rows belong together, further trees are grown without whole folds of groups.
 """
 
 from dataclasses import dataclass
@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.classifiers.cross_fitting import stratified_folds
-from fuselearn.fusion.base_models.protocol import ArmFit, codes_of_targets
-from fuselearn.fusion.base_models.scaling import n_observations
-from fuselearn.numeric.forest import grow_forest
-from fuselearn.numeric.ridge import likelihoods
+from fuselearn.fusion.base_models.preparation import ArmFit, likelihood_shares, target_codes
+from fuselearn.numeric.forest import Forest, grow_forest
+from fuselearn.typing import FloatArray, IntArray
 
 MOST_TREES = 24
 LEAST_TREES = 8
@@ -20,7 +19,7 @@ ROWS_IN_ALL = 240_000
 """Rows that the trees of one fit read, as far as the two numbers allow."""
 LEAVES = (5, 15)
 """Least numbers of rows in a leaf: small leaves for clean labels, larger ones for wrong ones. The forests of all sizes
-are averaged, each weighted by its likelihood of the targets that its trees did not draw."""
+are averaged, each weighted by its likelihood of the out-of-fold targets."""
 MOST_FITS = 4
 LEAST_ROWS = 4096
 DRAWN = 0.25
@@ -45,40 +44,53 @@ class ForestRows:
 
     n_fits = MOST_FITS
 
-    def __init__(self, rows, weights, groups):
-        self._fill = _centres(rows)
+    def __init__(self, rows: FloatArray, weights: FloatArray, groups: IntArray | None) -> None:
+        self._fill = _column_means(rows)
         self._columns = _as_columns(rows, self._fill)
         self._weights, self._groups = weights, groups
         self._n_trees = int(np.clip(ROWS_IN_ALL // len(rows), LEAST_TREES, MOST_TREES))
         self._share = min(1.0, MOST_VALUES / (_n_drawn(len(rows)) * rows.shape[1]))
 
-    def fit(self, targets, number, seed):
+    def fit(self, targets: FloatArray, number: int, seed: np.random.SeedSequence) -> ArmFit:
+        """Grow a forest for each size of leaves, and average them."""
         # A row that every tree has drawn, of which there are hardly any, gets the mean, at which classes are equal.
         mean = self._weights @ targets / self._weights.sum()
-        forests, values, apart = [], [], []
+        forests, out_of_bag, out_of_fold = [], [], []
         for leaf, leaf_seed in zip(LEAVES, seed.spawn(len(LEAVES))):
-            forest, totals, heard = self._grow(self._columns, targets, self._weights, self._n_trees, leaf, leaf_seed)
+            forest, totals, counts = self._grow(self._columns, targets, self._weights, self._n_trees, leaf, leaf_seed)
             forests.append(forest)
-            values.append(np.where(heard[:, None] > 0, totals / np.maximum(heard, 1)[:, None], mean))
-            apart.append(values[-1] if self._groups is None else self._without_groups(targets, leaf, leaf_seed))
-        losses = [self._weights @ ((targets - said) ** 2).sum(axis=1) for said in apart]
-        shares = likelihoods(np.array(losses), n_observations(self._groups, len(targets)))
-        values = np.tensordot(shares, values, axes=1)
-        apart = values if self._groups is None else np.tensordot(shares, apart, axes=1)
-        return ArmFit(values, apart, ForestModel(forests, shares, self._fill))
+            out_of_bag.append(np.where(counts[:, None] > 0, totals / np.maximum(counts, 1)[:, None], mean))
+            out_of_fold.append(
+                out_of_bag[-1] if self._groups is None else self._without_groups(targets, leaf, leaf_seed)
+            )
+        losses = np.array([self._weights @ ((targets - values) ** 2).sum(axis=1) for values in out_of_fold])
+        shares = likelihood_shares(losses, len(targets), self._groups)
+        values = np.tensordot(shares, out_of_bag, axes=1)
+        group_values = values if self._groups is None else np.tensordot(shares, out_of_fold, axes=1)
+        return ArmFit(group_values, values, ForestModel(forests, shares, self._fill))
 
-    def _without_groups(self, targets, leaf, seed):
-        """Values of all rows by trees that have seen none of their group."""
-        fold_of = stratified_folds(codes_of_targets(targets), FOLDS, np.random.default_rng(seed), self._groups)
-        said = np.empty(targets.shape)
+    def _without_groups(self, targets: FloatArray, leaf: int, seed: np.random.SeedSequence) -> FloatArray:
+        """Return values of all rows by trees that have not seen their group."""
+        fold_of = stratified_folds(target_codes(targets), FOLDS, np.random.default_rng(seed), self._groups)
+        values = np.empty(targets.shape)
         for fold, fold_seed in zip(np.unique(fold_of), seed.spawn(FOLDS)):
             held_out = fold_of == fold
             columns = np.ascontiguousarray(self._columns[:, ~held_out])
-            grown = self._grow(columns, targets[~held_out], self._weights[~held_out], TREES_OF_A_FOLD, leaf, fold_seed)
-            said[held_out] = grown[0].predict(np.ascontiguousarray(self._columns[:, held_out]))
-        return said
+            forest, _, _ = self._grow(
+                columns, targets[~held_out], self._weights[~held_out], TREES_OF_A_FOLD, leaf, fold_seed
+            )
+            values[held_out] = forest.predict(np.ascontiguousarray(self._columns[:, held_out]))
+        return values
 
-    def _grow(self, columns, targets, weights, n_trees, leaf, seed):
+    def _grow(
+        self,
+        columns: FloatArray,
+        targets: FloatArray,
+        weights: FloatArray,
+        n_trees: int,
+        leaf: int,
+        seed: np.random.SeedSequence,
+    ) -> tuple[Forest, FloatArray, IntArray]:
         return grow_forest(
             columns,
             targets,
@@ -93,28 +105,29 @@ class ForestRows:
 
 @dataclass(frozen=True)
 class ForestModel:
-    """Forests, what each counts, and what they put into gaps."""
+    """Forests, their shares in a mean, and the values that fill gaps."""
 
-    forests: list
-    shares: np.ndarray
-    fill: np.ndarray
+    forests: list[Forest]
+    shares: FloatArray
+    fill: FloatArray
 
-    def predict(self, X):
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Return values of shape (n_rows, n_targets)."""
         columns = _as_columns(X, self.fill)
-        return sum(share * forest.predict(columns) for share, forest in zip(self.shares, self.forests))
+        return np.sum([share * forest.predict(columns) for share, forest in zip(self.shares, self.forests)], axis=0)
 
 
-def _n_drawn(n_rows):
+def _n_drawn(n_rows: int) -> int:
     return min(n_rows, max(LEAST_ROWS, round(DRAWN * n_rows)))
 
 
-def _centres(rows):
-    heard = np.isfinite(rows)
-    return np.where(heard, rows, 0.0).sum(axis=0) / np.maximum(heard.sum(axis=0), 1)
+def _column_means(rows: FloatArray) -> FloatArray:
+    finite = np.isfinite(rows)
+    return np.where(finite, rows, 0.0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
 
 
-def _as_columns(rows, fill):
-    """Columns one after the other, about their means and without gaps, in the precision that trees cut in."""
+def _as_columns(rows: FloatArray, fill: FloatArray) -> FloatArray:
+    """Return columns one after the other, about their means, without gaps, in the precision that trees cut in."""
     largest = np.finfo(np.float32).max
     centred = np.clip(np.where(np.isnan(rows), 0.0, rows - fill), -largest, largest)
     return np.ascontiguousarray(centred.T, dtype=np.float32)

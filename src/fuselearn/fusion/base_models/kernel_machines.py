@@ -2,23 +2,37 @@
 
 Least squares stand for the support vector machine's hinge loss, for three reasons. Flipped labels shrink the values but
 do not turn them: the mean of a label that is wrong with probability ρ is (1 − 2ρ) times that of the right one. The
-values of rows left out are exact and cost nothing. And new targets, such as labels that were agreed on, need no new
+out-of-fold values are exact and cost nothing. And new targets, such as labels after consensus, need no new
 decomposition.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.linalg import eigh
 
 from fuselearn.classifiers.cross_fitting import stratified_folds
-from fuselearn.fusion.base_models.protocol import ArmFit, codes_of_targets
-from fuselearn.fusion.base_models.scaling import UNSEEN, among, folds_of_others, n_observations, taken_rows
-from fuselearn.numeric.ridge import NEGLIGIBLE, SpectralRidge, likelihoods
+from fuselearn.fusion.base_models.preparation import (
+    NO_FOLD,
+    ArmFit,
+    FittedModel,
+    Scale,
+    draw_subsample,
+    folds_of_others,
+    groups_among,
+    likelihood_shares,
+    rbf_gamma,
+    target_codes,
+)
+from fuselearn.numeric.least_squares import NEGLIGIBLE, RidgeFits, SpectralRidge
+from fuselearn.numeric.rbf import rbf_kernel
+from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 NEGLIGIBLE_SHARE = 1e-3
+"""Share in an average below which a machine is left out of the model."""
 ROWS_AT_A_TIME = 4096
-
 WIDTHS = (2.0, 0.5, 8.0)
 """exp(−width · d² / mean d²), one for each fit. 2 is scikit-learn's gamma="scale"."""
 MOST_ROWS = 4000
@@ -26,178 +40,202 @@ MOST_ROWS = 4000
 WIDE = 1000
 """Columns of a view above which a linear machine takes as few rows: its cost is the cube of the smaller number."""
 EXACT_ROWS = 600
-FOLDS = 5
-"""Of groups, for rows that the machine is not fitted on."""
 LANDMARKS = 400
 """Above EXACT_ROWS rows the kernel is approximated by its columns of so many rows (Nyström)."""
+FOLDS = 5
+"""Folds of groups, for rows outside the subsample."""
 
 
-class MachineRows:
+class KernelMachineRows:
     """Training rows of a view for a kernel machine.
 
     A fit has every scale and every ridge. They are not selected but averaged, each weighted by its likelihood of the
-    targets left out: where several do alike, choosing one would be guessing.
+    out-of-fold targets: where several do equally well, choosing one would be guessing.
 
     Parameters
     ----------
     kernel : "rbf" or "linear"
-    scales : list of callable
-        See `fuselearn.fusion.base_models.scaling`.
+    scales : list of Scale
     rows : ndarray of shape (n_rows, n_columns)
     weights : ndarray of shape (n_rows,)
     groups : intp ndarray of shape (n_rows,) or None
         Rows of the same number belong together.
     seed : SeedSequence
-        Draws the rows that are fitted on, and the landmarks.
+        Draws the subsample that is fitted on, and the landmarks.
     """
 
-    def __init__(self, kernel, scales, rows, weights, groups, seed):
+    def __init__(
+        self,
+        kernel: Literal["rbf", "linear"],
+        scales: Sequence[Scale],
+        rows: FloatArray,
+        weights: FloatArray,
+        groups: IntArray | None,
+        seed: np.random.SeedSequence,
+    ) -> None:
         generator = np.random.default_rng(seed)
         self.n_fits = len(WIDTHS) if kernel == "rbf" else 1
         self._kernel, self._scales = kernel, scales
         self._rows, self._weights = rows, weights
         wide = kernel == "linear" and rows.shape[1] > WIDE
-        self._taken = taken_rows(len(rows), WIDE if wide else MOST_ROWS, generator)
-        self._groups, self._taken_groups = groups, among(groups, self._taken)
-        drawn = generator.permutation(np.count_nonzero(self._taken))[:LANDMARKS]
+        self._subsample = draw_subsample(len(rows), WIDE if wide else MOST_ROWS, generator)
+        self._groups, self._subsample_groups = groups, groups_among(groups, self._subsample)
+        drawn = generator.permutation(np.count_nonzero(self._subsample))[:LANDMARKS]
         self._is_landmark = np.zeros(len(rows), dtype=bool)
-        self._is_landmark[np.flatnonzero(self._taken)[drawn]] = True
-        self._spectra = {}
+        self._is_landmark[np.flatnonzero(self._subsample)[drawn]] = True
+        self._spectra: dict[int, list[Spectrum]] = {}
 
-    def fit(self, targets, number, seed):
+    def fit(self, targets: FloatArray, number: int, seed: np.random.SeedSequence) -> ArmFit:
+        """Fit all scales and ridges with the kernel width of this number, and average them."""
         if number not in self._spectra:
-            self._spectra[number] = [self._spectrum(scale, WIDTHS[number], self._taken) for scale in self._scales]
-        spectra = self._spectra[number]
-        seen = targets[self._taken]
-        fits = [spectrum.fit(seen) for spectrum in spectra]
-        apart = fits if self._groups is None else [spectrum.fit(seen, self._taken_groups) for spectrum in spectra]
-        n = n_observations(self._taken_groups, len(seen))
-        shares = likelihoods(np.concatenate([one.losses for one in apart]), n)
-        shares = np.split(shares, len(fits))
-        parts = [spectrum.machine(one, part) for spectrum, one, part in zip(spectra, fits, shares)]
-        model = Machine([part for part, share in zip(parts, shares) if share.sum() > NEGLIGIBLE_SHARE])
-        values = self._values(seen, fits, shares, model)
+            self._spectra[number] = [self._spectrum(scale, WIDTHS[number], self._subsample) for scale in self._scales]
+        spectra, learnt = self._spectra[number], targets[self._subsample]
+        fits = fits_by_group = [spectrum.ridge.fit(learnt) for spectrum in spectra]
+        if self._groups is not None:
+            fits_by_group = [spectrum.ridge.fit(learnt, self._subsample_groups) for spectrum in spectra]
+        losses = np.concatenate([fit.losses for fit in fits_by_group])
+        shares = np.split(likelihood_shares(losses, len(learnt), self._subsample_groups), len(fits))
+        values = self._averaged(learnt, fits, shares)
+        machines = [spectrum.machine(fit, share) for spectrum, fit, share in zip(spectra, fits, shares)]
+        model = KernelMachine([part for part, share in zip(machines, shares) if share.sum() > NEGLIGIBLE_SHARE])
+        outside = ~self._subsample
+        if outside.any():
+            values[outside] = model.predict(self._rows[outside])
         if self._groups is None:
             return ArmFit(values, values, model)
-        values_apart = self._values(seen, apart, shares, model)
-        if not self._taken.all():
-            values_apart[~self._taken] = self._others_apart(targets, number, shares, model, seed)
-        return ArmFit(values, values_apart, model)
+        out_of_fold = self._averaged(learnt, fits_by_group, shares)
+        if outside.any():
+            out_of_fold[outside] = self._others_out_of_fold(targets, number, shares, model, seed)
+        return ArmFit(out_of_fold, values, model)
 
-    def _values(self, seen, fits, shares, model):
-        """Mean values over scales and ridges; of rows that the machine is not fitted on, by the model."""
-        values = np.empty((len(self._rows), seen.shape[1]))
-        values[self._taken] = seen - sum(one.errors @ part for one, part in zip(fits, shares))
-        if not self._taken.all():
-            values[~self._taken] = model.predict(self._rows[~self._taken])
+    def _averaged(self, learnt: FloatArray, fits: list[RidgeFits], shares: list[FloatArray]) -> FloatArray:
+        """Return the mean values over scales and ridges; those of rows outside the subsample are not set."""
+        values = np.empty((len(self._rows), learnt.shape[1]))
+        values[self._subsample] = learnt - sum(fit.errors @ share for fit, share in zip(fits, shares))
         return values
 
-    def _others_apart(self, targets, number, shares, model, seed):
-        """Values of rows that the machine is not fitted on, by machines that have seen nobody of their group either."""
-        codes = codes_of_targets(targets[self._taken])
-        fold_of = stratified_folds(codes, FOLDS, np.random.default_rng(seed), self._taken_groups)
-        fold_of_others = folds_of_others(self._groups, self._taken, fold_of)
-        others = self._rows[~self._taken]
+    def _others_out_of_fold(
+        self,
+        targets: FloatArray,
+        number: int,
+        shares: list[FloatArray],
+        model: FittedModel,
+        seed: np.random.SeedSequence,
+    ) -> FloatArray:
+        """Return values of rows outside the subsample, by machines that have not seen their group either."""
+        codes = target_codes(targets[self._subsample])
+        fold_of = stratified_folds(codes, FOLDS, np.random.default_rng(seed), self._subsample_groups)
+        assert self._groups is not None
+        fold_of_others = folds_of_others(self._groups, self._subsample, fold_of)
+        others = self._rows[~self._subsample]
         values = np.empty((len(others), targets.shape[1]))
         for fold in np.unique(fold_of_others):
-            there = fold_of_others == fold
-            values[there] = self._machine_without(fold, fold_of, targets, number, shares, model).predict(others[there])
+            in_fold = fold_of_others == fold
+            machine = model if fold == NO_FOLD else self._machine_without(fold_of == fold, targets, number, shares)
+            values[in_fold] = machine.predict(others[in_fold])
         return values
 
-    def _machine_without(self, fold, fold_of, targets, number, shares, model):
-        if fold == UNSEEN:
-            return model
-        rows = self._taken.copy()
-        rows[rows] = fold_of != fold
+    def _machine_without(
+        self, held_out: BoolArray, targets: FloatArray, number: int, shares: list[FloatArray]
+    ) -> FittedModel:
+        """Fit the average with the same shares on the subsample without some of its rows."""
+        rows = self._subsample.copy()
+        rows[rows] = ~held_out
         spectra = [self._spectrum(scale, WIDTHS[number], rows) for scale in self._scales]
-        return Machine([spectrum.machine(spectrum.fit(targets[rows]), part) for spectrum, part in zip(spectra, shares)])
+        learnt = targets[rows]
+        return KernelMachine(
+            [spectrum.machine(spectrum.ridge.fit(learnt), share) for spectrum, share in zip(spectra, shares)]
+        )
 
-    def _spectrum(self, scale, width, rows):
+    def _spectrum(self, scale: Scale, width: float, rows: BoolArray) -> "Spectrum":
         scaled, weights = scale(self._rows[rows]), self._weights[rows]
         if self._kernel == "linear":
             return LinearSpectrum(scale, scaled, weights)
         landmarks = np.flatnonzero(self._is_landmark[rows])
-        return RadialSpectrum(scale, scaled, landmarks, width_factor(scaled, width), weights)
+        return RadialSpectrum(scale, scaled, landmarks, rbf_gamma(scaled, width), weights)
 
 
 class RadialSpectrum:
     """The spectrum of an RBF kernel, by all rows or by landmarks."""
 
-    def __init__(self, scale, scaled, landmarks, factor, weights):
-        self._scale, self._factor = scale, factor
+    def __init__(
+        self, scale: Scale, scaled: FloatArray, landmarks: IntArray, gamma: float, weights: FloatArray
+    ) -> None:
+        self._scale, self._gamma = scale, gamma
         self._exact = len(scaled) <= EXACT_ROWS
         if self._exact:
             self._centres = scaled
-            self._ridge = SpectralRidge.of_kernel(rbf(scaled, scaled, factor), weights)
+            self.ridge = SpectralRidge.of_kernel(rbf_kernel(scaled, scaled, gamma), weights)
         else:
             self._centres = scaled[landmarks]
-            among = rbf(self._centres, self._centres, factor)
-            eigenvalues, axes = eigh(among, overwrite_a=True, check_finite=False)
+            eigenvalues, axes = eigh(
+                rbf_kernel(self._centres, self._centres, gamma), overwrite_a=True, check_finite=False
+            )
             kept = eigenvalues > NEGLIGIBLE * eigenvalues[-1]
             self._roots = axes[:, kept] / np.sqrt(eigenvalues[kept])
-            self._ridge = SpectralRidge.of_features(rbf(scaled, self._centres, factor) @ self._roots, weights)
+            self.ridge = SpectralRidge.of_features(rbf_kernel(scaled, self._centres, gamma) @ self._roots, weights)
 
-    def fit(self, targets, groups=None):
-        return self._ridge.fit(targets, groups)
-
-    def machine(self, fits, shares):
-        """The predictor of its part of the average."""
-        dual, mean = self._ridge.dual(fits, shares), fits.mean * shares.sum()
+    def machine(self, fits: RidgeFits, shares: FloatArray) -> FittedModel:
+        """Return the predictor of its part of the average."""
+        dual, mean = self.ridge.dual(fits, shares), fits.mean * shares.sum()
         if self._exact:
-            coefficients, offsets = self._ridge.kernel_coefficients(dual, mean)
+            coefficients, offsets = self.ridge.kernel_coefficients(dual, mean)
         else:
-            coefficients, offsets = self._ridge.feature_coefficients(dual, mean)
+            coefficients, offsets = self.ridge.feature_coefficients(dual, mean)
             coefficients = self._roots @ coefficients
-        return RadialMachine(self._scale, self._centres, self._factor, coefficients, offsets)
+        return RadialMachine(self._scale, self._centres, self._gamma, coefficients, offsets)
 
 
 class LinearSpectrum:
     """The spectrum of a linear kernel, by rows or by columns, whichever are fewer."""
 
-    def __init__(self, scale, scaled, weights):
+    def __init__(self, scale: Scale, scaled: FloatArray, weights: FloatArray) -> None:
         self._scale, self._scaled = scale, scaled
         self._by_columns = scaled.shape[1] < len(scaled)
         if self._by_columns:
-            self._ridge = SpectralRidge.of_features(scaled, weights)
+            self.ridge = SpectralRidge.of_features(scaled, weights)
         else:
-            self._ridge = SpectralRidge.of_kernel(scaled @ scaled.T, weights)
+            self.ridge = SpectralRidge.of_kernel(scaled @ scaled.T, weights)
 
-    def fit(self, targets, groups=None):
-        return self._ridge.fit(targets, groups)
-
-    def machine(self, fits, shares):
-        dual, mean = self._ridge.dual(fits, shares), fits.mean * shares.sum()
+    def machine(self, fits: RidgeFits, shares: FloatArray) -> FittedModel:
+        """Return the predictor of its part of the average."""
+        dual, mean = self.ridge.dual(fits, shares), fits.mean * shares.sum()
         if self._by_columns:
-            return LinearMachine(self._scale, *self._ridge.feature_coefficients(dual, mean))
-        duals, offsets = self._ridge.kernel_coefficients(dual, mean)
-        return LinearMachine(self._scale, self._scaled.T @ duals, offsets)
+            return LinearMachine(self._scale, *self.ridge.feature_coefficients(dual, mean))
+        coefficients, offsets = self.ridge.kernel_coefficients(dual, mean)
+        return LinearMachine(self._scale, self._scaled.T @ coefficients, offsets)
+
+
+Spectrum: TypeAlias = RadialSpectrum | LinearSpectrum
 
 
 @dataclass(frozen=True)
-class Machine:
+class KernelMachine:
     """The sum of the parts of an average."""
 
-    parts: list
+    parts: list[FittedModel]
 
-    def predict(self, X):
-        return sum(part.predict(X) for part in self.parts)
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Return values of shape (n_rows, n_targets)."""
+        return sum((part.predict(X) for part in self.parts[1:]), start=self.parts[0].predict(X))
 
 
 @dataclass(frozen=True)
 class RadialMachine:
-    """Σ coefficient · exp(−factor · |x − centre|²) + offset."""
+    """Σ coefficient · exp(−gamma · |x − centre|²) + offset."""
 
-    scale: object
-    centres: np.ndarray
-    factor: float
-    coefficients: np.ndarray
-    offsets: np.ndarray
+    scale: Scale
+    centres: FloatArray
+    gamma: float
+    coefficients: FloatArray
+    offsets: FloatArray
 
-    def predict(self, X):
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Return values of shape (n_rows, n_targets)."""
         values = np.empty((len(X), self.coefficients.shape[1]))
         for start in range(0, len(X), ROWS_AT_A_TIME):
-            part = slice(start, start + ROWS_AT_A_TIME)
-            values[part] = rbf(self.scale(X[part]), self.centres, self.factor) @ self.coefficients + self.offsets
+            rows = slice(start, start + ROWS_AT_A_TIME)
+            values[rows] = rbf_kernel(self.scale(X[rows]), self.centres, self.gamma) @ self.coefficients + self.offsets
         return values
 
 
@@ -205,25 +243,10 @@ class RadialMachine:
 class LinearMachine:
     """Columns times coefficients, and an offset."""
 
-    scale: object
-    coefficients: np.ndarray
-    offsets: np.ndarray
+    scale: Scale
+    coefficients: FloatArray
+    offsets: FloatArray
 
-    def predict(self, X):
+    def predict(self, X: FloatArray) -> FloatArray:
+        """Return values of shape (n_rows, n_targets)."""
         return self.scale(X) @ self.coefficients + self.offsets
-
-
-def width_factor(scaled, width):
-    """What squared distances are multiplied by: the width over their mean, for rows about their mean."""
-    spread = 2 * (scaled**2).sum(axis=1).mean()
-    return width / spread if spread > np.finfo(float).tiny else 0.0
-
-
-def rbf(A, B, factor):
-    """exp(−factor · |a − b|²) of all pairs."""
-    squares = A @ (-2 * B.T)
-    squares += (A**2).sum(axis=1)[:, None]
-    squares += (B**2).sum(axis=1)
-    np.maximum(squares, 0, out=squares)
-    squares *= -factor
-    return np.exp(squares, out=squares)
