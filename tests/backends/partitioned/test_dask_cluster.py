@@ -205,6 +205,7 @@ def patient(monkeypatch):
     monkeypatch.setattr(dask_cluster, "WORKER_TIMEOUT_SECONDS", 300.0)
 
 
+@pytest.mark.long
 @POSIX
 @LOST_WORKERS
 def test_killed_workers_change_nothing(processes, patient, monkeypatch):

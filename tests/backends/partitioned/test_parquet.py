@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 
@@ -319,14 +320,33 @@ print(json.dumps(peak() - before))
 """
 
 
+def write_rows(path, n_rows, row_group_size):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(n_rows, 20)), columns=[f"c{n}" for n in range(20)])
+    frame.assign(target=(frame["c0"] > 0).astype(int)).to_parquet(path, row_group_size=row_group_size)
+
+
+def test_arrays_stay_within_the_limit(tmp_path, monkeypatch):
+    """Naive Bayes keeps 160 bytes a row, which would be 4.8 MB here."""
+    write_rows(tmp_path / "small.parquet", 100, 100)
+    write_rows(tmp_path / "rows.parquet", 30_000, 3_000)
+    monkeypatch.setenv("FUSELEARN_MEMORY_LIMIT", "3 MiB")
+    model = ShareBoostClassifier("gaussian_nb", views=[slice(0, 10), slice(10, 20)], n_estimators=2)
+    model.fit(tmp_path / "small.parquet", "target")  # compiles the loops
+    tracemalloc.start()
+    try:
+        model.fit(tmp_path / "rows.parquet", "target")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 2**19 < peak < 3 * 2**20
+
+
+@pytest.mark.long
 @pytest.mark.skipif(not os.path.exists("/proc/self/clear_refs"), reason="the peak of memory is Linux's")
 def test_memory_stays_within_the_limit(tmp_path):
     """Naive Bayes keeps 160 bytes a row, which would be 38 MB here."""
-    rng = np.random.default_rng(0)
     for name, n_rows in (("small", 100), ("large", 240_000)):
-        frame = pd.DataFrame(rng.normal(size=(n_rows, 20)), columns=[f"c{number}" for number in range(20)])
-        frame["target"] = (frame["c0"] > 0).astype(int)
-        frame.to_parquet(tmp_path / f"{name}.parquet", row_group_size=12_000)
+        write_rows(tmp_path / f"{name}.parquet", n_rows, 12_000)
     command = [sys.executable, "-c", SCRIPT, tmp_path / "small.parquet", tmp_path / "large.parquet"]
     environment = os.environ | {"FUSELEARN_MEMORY_LIMIT": "24 MiB", "MALLOC_MMAP_THRESHOLD_": "65536"}
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)

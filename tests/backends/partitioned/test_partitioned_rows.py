@@ -83,16 +83,16 @@ def test_partitions_and_workers_do_not_matter(n_workers, client, monkeypatch):
 
 
 def test_a_warm_start_and_a_checkpoint(client, tmp_path, monkeypatch):
-    model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=9, random_state=0)
+    model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=6, random_state=0)
     chunks = in_chunks(3, X, y)
     whole = pickle.loads(pickle.dumps(model.fit(*chunks)))
-    warm = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=4, random_state=0, warm_start=True).fit(*chunks)
-    assert_equal_models(warm.set_params(n_estimators=9).fit(*chunks), whole, exact=True)
+    warm = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=3, random_state=0, warm_start=True).fit(*chunks)
+    assert_equal_models(warm.set_params(n_estimators=6).fit(*chunks), whole, exact=True)
     assert warm.trace_.one_data_set
     original = base.boost
 
     def stopped(rows, one_round, trace, n_rounds, report):
-        original(rows, one_round, trace, 5, report)
+        original(rows, one_round, trace, 4, report)
         raise MemoryError
 
     monkeypatch.setattr(base, "boost", stopped)
