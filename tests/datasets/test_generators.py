@@ -125,7 +125,7 @@ def test_a_classifier_takes_what_was_made():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"n_samples": 1}, "n_samples must be an integer of at least 2; got 1"),
         ({"n_classes": 1}, "n_classes must be an integer of at least 2; got 1"),
@@ -148,8 +148,8 @@ def test_a_classifier_takes_what_was_made():
         ({"missing": 0.1, "n_views": 1}, "may sum to 0 at most"),
     ],
 )
-def test_wrong_settings_of_views_are_refused(arguments, told):
-    with pytest.raises(ValueError, match=told):
+def test_wrong_settings_of_views_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
         make_views(**arguments)
 
 
@@ -221,7 +221,7 @@ def test_one_object_cannot_exchange_views():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"correlation": 1.1}, "correlation must be a number from -1 to 1, or such a number per class; got 1.1"),
         ({"correlation": -0.6, "n_views": 3}, "correlation must be a number from -0.5 to 1"),
@@ -233,8 +233,8 @@ def test_one_object_cannot_exchange_views():
         ({"n_samples": 0}, "n_samples must be an integer of at least 2; got 0"),
     ],
 )
-def test_wrong_settings_of_gaussians_are_refused(arguments, told):
-    with pytest.raises(ValueError, match=told):
+def test_wrong_settings_of_gaussians_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
         make_correlated_gaussians(**arguments)
 
 
@@ -290,7 +290,7 @@ def test_noise_hides_the_labels():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         ({"n_samples": 1}, "n_samples must be an integer of at least 2; got 1"),
         ({"n_features": 0}, "n_features must be an integer of at least 1; got 0"),
@@ -304,6 +304,6 @@ def test_noise_hides_the_labels():
         ({"return_concepts": "yes"}, "return_concepts must be True or False; got 'yes'"),
     ],
 )
-def test_wrong_settings_of_labels_are_refused(arguments, told):
-    with pytest.raises(ValueError, match=told):
+def test_wrong_settings_of_labels_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
         make_shared_labels(**arguments)

@@ -207,7 +207,7 @@ def test_labels_of_openml_are_zeros_and_ones(no_folder, openml):
 
 
 @pytest.mark.parametrize(
-    ("name", "data_id", "n_features", "target", "told"),
+    ("name", "data_id", "n_features", "target", "message"),
     [
         ("sonar", 40, 59, ["Rock", "Mine"] * 3, "should have 60 features; it has 59"),
         ("sonar", 40, 60, ["Rock", "Sand"] * 3, "should have the classes Rock, Mine; it also has .*Sand"),
@@ -215,9 +215,9 @@ def test_labels_of_openml_are_zeros_and_ones(no_folder, openml):
         ("yeast", 40597, 103, [["0"] * 7 + ["1"] * 7] * 6, "should be TRUE or FALSE; they are"),
     ],
 )
-def test_another_set_at_openml_is_refused(name, data_id, n_features, target, told, no_folder, openml, monkeypatch):
+def test_another_set_at_openml_is_refused(name, data_id, n_features, target, message, no_folder, openml, monkeypatch):
     monkeypatch.setitem(OPENML, data_id, (n_features, target))
-    with pytest.raises(OSError, match=rf"'{name}' could not be fetched \(.*{data_id} {told}"):
+    with pytest.raises(OSError, match=rf"'{name}' could not be fetched \(.*{data_id} {message}"):
         fetch_views(name)
 
 
@@ -285,7 +285,7 @@ def test_a_folder_that_is_not_there_is_an_error_and_not_a_download(monkeypatch, 
 
 
 @pytest.mark.parametrize(
-    ("arrays", "told"),
+    ("arrays", "message"),
     [
         ({"view_all": np.ones((3, 2))}, "needs an array y or Y; .* has view_all"),
         ({"y": np.arange(3)}, "needs arrays view_<name>, or X and feature_groups, or kernels; .* has y"),
@@ -299,9 +299,9 @@ def test_a_folder_that_is_not_there_is_an_error_and_not_a_download(monkeypatch, 
         ({"view_all": np.array([[1, "a", None]]), "y": np.arange(1)}, "plain arrays, without pickles"),
     ],
 )
-def test_a_file_that_is_not_what_it_should_be(folder, arrays, told):
+def test_a_file_that_is_not_what_it_should_be(folder, arrays, message):
     folder("sonar", **arrays)
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         fetch_views("sonar")
 
 

@@ -14,11 +14,11 @@ from sklearn.utils import check_random_state
 from fuselearn import MSSBoostClassifier, NSBoostClassifier, RSBagClassifier
 from fuselearn.multilabel import RbfSVC
 from fuselearn.multilabel import pool as pool_of_candidates
-from fuselearn.multilabel.subspace_models import Candidate
 from fuselearn.multilabel.mssboost import boosted_rounds
 from fuselearn.multilabel.pool import JointLoss, Pool, related
 from fuselearn.multilabel.ratios import RATIOS
 from fuselearn.multilabel.rsbag import strength_and_correlation
+from fuselearn.multilabel.subspace_models import Candidate
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.logistic import least_losses
 from tests.naive import mssboost as naive
@@ -395,7 +395,7 @@ def test_estimators(kind, name):
 @pytest.mark.parametrize(("data_ratio", "feature_ratio"), [("auto", "auto"), ("auto", 0.5), (0.3, "auto")])
 def test_automatic_ratios(name, data_ratio, feature_ratio):
     estimator, expected_estimator, tolerance = MODELS[name]
-    X, Y = data()
+    X, Y = data(n_rows=120, n_labels=2)
     model = RSBagClassifier(estimator, data_ratio=data_ratio, feature_ratio=feature_ratio, n_estimators=1).set_params(
         random_state=5
     )
@@ -427,12 +427,12 @@ def test_strength_and_correlation(seed, n_models, n_rows, skill):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, n_rows)
     H = np.where(rng.random((n_models, n_rows)) < skill, 2 * y - 1, rng.choice([-1, 1], (n_models, n_rows)))
-    told = strength_and_correlation(H, 2 * y - 1)
+    ours = strength_and_correlation(H, 2 * y - 1)
     strength, correlation, bound = naive.strength_and_correlation(H, y)
-    assert_allclose([told.strength, told.correlation], [strength, correlation], rtol=1e-9, atol=1e-12)
+    assert_allclose([ours.strength, ours.correlation], [strength, correlation], rtol=1e-9, atol=1e-12)
     if bound is None:
-        assert not told.strength > 0
-        assert np.isnan(told.bound)
+        assert not ours.strength > 0
+        assert np.isnan(ours.bound)
     else:
-        assert_allclose(told.bound, bound, rtol=1e-9, atol=1e-12)
-        assert told.error <= bound + 1e-12
+        assert_allclose(ours.bound, bound, rtol=1e-9, atol=1e-12)
+        assert ours.error <= bound + 1e-12

@@ -35,7 +35,7 @@ def loss(Y, decision):
 def test_the_loss_that_was_fitted_is_the_loss_of_the_model(kind, name, seed):
     """Machines on one binary column say 0 up to rounding, which Newton steps of 10⁸ would make a model of."""
     X, Y = discrete_columns(seed)
-    model = kind(BASE_MODELS[name], n_estimators=60, random_state=0).fit(X, Y)
+    model = kind(BASE_MODELS[name], n_estimators=30, random_state=0).fit(X, Y)
     losses = [loss(Y, stage) for stage in model.staged_decision_function(X)]
     assert_allclose(losses, model.loss_curve_[1:], rtol=1e-6)
     assert (np.diff(losses) <= 1e-6 * losses[0]).all()

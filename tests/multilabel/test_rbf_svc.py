@@ -50,7 +50,7 @@ def test_settings_of_the_rbf_machine(settings, message):
     ("weights", "message"),
     [
         (np.ones(3), r"sample_weight must hold a weight for each of the 300 rows of X; got shape \(3,\)"),
-        (-np.ones(300), "sample_weight must hold finite numbers of at least 0"),
+        (-np.ones(300), "sample_weight holds negative weights, the least -1.0; weights must be at least 0"),
         (Y[:, 0], "sample_weight is zero for all rows of a class"),
     ],
 )

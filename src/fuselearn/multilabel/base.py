@@ -20,7 +20,6 @@ from fuselearn.backends.gpu.gpu_pool import GpuJointLoss
 from fuselearn.backends.gpu.gpu_table import table_and_labels_to_host
 from fuselearn.backends.protocol import to_host
 from fuselearn.classifiers.adapter import keep_sklearn_config, takes_nan
-from fuselearn.classifiers.blas_threads import single_threaded_blas
 from fuselearn.data import is_gpu_array, note_features, read_indicator_data
 from fuselearn.estimators import check_count, check_jobs
 from fuselearn.exceptions import InterruptedFitWarning
@@ -35,7 +34,7 @@ from fuselearn.multilabel.subspace_models import (
     model_size,
     outputs,
 )
-from fuselearn.numeric.execution import Scratch, Threads
+from fuselearn.numeric.execution import Scratch, Threads, single_threaded_blas
 from fuselearn.typing import (
     AnyArray,
     ArrayLike,

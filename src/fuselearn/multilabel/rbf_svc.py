@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fuselearn.data import check_sample_weight
 from fuselearn.estimators import check_positive
 from fuselearn.numeric.execution import Scratch
 from fuselearn.numeric.rbf import rbf_decision_values, rbf_gram
@@ -104,7 +105,7 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(f"y must hold two classes; it has one class only, {self.classes_.tolist()}.")
-        weights = _check_weights(sample_weight, len(X))
+        weights = _check_weights(sample_weight, X)
         counted = weights > 0
         if len(np.unique(codes[counted])) < 2:
             raise ValueError(
@@ -244,17 +245,11 @@ def machine_values(
     return values
 
 
-def _check_weights(sample_weight: ArrayLike | None, n_rows: int) -> FloatArray:
+def _check_weights(sample_weight: ArrayLike | None, X: FloatArray) -> FloatArray:
     """Check the weights of rows, and return them as an array; ones where none are given."""
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(n_rows, float(weights))
-    if weights.shape != (n_rows,):
+    if np.ndim(sample_weight) and np.shape(sample_weight) != (len(X),):
         raise ValueError(
-            f"sample_weight must hold a weight for each of the {n_rows} rows of X; got shape {weights.shape}."
+            f"sample_weight must hold a weight for each of the {len(X)} rows of X; got shape {np.shape(sample_weight)}."
         )
-    if not np.isfinite(weights).all() or (weights < 0).any():
-        raise ValueError("sample_weight must hold finite numbers of at least 0.")
-    return weights
+    weights = check_sample_weight(sample_weight, X)
+    return np.ones(len(X)) if weights is None else weights
