@@ -1,4 +1,4 @@
-"""What the boosting loop may ask of the rows, and where the rows of a fit are.
+"""The questions that the boosting loop may ask of the rows, and the place of the rows of a fit.
 
 The loop sees three numbers per arm and round, and never a row. So the rows can be anywhere: in this process, spread
 over a cluster, in files or on a GPU. Where a fit runs follows from what is passed in.

@@ -48,7 +48,7 @@ PARTITIONS_AT_ONCE = 2
 UPDATES_AT_A_TIME = 200
 """Weight updates that are sent at once to a partition that was loaded again."""
 MAX_ATTEMPTS = 25
-"""How often a question is asked again because partitions were lost, before the run gives up."""
+"""Times that a question is asked again because partitions were lost, before the run gives up."""
 
 WorkerCounts: TypeAlias = Mapping[str, int]
 """Numbers of threads or partitions, by the address of the worker."""

@@ -103,18 +103,18 @@ class DaskSource(RowSource):
         return self._client.gather(self._client.compute(self.tasks(function, *arguments, each=each)))
 
     def tasks(self, function: Callable[..., Any], *arguments: Any, each: Sequence[Any] | None = None) -> list[Delayed]:
-        """Return a delayed ``function(partition, *arguments, own)`` for each partition, one task each."""
+        """Return a delayed ``function(partition, *arguments, last)`` for each partition, one task each."""
         from dask.delayed import delayed
 
         # An argument is a task of its own: it travels once, not with every partition.
         dtypes, *shared = [delayed(value, traverse=False, pure=False) for value in (self._dtypes, *arguments)]
         call = delayed(call_on_partition, pure=False)
-        own_arguments: Sequence[tuple[Any, ...]] = [()] * len(self._blocks)
+        last_arguments: Sequence[tuple[Any, ...]] = [()] * len(self._blocks)
         if each is not None:
-            own_arguments = [(_Opaque(own),) for own in each]
+            last_arguments = [(_Opaque(argument),) for argument in each]
         return [
-            call(number, block, dtypes, self._label_order, function, *shared, *own)
-            for number, (block, own) in enumerate(zip(self._blocks, own_arguments))
+            call(number, block, dtypes, self._label_order, function, *shared, *last)
+            for number, (block, last) in enumerate(zip(self._blocks, last_arguments))
         ]
 
     def load_partitions(self, recipe: PartitionRecipe, threads: Threads) -> DaskPartitions:
@@ -295,11 +295,11 @@ def predict_lazily(model: FittedClassifier, method: PredictMethod, X: Collection
     """
     check_collection(X)
     _check_columns(model, X)
-    dtype, several = _prediction_format(model, method)
+    dtype, by_class = _prediction_format(model, method)
     if hasattr(X, "columns"):
         return X.map_partitions(predict_frame, model, method, meta=_empty_prediction(X, model, method))
     X = _with_whole_rows(X)
-    if several:
+    if by_class:
         return X.map_blocks(predict_array, model, method, dtype=dtype, chunks=(X.chunks[0], (len(model.classes_),)))
     return X.map_blocks(predict_array, model, method, dtype=dtype, drop_axis=1)
 
@@ -307,8 +307,8 @@ def predict_lazily(model: FittedClassifier, method: PredictMethod, X: Collection
 def predict_array(rows: TableLike, model: FittedClassifier, method: PredictMethod) -> AnyArray:
     """Return the predictions for a chunk of rows. Runs on a worker."""
     if len(rows) == 0:
-        dtype, several = _prediction_format(model, method)
-        return np.empty((0, len(model.classes_)) if several else 0, dtype=dtype)
+        dtype, by_class = _prediction_format(model, method)
+        return np.empty((0, len(model.classes_)) if by_class else 0, dtype=dtype)
     return getattr(model, method)(rows)
 
 
@@ -324,8 +324,8 @@ def predict_frame(rows: TableLike, model: FittedClassifier, method: PredictMetho
 
 def _prediction_format(model: FittedClassifier, method: PredictMethod) -> tuple[np.dtype[Any], bool]:
     """Return the type of predictions, and whether they have a column per class."""
-    several = method == "predict_proba" or (method == "decision_function" and len(model.classes_) > 2)
-    return (model.classes_.dtype if method == "predict" else np.dtype(np.float64)), several
+    by_class = method == "predict_proba" or (method == "decision_function" and len(model.classes_) > 2)
+    return (model.classes_.dtype if method == "predict" else np.dtype(np.float64)), by_class
 
 
 def _check_columns(model: FittedClassifier, X: Collection) -> None:
@@ -343,8 +343,8 @@ def _empty_prediction(X: Collection, model: FittedClassifier, method: PredictMet
     """Return predictions for no rows, by which Dask knows their form."""
     import pandas as pd
 
-    dtype, several = _prediction_format(model, method)
+    dtype, by_class = _prediction_format(model, method)
     index = pd.Index([], dtype=X.index.dtype, name=X.index.name)
-    if several:
+    if by_class:
         return pd.DataFrame({label: pd.Series(dtype=dtype, index=index) for label in model.classes_}, index=index)
     return pd.Series(np.empty(0, dtype=dtype), index=index, name=method)

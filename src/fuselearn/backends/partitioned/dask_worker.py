@@ -1,4 +1,4 @@
-"""What a worker of a Dask cluster does for a run: it keeps partitions, and lets them answer.
+"""Functions that run on the workers of a Dask cluster: they keep partitions, and let them answer.
 
 Partitions are not among the data of Dask, which would write them to disk when memory is short and read them back for
 each question. They are kept here as long as the client holds on to the tasks that loaded them: `PartitionKeeper` is
@@ -34,7 +34,7 @@ _LOCK = Lock()
 
 
 class _Run:
-    """What a worker knows of a run.
+    """The partitions of a run that a worker holds.
 
     `keys` holds the tasks that Dask has not forgotten, with the numbers of their partitions; `partitions` each number
     with the task that loaded it.

@@ -26,7 +26,7 @@ MAX_ROWS, MIN_ROWS = 2**20, 2**8
 BUFFER_BYTES = 2**16
 """Bytes of a column that are read from a file at once, so that a large row group is not in memory as a whole."""
 PARTITIONS_OF_LIMIT = 16
-"""How many partitions, as they are read, fill the memory limit: a partition exists several times over while it is
+"""Partitions that, as they are read, fill the memory limit: a partition exists several times over while it is
 prepared, and each thread works on one."""
 SHARE_IN_MEMORY = 3 / 8
 """Share of the limit that prepared rows may take in memory; if they need more, all of them are kept in files."""

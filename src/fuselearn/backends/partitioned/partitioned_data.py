@@ -58,7 +58,7 @@ class RecordedRound(Protocol):
 
 
 class RecordedRun(Protocol):
-    """What a boosting run recorded so far; see `fuselearn.boosting.trace.Trace`."""
+    """The record of a boosting run so far; see `fuselearn.boosting.trace.Trace`."""
 
     @property
     def seed(self) -> int:
@@ -74,7 +74,7 @@ class RecordedRun(Protocol):
 
 
 class PartitionedData:
-    """What is known of rows in partitions. It has the interface of `fuselearn.boosting.boosting_data.BoostingData`."""
+    """Training data in partitions, with the interface of `fuselearn.boosting.boosting_data.BoostingData`."""
 
     def __init__(
         self, source: RowSource, summaries: Sequence[PartitionSummary], reader: PartitionReader, features: Features
@@ -92,7 +92,7 @@ class PartitionedData:
 
     @property
     def equal_weights(self) -> bool:
-        """Whether all rows have the same weight."""
+        """True where all rows have the same weight."""
         summaries = [summary for summary in self._summaries if summary.n_rows]
         least = min(summary.least_weight for summary in summaries)
         return bool(least == max(summary.largest_weight for summary in summaries))

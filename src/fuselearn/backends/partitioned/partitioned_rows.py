@@ -198,7 +198,7 @@ def add_answers(folded_answers: Sequence[FoldedAnswers]) -> list[Answer]:
 
 @dataclass(frozen=True)
 class PartitionRecipe:
-    """How a partition is made of the rows that the user gave.
+    """All that is needed to make a partition of the rows that the user gave.
 
     `total_weight` is that of all partitions. `plans_of_arms` holds the numbers of the plans that hypotheses of each arm
     may have; the first is that of new hypotheses.

@@ -43,7 +43,7 @@ class RowSource(ABC):
     def map(
         self, function: Callable[..., Result], *arguments: Any, each: Sequence[Any] | None = None
     ) -> Sequence[Result]:
-        """Return ``function(partition, *arguments, own)`` of each partition, where `own` is its entry of `each`.
+        """Return ``function(partition, *arguments, last)`` of each partition, where `last` is its entry of `each`.
 
         Without `each` there is no last argument. The rows are read anew: between two calls nothing is kept of them.
         """
@@ -113,7 +113,7 @@ def _check_no_label_is_missing(labels: AnyArray) -> None:
 
 @dataclass(frozen=True)
 class PartitionSummary:
-    """What has to be known of a partition before the classes are known.
+    """Counts, labels and weights of a partition that have to be known before the classes are known.
 
     `labels` and `weighted_labels` are the distinct labels of all rows and of those with weight, `n_present` the number
     of rows with each view, `row_without_views` the first row with weight and without any view, and `number_format`
