@@ -225,7 +225,7 @@ def _curves(data: ViewSet, noise: float, seed: int, number: int) -> FloatArray:
     labels: dict[str, Any] = {"y": data.y[train]}
     if noise:
         labels["view_labels"], _ = add_label_noise(data.y[train], len(data.views), noise, random_state=state)
-    common = {"views": data.views, "n_estimators": ROUNDS, "random_state": state}
+    common: dict[str, Any] = {"views": data.views, "n_estimators": ROUNDS, "random_state": state}
     models = (
         ShareBoostClassifier(**common),
         ShareBoostClassifier(view_policy="exp3p", **common),

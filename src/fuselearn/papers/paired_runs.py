@@ -201,7 +201,7 @@ def _loaded(load: Callable[[], ViewSet]) -> ViewSet:
 
 def _faces() -> ViewSet:
     """Return faces against backgrounds."""
-    data = load_face_views()
+    data: Bunch = load_face_views()
     return view_set("faces", data, data.y, components=True)
 
 
@@ -225,7 +225,7 @@ def _mfeat() -> ViewSet:
 
 def _digits() -> ViewSet:
     """Return scikit-learn's digits, 5 or more against less, in four views."""
-    data = load_digit_views()
+    data: Bunch = load_digit_views()
     return view_set("digits", data, data.y >= 5)
 
 

@@ -8,6 +8,8 @@ pairs of photographs of scikit-image, cut into patches, stand in for it.
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from sklearn.utils import Bunch
+
 from fuselearn.boosting import ShareBoostClassifier
 from fuselearn.datasets import fetch_views, load_colour_patches
 from fuselearn.datasets.colour_patches import PHOTOGRAPHS
@@ -122,7 +124,7 @@ def _photograph_pairs() -> list[ViewSet]:
     names = list(PHOTOGRAPHS)
     pairs = []
     for pair in zip(names[::2], names[1::2]):
-        data = load_colour_patches(list(pair))
+        data: Bunch = load_colour_patches(list(pair))
         pairs.append(view_set("/".join(pair), data, data.y, components=True))
     return pairs
 

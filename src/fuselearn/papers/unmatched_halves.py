@@ -298,9 +298,7 @@ def fusion_accuracies(
     for number, block in enumerate(blocks, start=1):
         half = SVC(kernel=kernel).fit(block[train], y[train])
         scores[f"half {number}"] = half.score(block[train], y[train]), half.score(block[test], y[test])
-        single = np.full_like(whole, np.nan)
-        single[:, views[number - 1]] = block
-        singles.append(single)
+        singles.append(np.hstack([other if other is block else np.full_like(other, np.nan) for other in blocks]))
 
     augmented = AugmentedKernelClassifier(views=views, kernel=kernel).fit(X_train, y_train)
     scores["augmented"] = tuple(augmented.score(whole[rows], y[rows]) for rows in (train, test))
