@@ -11,7 +11,8 @@ def fit_learner(learner, X, codes, weights, n_classes, threads=SERIAL, seed=0):
     """Hypothesis of a learner on all rows of one view."""
     X = np.asarray(X)
     view = View("view", X, np.arange(X.shape[1]), None)
-    learner.check(view)
+    learner.check()
+    learner.check_rows(view)
     plan = learner.plan(view, np.random.SeedSequence(seed))
     prepared = plan.prepare(view, threads)
     codes = np.asarray(codes, dtype=np.int32)

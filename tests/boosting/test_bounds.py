@@ -155,15 +155,15 @@ def test_vc_dimensions():
 @pytest.mark.parametrize(
     ("settings", "fit", "arguments", "message"),
     [
-        ({"learning_rate": 0.5}, {}, {}, "this model has not: .*learning_rate=1"),
-        ({"resample": True, "error": "out_of_bag"}, {}, {}, "this model has not: .*error='training'"),
-        ({}, {"view_labels": True}, {}, "this model has not: .*one label column"),
-        ({}, {"y": "three"}, {}, "this model has not: .*two classes"),
+        ({"learning_rate": 0.5}, {}, {}, "this model lacks: .*learning_rate=1"),
+        ({"resample": True, "error": "out_of_bag"}, {}, {}, "this model lacks: .*error='training'"),
+        ({}, {"view_labels": True}, {}, "this model lacks: .*one label column"),
+        ({}, {"y": "three"}, {}, "this model lacks: .*two classes"),
         ({}, {}, {"y": [0]}, "bounds takes X and y together"),
         ({}, {}, {"theta": 2}, r"theta must be in \[0, 1\]; got 2"),
         ({}, {}, {"rho": 0}, r"rho must be in \(0, 1\]; got 0"),
         ({}, {}, {"delta": 1}, "delta must be between 0 and 1; got 1"),
-        ({}, {"sample_weight": True}, {}, r"this model has not: .*no sample_weight"),
+        ({}, {"sample_weight": True}, {}, r"this model lacks: .*no sample_weight"),
         ({}, {}, {"X": "other", "y": "other"}, "rows that the model was fitted on, .* of them; got 5"),
     ],
 )

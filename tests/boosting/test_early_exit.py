@@ -250,7 +250,8 @@ def test_gaps_in_a_view_that_is_not_needed_do_not_matter():
     y = np.arange(100) % 2
     X = rng.normal(size=(100, 4)) + [3, 3, 0.3, 0.3] * y[:, None]
     model = ShareBoostClassifier(LinearDiscriminantAnalysis(), views=[[0, 1], [2, 3]], view_policy="round_robin")
-    model.set_params(n_estimators=2).fit(X, y)
+    model.set_params(n_estimators=2, random_state=0).fit(X, y)
+    assert model.n_iter_ == 2
     used = model.views_used(X)
     assert used[:, 0].all()
     assert not used[:, 1].any()

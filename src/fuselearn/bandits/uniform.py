@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.bandits.protocol import Policy, PolicyState, draw
+from fuselearn.typing import FloatArray
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class UniformRandom(Policy):
 
 class _UniformState(PolicyState):
     """The draws of a run."""
+
+    probabilities: FloatArray
 
     def __init__(self, n_arms: int, seed: np.random.SeedSequence | None) -> None:
         self.probabilities = np.full(n_arms, 1 / n_arms)

@@ -2,11 +2,10 @@
 
 import os
 import warnings
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import fields
 from itertools import chain
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from fuselearn import progress
 from fuselearn.backends.protocol import row_location, to_host
 from fuselearn.bandits.protocol import Policy
-from fuselearn.boosting.boosting_data import BoostingData, read_boosting_data
+from fuselearn.boosting.boosting_data import RunData, read_boosting_data
 from fuselearn.boosting.checkpoint import CannotBeKeptError, RunLog, check_checkpoint, identity_of
-from fuselearn.boosting.rounds import RoundRule, boost, replay
-from fuselearn.boosting.trace import RunSettings, Trace
+from fuselearn.boosting.rounds import IndependentRound, SharedRound, boost, replay
+from fuselearn.boosting.trace import OUT_OF_BAG, RunSettings, Trace
 from fuselearn.boosting.trace_format import check_can_be_written
 from fuselearn.boosting.vote_prediction import VotePrediction
 from fuselearn.data import View, note_features, per_view
@@ -31,16 +30,16 @@ from fuselearn.learners.protocol import Learner
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, RandomState, TableLike, Transformer, Views
 
-ERRORS = ("training", "out_of_bag")
+ERRORS = ("training", OUT_OF_BAG)
 
 
 class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
     """Template of a boosting classifier over views.
 
-    A subclass defines one round (`_one_round`) and whether its arms share their weights (`_shared`).
+    A subclass names the rule of its rounds (`_round_rule`).
     """
 
-    _shared: bool
+    _round_rule: ClassVar[type[SharedRound] | type[IndependentRound]]
 
     estimator: Any
     views: Views
@@ -194,12 +193,13 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         views = data.views(self.preprocessors_)
         remaining = iter([learner for _, learner in self.arms_])
         learners = [[next(remaining) for _ in range(count)] for count in self.trace_.settings.arms_of_views]
+        rule = self._round_rule(self.trace_, len(self.classes_))
         with (
             Threads(effective_n_jobs(self.n_jobs)) as threads,
-            data.rows(views, learners, self.trace_, threads=threads, shared=self._shared) as rows,
+            data.rows(views, learners, self.trace_, threads=threads, shared=rule.shares_weights) as rows,
         ):
-            for _ in replay(rows, self._one_round(self.trace_, len(self.classes_)), self.trace_):
-                if self._shared:
+            for _ in replay(rows, rule, self.trace_):
+                if rule.shares_weights:
                     yield rows.weights(0).copy()
                 else:
                     yield np.column_stack([rows.weights(arm) for arm in range(self.trace_.n_arms)])
@@ -208,10 +208,6 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    @abstractmethod
-    def _one_round(self, trace: Trace, n_classes: int) -> RoundRule:
-        """Return the round of this kind of boosting, as it is before the first of the trace's rounds."""
 
     def _policy(self) -> Policy | None:
         """Return the policy that chooses arms, checked; None where every arm is tried."""
@@ -226,7 +222,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         check_jobs(self.n_jobs)
         check_count("verbose", self.verbose, least=0)
         check_choice("error", self.error, ERRORS)
-        if self.error == "out_of_bag" and not self.resample:
+        if self.error == OUT_OF_BAG and not self.resample:
             raise ValueError("error='out_of_bag' needs resample=True: without it every row is used in a fit.")
         check_count("checkpoint_every", checkpoint_every)
         self._policy()
@@ -236,7 +232,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             check_can_be_written(learners if isinstance(learners, list) else [*chain(*learners.values())])
         return learners
 
-    def _check_same_data(self, data: BoostingData) -> None:
+    def _check_same_data(self, data: RunData) -> None:
         """Refuse data of other classes or views than the model was fitted on."""
         if not np.array_equal(data.classes, self.classes_):
             raise ValueError(
@@ -269,16 +265,16 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             raise ValueError(f"n_estimators={self.n_estimators} must be at least the {len(trace)} rounds that {owner}.")
 
     def _run(
-        self, data: BoostingData, views: list[View], learners: list[list[Learner]], trace: Trace, log: RunLog | None
+        self, data: RunData, views: list[View], learners: list[list[Learner]], trace: Trace, log: RunLog | None
     ) -> None:
         """Add rounds to the trace. An interrupt ends it with the rounds that were done."""
+        rule = self._round_rule(trace, len(data.classes))
         with (
             Threads(effective_n_jobs(self.n_jobs)) as threads,
-            data.rows(views, learners, trace, threads=threads, shared=self._shared) as rows,
+            data.rows(views, learners, trace, threads=threads, shared=rule.shares_weights) as rows,
         ):
-            one_round = self._one_round(trace, len(data.classes))
             # To the end, also when it is clear that the rows are others: the weights follow from all rounds.
-            *_, same_rows = replay(rows, one_round, trace)
+            *_, same_rows = replay(rows, rule, trace)
             trace.one_data_set &= same_rows
 
             def after_round() -> None:
@@ -287,7 +283,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                     log.note(trace)
 
             try:
-                boost(rows, one_round, trace, self.n_estimators, after_round)
+                boost(rows, rule, trace, self.n_estimators, after_round)
                 if log is not None:
                     log.write(trace, exhausted=len(trace) < self.n_estimators)
             except BaseException as error:
@@ -314,7 +310,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
 
     def _publish(
         self,
-        data: BoostingData,
+        data: RunData,
         views: list[View],
         learners: list[list[Learner]],
         preprocessors: list[Transformer | None],
@@ -347,7 +343,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         votes = np.bincount(self.winning_views_, np.abs(self.estimator_weights_), minlength=len(data.names))
         self.view_importances_ = votes / votes.sum() if votes.sum() > 0 else votes
         # `bounds` needs the number of columns after preprocessing.
-        self._view_widths = [view.n_columns for view in views]
+        self._view_widths = [len(view.columns) for view in views]
 
 
 def _described(names: list[str], columns: list[IntArray]) -> str:

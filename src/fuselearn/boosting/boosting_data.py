@@ -2,82 +2,67 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from fuselearn.backends.local import LocalRows
 from fuselearn.backends.partitioned.partitioned_data import BoostingEstimator, PartitionedData, read_partitioned_data
-from fuselearn.backends.protocol import (
-    RowLocation,
-    Rows,
-    check_installed,
-    make_arms,
-    open_row_source,
-    row_location,
-    rows_class,
-    to_host,
-)
-from fuselearn.boosting.trace import Trace
+from fuselearn.backends.protocol import Arm, RowLocation, Rows, row_location, to_host
+from fuselearn.boosting.trace import OUT_OF_BAG, Trace
 from fuselearn.data import TrainingData, View, fit_transformer, read_training_data, transformed
 from fuselearn.data.training_data import IN_MEMORY, TableReader
 from fuselearn.learners.protocol import Learner
 from fuselearn.numeric.exact_sums import fingerprint, joined
 from fuselearn.numeric.execution import Threads
-from fuselearn.typing import ArrayLike, FloatArray, IntArray, TableLike, Transformer
+from fuselearn.typing import ArrayLike, IntArray, TableLike, Transformer
+
+if TYPE_CHECKING:
+    from fuselearn.backends.gpu.gpu_rows import GpuRows
 
 
-class BoostingData:
-    """Rows that are all in one place: this process or a GPU.
+@dataclass(frozen=True)
+class BoostingData(TrainingData):
+    """Rows that are all in one place: this process or a GPU. Rows of weight 0 have no view.
 
-    Parameters
+    Attributes
     ----------
-    data : TrainingData
-        The rows as they were read. Rows of weight 0 have no view.
     location : {"local", "gpu"}
         Where the rows are.
     """
 
-    def __init__(self, data: TrainingData, location: RowLocation) -> None:
-        self.names, self.columns, self.classes, self.features = data.names, data.columns, data.classes, data.features
-        self.one_label_column = not data.has_view_labels
-        # Sums of very large weights overflow, and those of very small ones vanish.
-        self._data = replace(data, weights=data.weights / data.weights.max())
-        self._location = location
-        # Codes of absent views are never read. They are 0, as in the fingerprints of logs.
-        self._codes = _columns(np.maximum(data.codes, 0), len(self.names))
+    location: RowLocation
 
     @property
-    def n_counted(self) -> int:
-        """Number of rows with weight."""
-        return int(np.count_nonzero(self._data.weights))
+    def one_label_column(self) -> bool:
+        """Whether all views have the same labels."""
+        return not self.has_view_labels
 
     @property
     def equal_weights(self) -> bool:
         """Whether all rows have the same weight."""
-        return bool(np.ptp(self._data.weights) == 0)
-
-    def class_prior(self) -> FloatArray:
-        """Return the weight of each class, with sum 1."""
-        return self._data.class_prior()
+        return bool(np.ptp(self.weights) == 0)
 
     def fingerprint(self) -> dict[str, int | bool | str]:
         """Return the rows, their labels and weights in a few words, by which other data are recognised."""
-        view = self._data.blocks.views[0]
+        view = self.blocks.views[0]
         table = replace(view, columns=np.arange(view.table.shape[1]), rows=None)
         content = joined([(len(block), fingerprint(block)) for _, _, block in table.blocks()])
-        codes = self._codes[:1] if self.one_label_column else self._codes
+        codes = self._codes_of_views()[:1] if self.one_label_column else self._codes_of_views()
         return {
             "rows": len(table),
             "kind of numbers": str(getattr(view.table, "kind", None) or view.table.dtype),
             "view_labels": not self.one_label_column,
             "content of X": f"{content:016x}",
             "labels": f"{fingerprint(np.column_stack(codes)):016x}",
-            "sample_weight": f"{fingerprint(self._data.weights[:, None]):016x}",
+            "sample_weight": f"{fingerprint(self.weights[:, None]):016x}",
         }
 
     def check_learners(self, learners: Sequence[Sequence[Learner]]) -> None:
         """Refuse learners that these rows cannot be fitted with; in memory every learner can be."""
-        if self._location == "gpu":
+        if self.location == "gpu":
             from fuselearn.backends.gpu.gpu_rows import check_learner
 
             for view_learners in learners:
@@ -86,15 +71,20 @@ class BoostingData:
 
     def fit_transformers(self, transformers: Sequence[Transformer | None]) -> list[Transformer | None]:
         """Return the transformers of the views, fitted on the rows that have them; None where a view has none."""
-        present = self._data.blocks.present
+        present = self.blocks.present
         return [
-            fit_transformer(view, transformer, self.classes[codes[present[:, number]]])
-            for number, (view, transformer, codes) in enumerate(zip(self._data.blocks, transformers, self._codes))
+            transformer and fit_transformer(view, transformer, self.classes[codes[present[:, number]]])
+            for number, (view, transformer, codes) in enumerate(
+                zip(self.blocks.views, transformers, self._codes_of_views())
+            )
         ]
 
     def views(self, preprocessors: Sequence[Transformer | None]) -> list[View]:
         """Return the views, transformed."""
-        return [transformed(view, fitted) for view, fitted in zip(self._data.blocks, preprocessors)]
+        return [
+            view if preprocessor is None else transformed(view, preprocessor)
+            for view, preprocessor in zip(self.blocks.views, preprocessors)
+        ]
 
     @contextmanager
     def rows(
@@ -121,17 +111,28 @@ class BoostingData:
         shared : bool
             Whether all arms share their weights.
         """
-        yield rows_class(self._location)(
-            make_arms(views, learners, self._codes),
-            self._data.weights,
+        yield _rows_type(self.location)(
+            _checked_arms(views, learners, self._codes_of_views()),
+            self.weights,
             len(self.classes),
             threads=threads,
             seed=trace.seed,
             plans=trace.plans,
             shared=shared,
             resample=trace.settings.resample,
-            out_of_bag=trace.settings.out_of_bag,
+            out_of_bag=trace.settings.error == OUT_OF_BAG,
         )
+
+    def _codes_of_views(self) -> list[IntArray]:
+        """Return a contiguous column of codes per view, the same array for all views that share their labels."""
+        # Codes of absent views are never read. They are 0, as in the fingerprints of logs.
+        codes = np.maximum(self.codes, 0)
+        if codes.shape[1] == 1:
+            return [np.ascontiguousarray(codes[:, 0])] * len(self.names)
+        return [np.ascontiguousarray(column) for column in codes.T]
+
+
+RunData: TypeAlias = BoostingData | PartitionedData
 
 
 def read_boosting_data(
@@ -142,15 +143,22 @@ def read_boosting_data(
     view_labels: ArrayLike,
     *,
     reset: bool,
-) -> BoostingData | PartitionedData:
+) -> RunData:
     """Check the arguments of `fit` and resolve the views of a model, which is not changed.
 
     With `reset`, the columns of `X` may differ from those that the model was fitted on.
     """
     location = row_location(X)
-    check_installed(location)
-    if location in ("dask", "files"):
-        return read_partitioned_data(model, open_row_source(location, X, y, sample_weight, view_labels), reset=reset)
+    if location == "dask":
+        _check_installed("distributed", "dask", "Dask collections")
+        from fuselearn.backends.partitioned.dask_collections import DaskSource
+
+        return read_partitioned_data(model, DaskSource(X, y, sample_weight, view_labels), reset=reset)
+    if location == "files":
+        _check_installed("pyarrow", "app", "Parquet files")
+        from fuselearn.backends.partitioned.parquet import ParquetSource
+
+        return read_partitioned_data(model, ParquetSource(X, y, sample_weight, view_labels), reset=reset)
     reader = IN_MEMORY
     if location == "gpu":
         from fuselearn.backends.gpu.gpu_table import gpu_view_blocks, labels_to_host, read_gpu_table
@@ -160,11 +168,32 @@ def read_boosting_data(
         # Labels of rows in memory may be on a GPU all the same.
         y, sample_weight, view_labels = map(to_host, (y, sample_weight, view_labels))
     data = read_training_data(model, X, y, sample_weight, view_labels, reset=reset, reader=reader)
-    return BoostingData(data, location)
+    # Sums of very large weights overflow, and those of very small ones vanish.
+    attributes = {**vars(data), "weights": data.weights / data.weights.max()}
+    return BoostingData(**attributes, location=location)
 
 
-def _columns(codes: IntArray, n_views: int) -> list[IntArray]:
-    """Return a contiguous column of codes per view, the same array for all views that share their labels."""
-    if codes.shape[1] == 1:
-        return [np.ascontiguousarray(codes[:, 0])] * n_views
-    return [np.ascontiguousarray(column) for column in codes.T]
+def _rows_type(location: RowLocation) -> "type[LocalRows] | type[GpuRows]":
+    """Return the class of rows that are all in one place."""
+    if location == "gpu":
+        from fuselearn.backends.gpu.gpu_rows import GpuRows
+
+        return GpuRows
+    return LocalRows
+
+
+def _check_installed(module: str, extra: str, rows: str) -> None:
+    """Refuse rows whose library is not installed, naming the extra that brings it."""
+    if find_spec(module) is None:
+        raise ImportError(f"To fit on {rows}, install {module}: pip install 'fuselearn[{extra}]'.")
+
+
+def _checked_arms(views: Sequence[View], learners: Sequence[Sequence[Learner]], codes: Sequence[IntArray]) -> list[Arm]:
+    """Return the arms, view by view, whose learners take the rows of their view; `codes` are by view."""
+    arms = []
+    for number, view in enumerate(views):
+        for learner in learners[number]:
+            if learner.needs_rows:
+                learner.check_rows(view)
+            arms.append(Arm(view, number, learner, codes[number]))
+    return arms

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from fuselearn._version import __version__
-from fuselearn.boosting.boosting_data import BoostingData
+from fuselearn.boosting.boosting_data import RunData
 from fuselearn.boosting.trace import RunSettings, Trace
 from fuselearn.boosting.trace_format import Decoder, Encoder, check_trace
 from fuselearn.learners.protocol import Learner
@@ -231,7 +231,7 @@ def check_checkpoint(checkpoint: Any) -> None:
 
 def identity_of(
     model: Any,
-    data: BoostingData,
+    data: RunData,
     settings: RunSettings,
     learners: list[list[Learner]],
     transformers: Sequence[Transformer | None],

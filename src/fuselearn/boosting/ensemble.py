@@ -106,8 +106,7 @@ class Ensemble:
         def work(first: int, last: int) -> None:
             for start in range(first, last, CHUNK_ROWS):
                 rows = slice(start, min(start + CHUNK_ROWS, last))
-                for votes, has_vote in self.staged_votes(X[rows]):
-                    pass
+                *_, (votes, has_vote) = self.staged_votes(X[rows])
                 receive(rows, votes, has_vote)
 
         _share_rows(threads, len(X), work)

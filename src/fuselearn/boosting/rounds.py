@@ -12,14 +12,19 @@ and 3f, S1 equation 7); for K = 2 and W₀ > 0 they are Schapire and Singer's fo
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from math import exp, log, nan
-from typing import Protocol
+from typing import ClassVar, Protocol, cast
+
+import numpy as np
 
 from fuselearn.backends.protocol import Rows, Tally, Trial
-from fuselearn.bandits.protocol import PolicyState
-from fuselearn.boosting.trace import Round, Trace, Update
+from fuselearn.bandits.protocol import Policy, PolicyState
+from fuselearn.boosting.trace import OUT_OF_BAG, Round, RunSettings, Trace, Update
 from fuselearn.numeric.weights import TIE
 
+POLICY_STREAM = 2**31
+"""Marks the seed of the policy's draws, which no round or arm has."""
 CLIP = 2.2e-16
 """ε is kept within [CLIP, 1 - CLIP], so that α stays finite."""
 SAME_NORMALISER = 1e-9
@@ -27,7 +32,15 @@ SAME_NORMALISER = 1e-9
 
 
 class RoundRule(Protocol):
-    """How a round is run, and how one that was recorded is run again."""
+    """How a round is run, and how one that was recorded is run again.
+
+    Attributes
+    ----------
+    shares_weights : bool
+        Whether all arms have the same weights.
+    """
+
+    shares_weights: ClassVar[bool]
 
     def __call__(self, rows: Rows, number: int) -> Round | None:
         """Run the round of this number, and return it; None where no arm has an edge."""
@@ -36,21 +49,21 @@ class RoundRule(Protocol):
         """Bring the rows to where they were after a recorded round; return whether it ran on the same rows."""
 
 
-def boost(rows: Rows, one_round: RoundRule, trace: Trace, n_rounds: int, after_round: Callable[[], None]) -> None:
+def boost(rows: Rows, rule: RoundRule, trace: Trace, n_rounds: int, after_round: Callable[[], None]) -> None:
     """Extend a trace to `n_rounds` rounds, or to where nothing is left to learn.
 
     The rows are as they were after the rounds that the trace already holds. It grows in place, so that an interrupt
     loses nothing.
     """
     while len(trace) < n_rounds and not trace.ended:
-        round_ = one_round(rows, len(trace))
+        round_ = rule(rows, len(trace))
         if round_ is None:
             return
         trace.rounds.append(round_)
         after_round()
 
 
-def replay(rows: Rows, one_round: RoundRule, trace: Trace) -> Iterator[bool]:
+def replay(rows: Rows, rule: RoundRule, trace: Trace) -> Iterator[bool]:
     """Run the recorded rounds again, without fitting anything.
 
     Yields before the first round and after each whether the rows are, so far, the ones that the rounds ran on.
@@ -58,7 +71,7 @@ def replay(rows: Rows, one_round: RoundRule, trace: Trace) -> Iterator[bool]:
     same = True
     yield same
     for number, past in enumerate(trace.rounds):
-        same = one_round.replay(rows, number, past) and same
+        same = rule.replay(rows, number, past) and same
         yield same
 
 
@@ -68,34 +81,38 @@ class SharedRound:
 
     Parameters
     ----------
+    trace : Trace
+        The run, with its settings.
     n_classes : int
         Number of classes.
-    learning_rate : float
-        Factor on every vote.
-    policy : PolicyState
-        Chooses the arms to try.
-    competes : bool
-        Whether the arms that the policy names compete. If not, the one it names joins whatever its edge.
-    out_of_bag : bool
-        Whether tallies are of the rows that a hypothesis was not fitted on.
     """
 
+    shares_weights: ClassVar[bool] = True
+
+    trace: Trace
     n_classes: int
-    learning_rate: float
-    policy: PolicyState
-    competes: bool
-    out_of_bag: bool
+
+    @property
+    def policy(self) -> Policy:
+        """Policy that chooses the arms; a run with shared weights has one."""
+        return cast(Policy, self.trace.settings.view_policy)
+
+    @cached_property
+    def state(self) -> PolicyState:
+        """State of the policy, which starts with the first round that is run or replayed."""
+        seed = np.random.SeedSequence(self.trace.seed, spawn_key=(POLICY_STREAM,))
+        return self.policy.start(sum(self.trace.settings.arms_of_views), self.trace.horizon, seed)
 
     def __call__(self, rows: Rows, number: int) -> Round | None:
         """Run the round of this number."""
-        probabilities = self.policy.probabilities
-        arms = self.policy.pull()
+        probabilities = self.state.probabilities
+        arms = self.state.pull()
         trials = dict(zip(arms, rows.try_arms(arms, number)))
-        winner = self._winner(trials) if self.competes else arms[0]
+        winner = self._winner(trials) if self.policy.competes else arms[0]
         if winner is None:
             return None
         hypothesis, tally = trials[winner]
-        update = Update(winner, hypothesis, self.learning_rate * vote_weight(tally, self.n_classes))
+        update = Update(winner, hypothesis, self.trace.settings.learning_rate * vote_weight(tally, self.n_classes))
         round_ = Round(
             winner=update,
             updates=(update,),
@@ -103,16 +120,16 @@ class SharedRound:
             normaliser=normaliser(tally, self.n_classes),
             arm_errors={arm: error(trial.tally) for arm, trial in trials.items()},
             probabilities=probabilities,
-            last=_ends_the_run(tally, self.out_of_bag),
+            last=_ends_the_run(tally, self.trace.settings),
         )
         rows.reweight(winner, *reweighting(update.alpha, tally, self.n_classes))
-        self.policy.update(winner, 1 - round_.normaliser)
+        self.state.update(winner, 1 - round_.normaliser)
         return round_
 
     def replay(self, rows: Rows, number: int, past: Round) -> bool:
         """Bring rows and policy to where they were after a recorded round."""
-        self.policy.pull()
-        self.policy.update(past.winner.arm, 1 - past.normaliser)
+        self.state.pull()
+        self.state.update(past.winner.arm, 1 - past.normaliser)
         return _replay_updates(rows, number, past, self.n_classes)
 
     def _winner(self, trials: dict[int, Trial]) -> int | None:
@@ -122,7 +139,7 @@ class SharedRound:
         if not able:
             return None
         # Without absent rows Z and ε agree on the order, but near ε = ½ only ε can tell which arm is better.
-        if self.out_of_bag or all(tally.absent <= TIE for tally in tallies.values()):
+        if self.trace.settings.error == OUT_OF_BAG or all(tally.absent <= TIE for tally in tallies.values()):
             return first_least({arm: clipped(error(tallies[arm])) for arm in able})
         return first_least({arm: normaliser(tallies[arm], self.n_classes) for arm in able})
 
@@ -133,29 +150,28 @@ class IndependentRound:
 
     Parameters
     ----------
-    n_arms, n_classes : int
-        Number of arms and of classes.
-    learning_rate : float
-        Factor on every vote.
-    out_of_bag : bool
-        Whether tallies are of the rows that a hypothesis was not fitted on.
+    trace : Trace
+        The run, with its settings.
+    n_classes : int
+        Number of classes.
     """
 
-    n_arms: int
+    shares_weights: ClassVar[bool] = False
+
+    trace: Trace
     n_classes: int
-    learning_rate: float
-    out_of_bag: bool
 
     def __call__(self, rows: Rows, number: int) -> Round | None:
         """Run the round of this number."""
-        arms = range(self.n_arms)
+        arms = range(self.trace.n_arms)
+        learning_rate = self.trace.settings.learning_rate
         trials = rows.try_arms(list(arms), number)
         alphas = [vote_weight(trial.tally, self.n_classes) for trial in trials]
         able = [arm for arm in arms if has_edge(trials[arm].tally, self.n_classes)]
         if not able:
             return None
         winner = first_least({arm: -alphas[arm] for arm in able})
-        updates = tuple(Update(arm, trials[arm].hypothesis, self.learning_rate * alphas[arm]) for arm in arms)
+        updates = tuple(Update(arm, trials[arm].hypothesis, learning_rate * alphas[arm]) for arm in arms)
         for update in updates:
             rows.reweight(update.arm, *reweighting(update.alpha, trials[update.arm].tally, self.n_classes))
         tally = trials[winner].tally
@@ -166,7 +182,7 @@ class IndependentRound:
             normaliser=normaliser(tally, self.n_classes),
             arm_errors={arm: error(trials[arm].tally) for arm in arms},
             probabilities=None,
-            last=_ends_the_run(tally, self.out_of_bag),
+            last=_ends_the_run(tally, self.trace.settings),
         )
 
     def replay(self, rows: Rows, number: int, past: Round) -> bool:
@@ -226,9 +242,9 @@ def first_least(values: dict[int, float]) -> int:
     return min(key for key, value in values.items() if value <= least + TIE)
 
 
-def _ends_the_run(tally: Tally, out_of_bag: bool) -> bool:
+def _ends_the_run(tally: Tally, settings: RunSettings) -> bool:
     """Return whether the winner is, to rounding, always right or wrong, and no absent row is left to learn."""
-    if out_of_bag or tally.absent > TIE:
+    if settings.error == OUT_OF_BAG or tally.absent > TIE:
         return False
     epsilon = error(tally)
     return epsilon <= CLIP or epsilon >= 1 - CLIP

@@ -1,10 +1,8 @@
-"""ShareBoost, rShareBoost and BSSD.
-
-The `view_policy` argument, spelled out.
-"""
+"""ShareBoost, rShareBoost and BSSD, with the `view_policy` argument spelled out."""
 
 from difflib import get_close_matches
 from numbers import Real
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -18,9 +16,14 @@ from fuselearn.bandits.uniform import UniformRandom
 from fuselearn.boosting import bounds as theory
 from fuselearn.boosting.base import BaseBoost
 from fuselearn.boosting.rounds import SharedRound
+from fuselearn.typing import ArrayLike, RandomState, TableLike, Views
 
-POLICY_STREAM = 2**31
-"""Marks the seed of the policy's draws, apart from those of the rounds and arms."""
+POLICIES_BY_NAME: dict[str, type[Policy]] = {
+    "best": Best,
+    "exp3p": Exp3P,
+    "uniform": UniformRandom,
+    "round_robin": RoundRobin,
+}
 
 
 class ShareBoostClassifier(BaseBoost):
@@ -29,7 +32,7 @@ class ShareBoostClassifier(BaseBoost):
     In each round every view fits a weak hypothesis under the same weights; the one that errs least joins the ensemble
     and moves the weights of all. So what is noise to one view only is soon not difficult any more: the next view that
     wins brings its weight down again. This is ShareBoost [1]_, with ``resample=True`` BSSD [2]_, and with
-    ``view_policy="exp3p"`` rShareBoost, where a bandit chooses the one view that is looked at in a round.
+    ``view_policy="exp3p"`` rShareBoost, where a bandit chooses the one view that is fitted in a round.
 
     Parameters
     ----------
@@ -42,13 +45,14 @@ class ShareBoostClassifier(BaseBoost):
         Views of the columns of `X`: a dict of name to selector, or a list of selectors. A selector is what
         :class:`~sklearn.compose.ColumnTransformer` takes. None is one view of all columns. Views may overlap.
     n_estimators : int, default=150
-        Most rounds. The run ends before when no arm beats chance or a hypothesis makes no error.
+        Largest number of rounds. The run ends earlier when no arm beats chance or a hypothesis makes no error.
     view_policy : {"best", "exp3p", "uniform", "round_robin"} or policy, default="best"
-        Which arms a round tries, see :mod:`fuselearn.bandits`. All of them under ``"best"``, one otherwise.
+        Policy that chooses the arms of a round, see :mod:`fuselearn.bandits`: all of them under ``"best"``, one
+        otherwise.
     resample : bool, default=False
         Fit each hypothesis on as many rows as there are, drawn by the weights, instead of under the weights.
     error : {"training", "out_of_bag"}, default="training"
-        Which rows judge a hypothesis: all, or with ``resample=True`` those it was not fitted on, so that strong
+        Rows that judge a hypothesis: all, or with ``resample=True`` those it was not fitted on, so that strong
         learners can be boosted without believing their training error.
     learning_rate : float, default=1.0
         Factor on every vote.
@@ -57,19 +61,21 @@ class ShareBoostClassifier(BaseBoost):
     warm_start : bool, default=False
         Go on with the rounds of the last fit, with its seed and its preprocessing.
     n_jobs : int, default=None
-        Threads. The model is the same, bit for bit, for any number.
+        Number of threads; None for one, -1 for all cores. The model is the same, bit for bit, for any number.
     random_state : int, RandomState or None, default=None
-        Seed of draws: of rows (`resample`, classifiers without `sample_weight`), of arms, and of what random
-        classifiers do.
+        Seed of all draws: of rows (`resample`, classifiers without `sample_weight`), of arms, and of random
+        classifiers.
     verbose : int, default=0
         1 reports ten times during a fit, 2 after every round.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
+        Classes, sorted.
     n_iter_ : int
         Number of rounds.
     view_names_ : list of str
+        Names of the views.
     view_columns_ : list of ndarray
         Columns of each view.
     estimators_ : list of hypothesis
@@ -80,19 +86,25 @@ class ShareBoostClassifier(BaseBoost):
     estimator_errors_ : ndarray of shape (n_iter_,)
         Weighted error ε of each winner.
     arms_ : list of (view name, learner)
+        All arms, view by view.
     winning_arms_, winning_views_ : int ndarray of shape (n_iter_,)
+        Number of the arm, and of its view, that won each round.
     arm_errors_ : ndarray of shape (n_iter_, n_arms)
-        NaN where an arm was not tried.
+        Weighted error of each arm; NaN where an arm was not tried.
     arm_probabilities_ : ndarray of shape (n_iter_, n_arms) or None
-        With which the policy drew; None for policies that do not draw.
+        Probabilities with which the policy drew; None for policies that do not draw.
     view_importances_ : ndarray of shape (n_views,)
         Share of Σ|α| that each view has.
     class_prior_ : ndarray of shape (n_classes,)
+        Share of each class in the weights of the training rows.
     preprocessors_ : list of fitted transformer or None
+        Transformer of each view.
     trace_ : Trace
         Everything the run recorded.
     n_features_in_ : int
+        Number of columns of `X`.
     feature_names_in_ : ndarray of str
+        Names of the columns of `X`, where they are all strings.
     n_samples_fit_ : int
         Number of rows with weight.
 
@@ -106,7 +118,7 @@ class ShareBoostClassifier(BaseBoost):
     that votes gets the class prior. With more than two classes votes follow SAMME, which for two is AdaBoost.
 
     `predict` reads views in the order `view_order_`, largest Σ|α| first, and stops at a row once the rest cannot change
-    its class; `views_used` tells which views each row needed.
+    its class; `views_used` returns the views that each row needed.
 
     References
     ----------
@@ -126,24 +138,24 @@ class ShareBoostClassifier(BaseBoost):
     array([0.49, 0.51])
     """
 
-    _shared = True
+    _round_rule = SharedRound
 
     def __init__(
         self,
-        estimator=None,
+        estimator: Any = None,
         *,
-        views=None,
-        n_estimators=150,
-        view_policy="best",
-        resample=False,
-        error="training",
-        learning_rate=1.0,
-        preprocess=None,
-        warm_start=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
-    ):
+        views: Views = None,
+        n_estimators: int = 150,
+        view_policy: str | Policy = "best",
+        resample: bool = False,
+        error: str = "training",
+        learning_rate: float = 1.0,
+        preprocess: Any = None,
+        warm_start: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        verbose: int = 0,
+    ) -> None:
         self.estimator = estimator
         self.views = views
         self.n_estimators = n_estimators
@@ -157,21 +169,31 @@ class ShareBoostClassifier(BaseBoost):
         self.random_state = random_state
         self.verbose = verbose
 
-    def bounds(self, X=None, y=None, *, theta=0.0, rho=None, delta=0.05):
-        """What the papers' theorems say of this model.
+    def bounds(
+        self,
+        X: TableLike = None,
+        y: ArrayLike = None,
+        *,
+        theta: float = 0.0,
+        rho: float | None = None,
+        delta: float = 0.05,
+    ) -> dict[str, Any]:
+        """Return the bounds that the papers' theorems give for this model.
 
         Defined for two classes, one label column, no `sample_weight`, ``error="training"`` and ``learning_rate=1``.
 
         Parameters
         ----------
-        X, y : arrays, default=None
+        X : array or data frame of shape (n_samples, n_features), default=None
             The training rows, which a model does not keep. With them come the terms that need margins.
+        y : array of shape (n_samples,), default=None
+            Their classes.
         theta : float in [0, 1], default=0.0
             Margin θ of S0's Theorem 4. The generalisation terms need θ > 0.
         rho : float in (0, 1], default=None
             Edge that some view always has, for the convergence time of rShareBoost.
         delta : float in (0, 1), default=0.05
-            Chance with which a bound may fail.
+            Probability with which a bound may fail.
 
         Returns
         -------
@@ -206,7 +228,7 @@ class ShareBoostClassifier(BaseBoost):
             regret = regret_bound(n_arms, horizon, policy.delta)
         if rho is not None:
             convergence_time = theory.convergence_time(rho, self.n_samples_fit_, n_arms, delta)
-        result = {
+        result: dict[str, Any] = {
             "training_error": product,
             "tightening": None,
             "training_error_tightened": None,
@@ -225,33 +247,25 @@ class ShareBoostClassifier(BaseBoost):
             result["margin_share_observed"] = float(np.mean(margins <= theta))
         vc_dimension = self._vc_dimension()
         if theta > 0 and vc_dimension is not None:
-            arguments = (vc_dimension, self.n_samples_fit_, theta, delta)
-            result["theorem_3"] = theory.terms_of_theorem_3(*arguments)
-            result["sharper"] = theory.terms_of_sharper_bound(*arguments)
+            result["theorem_3"] = theory.terms_of_theorem_3(vc_dimension, self.n_samples_fit_, theta, delta)
+            result["sharper"] = theory.terms_of_sharper_bound(vc_dimension, self.n_samples_fit_, theta, delta)
         return result
 
-    def _policy(self):
+    def _policy(self) -> Policy:
+        """Return the policy that chooses arms, checked."""
         policy = as_policy(self.view_policy)
         policy.check()
         return policy
 
-    def _one_round(self, trace, n_classes):
-        settings = trace.settings
-        seed = np.random.SeedSequence(trace.seed, spawn_key=(POLICY_STREAM,))
-        return SharedRound(
-            n_classes,
-            settings.learning_rate,
-            settings.view_policy.start(trace.n_arms, trace.horizon, seed),
-            settings.view_policy.competes,
-            settings.out_of_bag,
-        )
-
-    def _vc_dimension(self):
+    def _vc_dimension(self) -> int | None:
+        """Return a bound on the VC dimension of the arms' hypotheses; None where that of one is not known."""
         width_of = dict(zip(self.view_names_, self._view_widths))
         dimensions = [learner.vc_dimension(width_of[name]) for name, learner in self.arms_]
-        return None if None in dimensions else theory.vc_dimension_of_union(dimensions)
+        known = [dimension for dimension in dimensions if dimension is not None]
+        return theory.vc_dimension_of_union(known) if len(known) == len(dimensions) else None
 
-    def _check_bounds(self, X, y, theta, rho, delta):
+    def _check_bounds(self, X: TableLike, y: ArrayLike, theta: Any, rho: Any, delta: Any) -> None:
+        """Refuse a model for which the bounds are not defined, and arguments out of range."""
         settings = self.trace_.settings
         conditions = {
             "two classes": len(self.classes_) == 2,
@@ -263,7 +277,7 @@ class ShareBoostClassifier(BaseBoost):
         }
         unmet = [condition for condition, met in conditions.items() if not met]
         if unmet:
-            raise ValueError(f"bounds is defined for {', '.join(conditions)} only; this model has not: {unmet}.")
+            raise ValueError(f"bounds is defined for {', '.join(conditions)} only; this model lacks: {unmet}.")
         if (X is None) != (y is None):
             raise ValueError("bounds takes X and y together, the rows that the model was fitted on.")
         if X is not None and len(np.asarray(y)) != self.n_samples_fit_:
@@ -271,19 +285,16 @@ class ShareBoostClassifier(BaseBoost):
                 f"bounds takes the rows that the model was fitted on, {self.n_samples_fit_} of them; got "
                 f"{len(np.asarray(y))}."
             )
-        if not (isinstance(theta, Real) and 0 <= theta <= 1):
+        if not (isinstance(theta, Real) and 0 <= float(theta) <= 1):
             raise ValueError(f"theta must be in [0, 1]; got {theta!r}.")
-        if rho is not None and not (isinstance(rho, Real) and 0 < rho <= 1):
+        if rho is not None and not (isinstance(rho, Real) and 0 < float(rho) <= 1):
             raise ValueError(f"rho must be in (0, 1]; got {rho!r}.")
-        if not (isinstance(delta, Real) and 0 < delta < 1):
+        if not (isinstance(delta, Real) and 0 < float(delta) < 1):
             raise ValueError(f"delta must be between 0 and 1; got {delta!r}.")
 
 
-POLICIES_BY_NAME = {"best": Best, "exp3p": Exp3P, "uniform": UniformRandom, "round_robin": RoundRobin}
-
-
-def as_policy(view_policy):
-    """The policy that a `view_policy` argument means.
+def as_policy(view_policy: Any) -> Policy:
+    """Return the policy that a `view_policy` argument means.
 
     Examples
     --------

@@ -13,6 +13,9 @@ from fuselearn.bandits.protocol import Policy
 from fuselearn.learners.protocol import Hypothesis
 from fuselearn.typing import FloatArray, IntArray
 
+OUT_OF_BAG = "out_of_bag"
+"""The `error` of a run whose hypotheses are judged on the rows that they were not fitted on."""
+
 
 class Update(NamedTuple):
     """One reweighting: the hypothesis of an arm, with the vote `alpha`, moved the arm's weights.
@@ -84,16 +87,6 @@ class RunSettings:
     resample: bool
     error: str
 
-    @property
-    def n_arms(self) -> int:
-        """Number of arms of all views."""
-        return sum(self.arms_of_views)
-
-    @property
-    def out_of_bag(self) -> bool:
-        """Whether hypotheses are judged on the rows that they were not fitted on."""
-        return self.error == "out_of_bag"
-
 
 @dataclass
 class Trace:
@@ -140,8 +133,8 @@ class Trace:
 
     @property
     def n_arms(self) -> int:
-        """Number of arms."""
-        return self.settings.n_arms
+        """Number of arms of all views."""
+        return sum(self.settings.arms_of_views)
 
     @property
     def ended(self) -> bool:

@@ -1,6 +1,7 @@
 """Prediction from votes, for every classifier that is an ensemble of hypotheses on views."""
 
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -10,12 +11,12 @@ from fuselearn.backends.partitioned.dask_collections import predict_lazily
 from fuselearn.backends.protocol import row_location, to_host
 from fuselearn.boosting.ensemble import Ensemble, predict_early
 from fuselearn.data import encode_known
-from fuselearn.data.table import read_new_rows
+from fuselearn.data.view_table import read_new_rows
 from fuselearn.estimators import PredictsByDecision
 from fuselearn.learners.protocol import Hypothesis
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.votes import codes_of, probabilities
-from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike, Transformer
+from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Transformer
 
 
 class VotePrediction(PredictsByDecision):
@@ -252,7 +253,7 @@ class VotePrediction(PredictsByDecision):
                 f"X must hold rows; got the path {X!r:.100}. Only fit reads files: read them first, e.g. with "
                 "pandas.read_parquet, some rows at a time where they do not fit into memory."
             )
-        return read_new_rows(self, to_host(X))
+        return read_new_rows(cast(Estimator, self), to_host(X))
 
     def _ensemble(self) -> Ensemble:
         """Return the ensemble of the fitted hypotheses."""

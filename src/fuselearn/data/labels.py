@@ -1,4 +1,4 @@
-"""Labels of rows as class codes: one column `y`, a column per view, or an indicator matrix."""
+"""Labels and weights of rows: class codes of one column `y`, of a column per view or of an indicator matrix."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_consistent_length
 
-from fuselearn.typing import AnyArray, ArrayLike, BoolArray, IntArray
+from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike
 
 NO_LABEL = -1
 """Class code of a row without a label."""
@@ -121,6 +122,35 @@ def majority_codes(codes: IntArray, present: BoolArray, n_classes: int) -> IntAr
         chosen = view_present & (majority < 0) & (counts[rows, column] == most)
         majority[chosen] = column[chosen]
     return majority
+
+
+def check_sample_weight(sample_weight: ArrayLike, X: TableLike) -> FloatArray | None:
+    """Return the weights as an array of floats, or None where none are given."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must hold numbers; got {sample_weight!r:.60}.") from None
+    if weights.ndim == 0:
+        weights = np.full(len(X), float(weights))
+    if weights.ndim != 1:
+        raise ValueError(f"sample_weight must be 1-D, a weight per row; got shape {weights.shape}.")
+    check_consistent_length(X, weights)
+    if not np.isfinite(weights).all():
+        raise ValueError("sample_weight holds NaN or infinity; weights must be finite numbers.")
+    if (weights < 0).any():
+        raise ValueError(
+            f"sample_weight holds negative weights, the least {weights.min()}; weights must be at least 0."
+        )
+    check_some_weight(bool((weights > 0).any()))
+    return weights
+
+
+def check_some_weight(some_weight: bool) -> None:
+    """Check that some row has a positive weight."""
+    if not some_weight:
+        raise ValueError("sample_weight is zero for every row; at least one row must count.")
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from sklearn.utils.validation import check_consistent_length
 
 from fuselearn.data.labels import (
     NO_LABEL,
     IndicatorLabels,
     check_indicator,
+    check_sample_weight,
     check_two_classes,
     check_view_labels,
     encode_indicator,
@@ -19,8 +19,7 @@ from fuselearn.data.labels import (
     majority_codes,
 )
 from fuselearn.data.selectors import resolve_views
-from fuselearn.data.table import Features, read_table
-from fuselearn.data.view_table import ViewBlocks
+from fuselearn.data.view_table import FEATURE_ATTRIBUTES, Features, ViewBlocks, check_presence, read_table
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Views
 
 
@@ -38,6 +37,8 @@ class TrainingData:
     ----------
     blocks : ViewBlocks
         The views of the rows. Rows of weight 0 that were not dropped have no view.
+    names : list of str
+        Names of the views.
     columns : list of intp ndarray
         Columns of each view.
     classes : ndarray of shape (n_classes,)
@@ -63,6 +64,7 @@ class TrainingData:
     """
 
     blocks: ViewBlocks
+    names: list[str]
     columns: list[IntArray]
     classes: AnyArray
     label_columns: list[str]
@@ -80,9 +82,9 @@ class TrainingData:
         return len(self.codes)
 
     @property
-    def names(self) -> list[str]:
-        """Names of the views."""
-        return [view.name for view in self.blocks]
+    def n_counted(self) -> int:
+        """Number of rows with weight."""
+        return int(np.count_nonzero(self.weights))
 
     def view_codes(self) -> IntArray:
         """Return the class codes that each view learns from, of shape (n_rows, n_views); -1 where it is absent."""
@@ -125,7 +127,7 @@ class TableReader(NamedTuple):
     Attributes
     ----------
     read_table : callable
-        As `fuselearn.data.table.read_table`.
+        As `fuselearn.data.view_table.read_table`.
     read_labels : callable
         Returns weights or labels in memory, given them, the table and the name of the argument.
     view_blocks : callable
@@ -181,17 +183,18 @@ def read_training_data(
     """
     table, y, features = reader.read_table(model, X, y, reset=reset)
     names, columns = resolve_views(model.views, X, table.shape[1])
-    classes, y_codes = encode_labels(y)
     weights = check_sample_weight(reader.read_labels(sample_weight, table, "sample_weight"), table)
     used = np.ones(len(table), dtype=bool) if weights is None else weights / weights.max() > negligible_weight
+    classes, y_codes = encode_labels(y)
     view_labels = reader.read_labels(view_labels, table, "view_labels")
-    if view_labels is not None:
+    if view_labels is None:
+        check_two_classes(y_codes[used], classes)
+    else:
         view_labels = check_view_labels(view_labels, len(table), names)
     blocks = reader.view_blocks(table, names, columns, None if used.all() else used)
-    check_presence(blocks.present, names, used)
+    check_presence(blocks, used)
     if view_labels is None:
         label_columns, codes = ["y"], y_codes[:, None]
-        check_two_classes(y_codes[used], classes)
     else:
         label_columns = names
         codes = encode_view_labels(view_labels, classes, names, blocks.present, optional=optional_labels)
@@ -202,6 +205,7 @@ def read_training_data(
         codes = codes[rows]
     return TrainingData(
         blocks=blocks,
+        names=names,
         columns=columns,
         classes=classes,
         label_columns=label_columns,
@@ -214,6 +218,15 @@ def read_training_data(
         n_rows_given=len(table),
         features=features,
     )
+
+
+def note_features(model: Estimator, features: Features) -> None:
+    """Set the attributes of the columns on a fitted model, and delete those of an earlier fit."""
+    for name in FEATURE_ATTRIBUTES:
+        if name in features:
+            setattr(model, name, features[name])
+        elif hasattr(model, name):
+            delattr(model, name)
 
 
 @dataclass(frozen=True)
@@ -259,63 +272,6 @@ def read_indicator_data(
     labels = encode_indicator(y, label_names)
     view_names, view_columns = resolve_views(model.views, X, table.shape[1])
     return IndicatorData(table, view_names, view_columns, labels, features)
-
-
-def check_sample_weight(sample_weight: ArrayLike, X: TableLike) -> FloatArray | None:
-    """Return the weights as an array of floats, or None where none are given."""
-    if sample_weight is None:
-        return None
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"sample_weight must hold numbers; got {sample_weight!r:.60}.") from None
-    if weights.ndim == 0:
-        weights = np.full(len(X), float(weights))
-    if weights.ndim != 1:
-        raise ValueError(f"sample_weight must be 1-D, a weight per row; got shape {weights.shape}.")
-    check_consistent_length(X, weights)
-    if not np.isfinite(weights).all():
-        raise ValueError("sample_weight holds NaN or infinity; weights must be finite numbers.")
-    if (weights < 0).any():
-        raise ValueError(
-            f"sample_weight holds negative weights, the least {weights.min()}; weights must be at least 0."
-        )
-    check_some_weight(bool((weights > 0).any()))
-    return weights
-
-
-def check_some_weight(some_weight: bool) -> None:
-    """Check that some row has a positive weight."""
-    if not some_weight:
-        raise ValueError("sample_weight is zero for every row; at least one row must count.")
-
-
-def check_presence(present: BoolArray, view_names: list[str], used: BoolArray) -> None:
-    """Check that every row that counts has a view, and every view such a row."""
-    without_view = np.flatnonzero(used & ~present.any(axis=1))
-    first = int(without_view[0]) if len(without_view) else None
-    check_views_present(first, present.any(axis=0), view_names, n_without_view=len(without_view))
-
-
-def check_views_present(
-    first_without_view: int | None,
-    is_present: ArrayLike,
-    view_names: list[str],
-    *,
-    n_without_view: int | None = None,
-) -> None:
-    """Refuse rows that count but have no view, of which the first is given, and views that no such row has."""
-    if first_without_view is not None:
-        how_many = "some" if n_without_view is None else n_without_view
-        raise ValueError(
-            f"Every view is absent (all NaN) in {how_many} of the rows of X, the first being row {first_without_view}; "
-            "leave such rows out of fit."
-        )
-    for name, view_is_present in zip(view_names, is_present):
-        if not view_is_present:
-            raise ValueError(
-                f"The view {name!r} is absent (all NaN) in every row of X that counts; leave it out of views."
-            )
 
 
 def encode_groups(groups: ArrayLike, n_rows: int, rows: IntArray) -> IntArray:

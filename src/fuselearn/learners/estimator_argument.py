@@ -50,7 +50,7 @@ def as_learner(estimator: Any) -> Learner:
 
 
 def as_learners(estimator: Any) -> list[Learner] | dict[str, list[Learner]]:
-    """Return the learners that an `estimator` argument names: a list for all views, or a dict of one per view.
+    """Return the learners that an `estimator` argument names, checked: a list for all views, or one per view.
 
     Examples
     --------
@@ -69,4 +69,7 @@ def _as_list(choice: Any, of_view: str = "") -> list[Learner]:
     choices = list(choice) if isinstance(choice, list | tuple) else [choice]
     if not choices:
         raise ValueError(f"estimator is an empty list{of_view}; name at least one learner.")
-    return [as_learner(estimator) for estimator in choices]
+    learners = [as_learner(estimator) for estimator in choices]
+    for learner in learners:
+        learner.check()
+    return learners

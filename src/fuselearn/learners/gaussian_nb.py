@@ -5,9 +5,8 @@ from numbers import Real
 
 import numpy as np
 
-from fuselearn.data import View
-from fuselearn.learners.protocol import Learner, Planning, Sums
-from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation, Standardised
+from fuselearn.learners.protocol import Sums
+from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation, Standardised, StandardisingLearner
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.moments import class_forms, weighted_moments
 from fuselearn.typing import FloatArray, IntArray
@@ -16,7 +15,7 @@ LEAST_VARIANCE = 1e-30
 """Variance of a column that never varies, when the user asks for no smoothing."""
 
 
-class GaussianNB(Learner):
+class GaussianNB(StandardisingLearner):
     """Gaussian naive Bayes under weights, one pass to fit and one to predict.
 
     The log-posterior of a class is a quadratic form without cross terms, so fitting needs weighted moments only.
@@ -43,21 +42,13 @@ class GaussianNB(Learner):
     True
     """
 
-    preparation = ("standardised",)
-    plan_type = Standardisation
-    rows_by_class = True
-
     def __init__(self, var_smoothing: float = 1e-9) -> None:
         self.var_smoothing = var_smoothing
 
-    def check(self, view: View) -> None:
+    def check(self) -> None:
         """Refuse settings that mean nothing; see `Learner.check`."""
         if not (isinstance(self.var_smoothing, Real) and 0 <= self.var_smoothing < np.inf):
             raise ValueError(f"var_smoothing must be a number of at least 0; got {self.var_smoothing!r}.")
-
-    def planning(self, name: str, n_columns: int, n_rows: int, seed: np.random.SeedSequence | None) -> Planning:
-        """Find the mean and spread of each column; see `Learner.planning`."""
-        return (yield from Standardisation.planning(name, n_columns))
 
     def sums(self, plan: Standardisation, n_classes: int) -> Sums:
         """Fit the quadratic form of each class from its moments; see `Learner.sums`."""

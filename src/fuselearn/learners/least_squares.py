@@ -5,9 +5,8 @@ from numbers import Real
 
 import numpy as np
 
-from fuselearn.data import View
-from fuselearn.learners.protocol import Learner, Planning, Sums
-from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation, Standardised
+from fuselearn.learners.protocol import Sums
+from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation, Standardised, StandardisingLearner
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.least_squares import cross_products, solve_least_norm
 from fuselearn.typing import FloatArray, IntArray
@@ -16,7 +15,7 @@ LEAST_PIVOT = 1e-12
 """Directions in which the standardised rows vary less than this, as part of the largest, are rounding noise."""
 
 
-class LeastSquares(Learner):
+class LeastSquares(StandardisingLearner):
     """Linear classifier fitted by weighted least squares to targets +1 and -1, as in S0's illustration.
 
     With more than two classes, one target column per class against the rest; the largest value wins. A NaN inside a
@@ -38,21 +37,13 @@ class LeastSquares(Learner):
     True
     """
 
-    preparation = ("standardised",)
-    plan_type = Standardisation
-    rows_by_class = True
-
     def __init__(self, ridge: float = 0.0) -> None:
         self.ridge = ridge
 
-    def check(self, view: View) -> None:
+    def check(self) -> None:
         """Refuse settings that mean nothing; see `Learner.check`."""
         if not (isinstance(self.ridge, Real) and 0 <= self.ridge < np.inf):
             raise ValueError(f"ridge must be a number of at least 0; got {self.ridge!r}.")
-
-    def planning(self, name: str, n_columns: int, n_rows: int, seed: np.random.SeedSequence | None) -> Planning:
-        """Find the mean and spread of each column; see `Learner.planning`."""
-        return (yield from Standardisation.planning(name, n_columns))
 
     def sums(self, plan: Standardisation, n_classes: int) -> Sums:
         """Solve the normal equations; see `Learner.sums`."""

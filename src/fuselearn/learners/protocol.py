@@ -188,14 +188,8 @@ class Learner(ABC, BaseEstimator):
     rows_by_class: ClassVar[bool] = False
     plan_type: ClassVar[type[Plan] | None] = None
 
-    def check(self, view: View) -> None:
-        """Refuse settings that mean nothing, and a view that cannot be fitted, before any round is run.
-
-        Parameters
-        ----------
-        view : View
-            The view that the learner is to be fitted on.
-        """
+    def check(self) -> None:
+        """Refuse settings that mean nothing, before any row is read."""
 
     def plan(self, view: View, seed: np.random.SeedSequence | None) -> Plan:
         """Look at a view whose rows are all here.
@@ -242,8 +236,8 @@ class Learner(ABC, BaseEstimator):
 
     @property
     @abstractmethod
-    def preparation(self) -> Hashable:
-        """Key of the prepared rows of a view, a tuple: learners with equal preparations share them."""
+    def preparation(self) -> tuple[Hashable, ...]:
+        """Key of the prepared rows of a view: learners with equal preparations share them."""
 
     def sums(self, plan: Any, n_classes: int) -> Sums:
         """Fit a hypothesis from sums over the rows.
@@ -261,6 +255,15 @@ class Learner(ABC, BaseEstimator):
             Yields statistics of the rows, is sent their totals, and returns the hypothesis.
         """
         raise TypeError(f"{type(self).__name__} is fitted from rows, not from sums.")
+
+    def check_rows(self, view: View) -> None:
+        """Refuse rows that cannot be fitted, before any round is run. Only a learner that needs rows is asked.
+
+        Parameters
+        ----------
+        view : View
+            The view that the learner is to be fitted on.
+        """
 
     def fit_rows(
         self,

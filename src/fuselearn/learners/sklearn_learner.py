@@ -5,54 +5,72 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.classifiers.adapter import seeded_clone, takes_nan, weight_parameter
+from fuselearn.data import View
 from fuselearn.learners.protocol import ConstantHypothesis, Hypothesis, Learner, Plan
-from fuselearn.numeric.execution import SERIAL
+from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.weights import draw_rows
+from fuselearn.typing import Classifier, FloatArray, IntArray
 
 
 class SklearnLearner(Learner):
     """A scikit-learn classifier, fitted anew in each round.
 
-    It is given the weights as `sample_weight`, scaled to mean 1, where its `fit` takes them; a pipeline hands them to
+    It is given the weights as `sample_weight`, scaled to mean 1, where its `fit` takes them; a pipeline passes them to
     its last step. A classifier that takes none is fitted on rows drawn by the weights instead.
 
     Parameters
     ----------
     estimator : classifier
-        Never changed; clones are fitted.
+        The classifier. It is never changed; clones are fitted.
     """
 
     needs_rows = True
 
-    def __init__(self, estimator):
+    def __init__(self, estimator: Classifier) -> None:
         self.estimator = estimator
 
     @property
-    def preparation(self):
+    def preparation(self) -> tuple[str, str, bool]:
+        """Key of the rows, which are shared by learners that take the same ones."""
         return ("as given", type(self.estimator).__name__, takes_nan(self.estimator))
 
-    def check(self, view):
+    def check_rows(self, view: View) -> None:
+        """Refuse rows with gaps that the classifier does not take; see `Learner.check_rows`."""
         self.plan(view, None).prepare(view)
 
-    def plan(self, view, seed):
+    def plan(self, view: View, seed: np.random.SeedSequence | None) -> "AsGiven":
+        """Return the plan, for which nothing has to be known; see `Learner.plan`."""
         return AsGiven(view.n_columns, type(self.estimator).__name__, takes_nan(self.estimator))
 
-    def fit_rows(self, plan, prepared, codes, weights, n_classes, *, seed, drawn):
+    def fit_rows(
+        self,
+        plan: "AsGiven",
+        prepared: FloatArray,
+        codes: IntArray,
+        weights: FloatArray,
+        n_classes: int,
+        *,
+        seed: np.random.SeedSequence,
+        drawn: IntArray | None,
+    ) -> Hypothesis:
+        """Fit a clone of the classifier; see `Learner.fit_rows`."""
         weight_name = weight_parameter(self.estimator)
+        fit_parameters: dict[str, FloatArray] = {}
         if drawn is None and weight_name is None:
             drawn = draw_rows(weights, len(weights), np.random.default_rng(seed))
         if drawn is not None:
-            prepared, codes, weights = prepared[drawn], codes[drawn], None
-        elif not weights.all():
-            # Rows without weight are as if not there, whatever the classifier makes of zeros.
-            rows = np.flatnonzero(weights)
-            prepared, codes, weights = prepared[rows], codes[rows], weights[rows]
+            prepared, codes = prepared[drawn], codes[drawn]
+        else:
+            if not weights.all():
+                # Rows without weight are dropped, whatever the classifier makes of zeros.
+                rows = np.flatnonzero(weights)
+                prepared, codes, weights = prepared[rows], codes[rows], weights[rows]
+            fit_parameters = {str(weight_name): weights / weights.mean()}
         # Some classifiers want their classes to be 0, 1, … without a gap.
         classes, local_codes = np.unique(codes, return_inverse=True)
         if len(classes) == 1:
             return ConstantHypothesis(plan, int(classes[0]))
         estimator = seeded_clone(self.estimator, seed, only_unset=False)
-        fit_parameters = {} if weights is None else {weight_name: weights / weights.mean()}
         estimator.fit(prepared, local_codes, **fit_parameters)
         return EstimatorHypothesis(plan, estimator, classes.astype(np.int32))
 
@@ -64,15 +82,19 @@ class AsGiven(Plan):
     Attributes
     ----------
     n_columns : int
+        Number of columns of the view.
     estimator_name : str
+        Class of the classifier, for messages.
     takes_nan : bool
+        Whether the classifier takes NaN.
     """
 
     n_columns: int
     estimator_name: str
     takes_nan: bool
 
-    def prepare(self, view, threads=SERIAL):
+    def prepare(self, view: View, threads: Threads = SERIAL) -> FloatArray:
+        """Return the rows of a view, and refuse gaps that the classifier does not take."""
         rows = view.array()
         if not self.takes_nan and np.isnan(rows).any():
             raise ValueError(
@@ -90,6 +112,7 @@ class EstimatorHypothesis(Hypothesis):
     Attributes
     ----------
     plan : AsGiven
+        Checks the rows.
     estimator : fitted classifier
         Its classes are 0, 1, …, the places of `codes`.
     codes : int32 ndarray
@@ -97,10 +120,11 @@ class EstimatorHypothesis(Hypothesis):
     """
 
     plan: AsGiven
-    estimator: object
-    codes: np.ndarray
+    estimator: Classifier
+    codes: IntArray
 
-    def predict_prepared(self, prepared, threads=SERIAL):
+    def predict_prepared(self, prepared: FloatArray, threads: Threads = SERIAL) -> IntArray:
+        """Return the class codes that the classifier predicts, and refuse any others."""
         predicted = np.asarray(self.estimator.predict(prepared))
         known = predicted.dtype.kind in "iuf" and np.isin(predicted, np.arange(len(self.codes))).all()
         if predicted.shape != (len(prepared),) or not known:

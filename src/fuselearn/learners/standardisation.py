@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.data import View
-from fuselearn.learners.protocol import Hypothesis, Plan, Planning
+from fuselearn.learners.protocol import Hypothesis, Learner, Plan, Planning
 from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, n_blocks
 from fuselearn.numeric.moments import add_column_sums, largest_quadratic, standardise_columns
 from fuselearn.typing import FloatArray, IntArray
@@ -120,6 +120,18 @@ class ColumnSums:
     def merged(self, answers: list[FloatArray]) -> FloatArray:
         """Return the sums over all partitions, added in their order."""
         return sum(answers[1:], start=answers[0])
+
+
+class StandardisingLearner(Learner):
+    """Base of learners whose statistics read standardised rows, which they share."""
+
+    preparation = ("standardised",)
+    plan_type = Standardisation
+    rows_by_class = True
+
+    def planning(self, name: str, n_columns: int, n_rows: int, seed: np.random.SeedSequence | None) -> Planning:
+        """Find the mean and spread of each column; see `Learner.planning`."""
+        return (yield from Standardisation.planning(name, n_columns))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from fuselearn.data import View
 from fuselearn.learners.binning import Binned, Binning
 from fuselearn.learners.protocol import Hypothesis, Learner, Planning, Sums
 from fuselearn.numeric.execution import SERIAL, Threads
@@ -43,7 +42,7 @@ class _TreeLearner(Learner):
         """Key of the binned rows."""
         return ("binned", self.max_bins)
 
-    def check(self, view: View) -> None:
+    def check(self) -> None:
         """Refuse settings that no tree can be grown with; see `Learner.check`."""
         if isinstance(self.max_bins, bool) or not (isinstance(self.max_bins, Integral) and 2 <= self.max_bins <= 255):
             raise ValueError(f"max_bins must be an integer from 2 to 255; got {self.max_bins!r}.")
@@ -141,9 +140,9 @@ class Tree(_TreeLearner):
         self.criterion = criterion
         self.max_bins = max_bins
 
-    def check(self, view: View) -> None:
+    def check(self) -> None:
         """Refuse settings that mean nothing; see `Learner.check`."""
-        super().check(view)
+        super().check()
         if self.max_depth is not None and not (isinstance(self.max_depth, Integral) and self.max_depth >= 1):
             raise ValueError(f"max_depth must be None or an integer of at least 1; got {self.max_depth!r}.")
         if not (isinstance(self.impurity_tolerance, Real) and 0 <= self.impurity_tolerance < 1):
