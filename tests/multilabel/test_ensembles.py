@@ -14,14 +14,12 @@ from sklearn.metrics import average_precision_score, check_scoring, f1_score, ma
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from fuselearn import MSSBoostClassifier, NSBoostClassifier, RSBagClassifier, progress
 from fuselearn.datasets import make_overlapping_labels
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.multilabel import base as base_of_ensembles
 from fuselearn.multilabel.rsbag import strength_and_correlation
-from fuselearn.numeric.execution import single_threaded_blas
 from tests.multilabel.related_labels import ENSEMBLES, SMALL, X, Y, every_ensemble, related_labels
 
 
@@ -280,24 +278,6 @@ def test_an_interrupt_keeps_the_models_there_are(kind, monkeypatch):
     assert len(model.estimators_) == len(model.label_weights_) == 4
     assert len(model.loss_curve_) == 5
     assert model.decision_function(X).shape == (300, 5)
-
-
-def test_fits_that_overlap_leave_the_threads_of_products_alone():
-    """The limit is one of the process: the first to leave must not take it from the other, the last must lift it."""
-
-    def counts():
-        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
-
-    with threadpool_limits(limits=2, user_api="blas"):
-        before = counts()
-        first, second = single_threaded_blas(), single_threaded_blas()
-        first.__enter__()
-        second.__enter__()
-        assert counts() == {1}
-        first.__exit__(None, None, None)
-        assert counts() == {1}
-        second.__exit__(None, None, None)
-        assert counts() == before
 
 
 def test_no_warning_is_given_in_a_plain_fit():

@@ -184,18 +184,19 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
                 rows = slice(None) if view.rows is None else view.rows
                 sums[rows] += factor * (values @ self.dual_coef_[number].T)
         weight_present = blocks.present @ self.kernel_weights_
-        undecided = weight_present == 0
+        undecided: BoolArray = weight_present == 0
         if self._items_have_all_views:
             sums *= (self.kernel_weights_.sum() / np.where(undecided, 1.0, weight_present))[:, None]
         decisions = sums + self.intercept_
         votes = prior_votes(self.class_prior_)
         if len(votes) == 2:
             return np.where(undecided, votes[1] - votes[0], decisions[:, 0])
-        return np.where(undecided[:, None], votes, one_against_one(decisions, len(votes)))
+        decided: FloatArray = one_against_one(decisions, len(votes))
+        return np.where(undecided[:, None], votes, decided)
 
 
 def object_numbers(present: BoolArray) -> IntArray:
-    """Number the rows that have each view, from 0; -1 where a row has not, of the shape of `present`."""
+    """Number the rows that have each view, from 0; -1 where a row lacks it, of the shape of `present`."""
     return np.where(present, np.cumsum(present, axis=0) - 1, -1)
 
 

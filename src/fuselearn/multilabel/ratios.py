@@ -112,8 +112,8 @@ class _Search:
         self._threads = threads
         self._scratch = Scratch()
         mixed = [has.any(axis=1) & ~has.all(axis=1) for has in self._has_label]
-        self._labels = np.flatnonzero(mixed[0] & mixed[1])
-        if not len(self._labels):
+        self._labels: list[int] = np.flatnonzero(mixed[0] & mixed[1]).tolist()
+        if not self._labels:
             raise ValueError(
                 "data_ratio='auto' and feature_ratio='auto' cross-validate in two halves, so y must have a label with "
                 "positive and negative rows in both; it has none. Give the ratios as numbers."
@@ -137,7 +137,7 @@ class _Search:
 
     def full_model(self, half: int, label: int) -> tuple[Classifier, IntArray]:
         """Fit the estimator on all rows of a half and all columns; they stay sparse where it takes them so."""
-        generator = np.random.default_rng([self._seed, STREAM, half, int(label)])
+        generator = np.random.default_rng([self._seed, STREAM, half, label])
         model = seeded_clone(self._full_estimator, generator, only_unset=False)
         values = self._tables[half].columns(self._all_columns, sparse=self.full_sparse)
         return fit_rows(model, values, self._has_label[half][label]), self._all_columns
@@ -146,7 +146,7 @@ class _Search:
         """Return a function that fits a base model of the ratios."""
 
         def base_model(half: int, label: int) -> tuple[Classifier, IntArray]:
-            generator = np.random.default_rng([self._seed, STREAM, half, int(label)])
+            generator = np.random.default_rng([self._seed, STREAM, half, label])
             columns = self._view_columns[label % len(self._view_columns)]
             sample = draw_sample(generator, self._has_label[half][label], data_ratio, columns, feature_ratio)
             return fit_sample(self._estimator, self._tables[half], sample, generator, self._scratch), sample.columns

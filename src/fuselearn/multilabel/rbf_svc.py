@@ -247,9 +247,10 @@ def machine_values(
 
 def _check_weights(sample_weight: ArrayLike | None, X: FloatArray) -> FloatArray:
     """Check the weights of rows, and return them as an array; ones where none are given."""
-    if np.ndim(sample_weight) and np.shape(sample_weight) != (len(X),):
-        raise ValueError(
-            f"sample_weight must hold a weight for each of the {len(X)} rows of X; got shape {np.shape(sample_weight)}."
-        )
+    if sample_weight is None:
+        return np.ones(len(X))
+    shape = np.shape(sample_weight)
+    if shape not in ((), (len(X),)):
+        raise ValueError(f"sample_weight must hold a weight for each of the {len(X)} rows of X; got shape {shape}.")
     weights = check_sample_weight(sample_weight, X)
     return np.ones(len(X)) if weights is None else weights
