@@ -18,7 +18,8 @@ from fuselearn.typing import ArrayLike, FloatArray, IntArray, TableLike
 
 RowLocation: TypeAlias = Literal["local", "gpu", "dask", "files"]
 
-Plans: TypeAlias = dict[tuple[int, tuple[Hashable, ...]], Plan]
+PlanKey: TypeAlias = tuple[int, tuple[Hashable, ...]]
+Plans: TypeAlias = dict[PlanKey, Plan]
 """Plans of views, by the number of the view and the preparation of the learner."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+from typing import Concatenate, ParamSpec, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def _on_their_gpu(
     return call
 
 
-def any_on_gpu(kernels: Any) -> bool:
+def any_on_gpu(kernels: object) -> bool:
     """Return whether some of the kernels are on a GPU."""
     return isinstance(kernels, list | tuple) and any(map(is_gpu_array, kernels))
 

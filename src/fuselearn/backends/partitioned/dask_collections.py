@@ -97,19 +97,21 @@ class DaskSource(RowSource):
             self._label_order = [columns.index(name) for name in names]
 
     def map(
-        self, function: Callable[..., Result], *arguments: Any, each: Sequence[Any] | None = None
+        self, function: Callable[..., Result], *arguments: object, each: Sequence[object] | None = None
     ) -> Sequence[Result]:
         """Call a function on each partition; see `RowSource.map`."""
         return self._client.gather(self._client.compute(self.tasks(function, *arguments, each=each)))
 
-    def tasks(self, function: Callable[..., Any], *arguments: Any, each: Sequence[Any] | None = None) -> list[Delayed]:
+    def tasks(
+        self, function: Callable[..., object], *arguments: object, each: Sequence[object] | None = None
+    ) -> list[Delayed]:
         """Return a delayed ``function(partition, *arguments, last)`` for each partition, one task each."""
         from dask.delayed import delayed
 
         # An argument is a task of its own: it travels once, not with every partition.
         dtypes, *shared = [delayed(value, traverse=False, pure=False) for value in (self._dtypes, *arguments)]
         call = delayed(call_on_partition, pure=False)
-        last_arguments: Sequence[tuple[Any, ...]] = [()] * len(self._blocks)
+        last_arguments: Sequence[tuple[_Opaque, ...]] = [()] * len(self._blocks)
         if each is not None:
             last_arguments = [(_Opaque(argument),) for argument in each]
         return [
@@ -127,17 +129,17 @@ class DaskSource(RowSource):
 class _Opaque:
     """A value in which Dask does not look for tasks."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
 
 def call_on_partition(
     number: int,
-    block: tuple[Any, Any, Any, Any],
+    block: tuple[TableLike, ArrayLike, ArrayLike, ArrayLike],
     dtypes: dict[str, str] | None,
     label_order: list[int] | None,
     function: Callable[..., Result],
-    *arguments: Any,
+    *arguments: object,
 ) -> Result:
     """Call a function on a partition of the collections. Runs on a worker."""
     values = [argument.value if isinstance(argument, _Opaque) else argument for argument in arguments]
@@ -171,7 +173,7 @@ def _raw_partition(
                 )
     index = getattr(X, "index", None)
     for name, values in (("y", y), ("sample_weight", weights), ("view_labels", view_labels)):
-        other: Any = getattr(values, "index", None)
+        other: ArrayLike = getattr(values, "index", None)
         if index is not None and hasattr(other, "equals") and len(other) == len(index) and not other.equals(index):
             raise ValueError(
                 f"{place}: {name} has another index than X; both must hold the same rows in the same order."

@@ -9,9 +9,8 @@ import io
 import pickle
 from collections.abc import Sequence
 from threading import Lock
-from typing import Any
 
-from distributed import WorkerPlugin, get_worker
+from distributed import Worker, WorkerPlugin, get_worker
 
 from fuselearn.backends.partitioned.partitioned_rows import (
     Answer,
@@ -52,17 +51,17 @@ class PartitionKeeper(WorkerPlugin):
     name = "fuselearn-partition-keeper"
     idempotent = True
 
-    def setup(self, worker: Any) -> None:
+    def setup(self, worker: Worker) -> None:
         """Note the worker; called by Dask."""
         self._worker = worker
 
-    def teardown(self, worker: Any) -> None:
+    def teardown(self, worker: Worker) -> None:
         """Free all partitions; called by Dask when the worker closes."""
         with _LOCK:
             for run in [run for run in RUNS if run[1] == worker.address]:
                 del RUNS[run]
 
-    def transition(self, key: Any, start: str, finish: str, **kwargs: Any) -> None:
+    def transition(self, key: object, start: str, finish: str, **kwargs: object) -> None:
         """Free the partition of a task that is forgotten; called by Dask."""
         if finish in ("released", "forgotten") and isinstance(key, str) and key.startswith(KEY_PREFIX):
             free_partition(self._worker.address, key)
@@ -132,7 +131,7 @@ def pack(updates: Sequence[WeightUpdate], questions: Sequence[Question], plans: 
     numbers = {id(plan): number for number, plan in enumerate(plans)}
 
     class Packer(cloudpickle.Pickler):
-        def persistent_id(self, value: Any) -> int | None:
+        def persistent_id(self, value: object) -> int | None:
             return numbers.get(id(value))
 
     file = io.BytesIO()

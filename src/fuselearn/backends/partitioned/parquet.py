@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from fuselearn.backends.partitioned.partitioned_rows import LocalPartitions, Par
 from fuselearn.backends.partitioned.row_source import RawPartition, Result, RowSource
 from fuselearn.backends.partitioned.storage import MEMORY_LIMIT_VARIABLE, ArrayStore, memory_limit
 from fuselearn.numeric.execution import Threads
-from fuselearn.typing import AnyArray
+from fuselearn.typing import AnyArray, ArrayLike, TableLike
 
 if TYPE_CHECKING:
     from pyarrow import RecordBatch, Schema
@@ -49,7 +49,9 @@ class ParquetSource(RowSource):
 
     description = "Parquet files"
 
-    def __init__(self, X: Any, y: Any, sample_weight: Any = None, view_labels: Any = None) -> None:
+    def __init__(
+        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None, view_labels: ArrayLike = None
+    ) -> None:
         self._paths = _paths(X)
         schema = self._common_schema()
         self._label_column = _column("y", y, schema)
@@ -83,7 +85,9 @@ class ParquetSource(RowSource):
                 f"{len(self._view_label_columns)}."
             )
 
-    def map(self, function: Callable[..., Result], *arguments: Any, each: Sequence[Any] | None = None) -> list[Result]:
+    def map(
+        self, function: Callable[..., Result], *arguments: object, each: Sequence[object] | None = None
+    ) -> list[Result]:
         """Call a function on each partition; see `RowSource.map`."""
         return [
             function(raw, *arguments, *([] if each is None else [each[number]]))
@@ -148,7 +152,7 @@ class ParquetSource(RowSource):
                 )
         return schemas[0]
 
-    def _number_format(self, schema: Schema) -> type[np.floating[Any]]:
+    def _number_format(self, schema: Schema) -> type[np.float32] | type[np.float64]:
         """Return the format of the table: single precision if all columns have it. Refuse what is not a number."""
         from pyarrow import types
 
@@ -201,7 +205,7 @@ class ParquetSource(RowSource):
         return RawPartition.of(place, table, _values(batch, self._label_column), weights, view_labels)
 
 
-def _paths(X: Any) -> list[Path]:
+def _paths(X: TableLike) -> list[Path]:
     """Return the files that `X` names, with those of folders."""
     paths: list[Path] = []
     for path in map(Path, [X] if isinstance(X, str | os.PathLike) else list(X)):
@@ -217,7 +221,7 @@ def _paths(X: Any) -> list[Path]:
     return paths
 
 
-def _column(argument: str, name: Any, schema: Schema) -> str:
+def _column(argument: str, name: object, schema: Schema) -> str:
     """Return the name of a column that an argument must be."""
     if not isinstance(name, str):
         raise TypeError(f"{argument} must be the name of a column when X is files; got {name!r:.100}.")

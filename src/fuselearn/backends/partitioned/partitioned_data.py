@@ -17,7 +17,7 @@ from fuselearn.backends.partitioned.row_source import (
     sum_weights,
     summarise,
 )
-from fuselearn.backends.protocol import Plans
+from fuselearn.backends.protocol import PlanKey, Plans
 from fuselearn.data import View, per_view, resolve_views
 from fuselearn.data.labels import check_classes, check_some_weight, check_two_classes
 from fuselearn.data.training_data import ViewEstimator
@@ -99,7 +99,7 @@ class PartitionedData:
 
     def class_prior(self) -> FloatArray:
         """Return the weight of each class, with sum 1."""
-        prior = np.array(sums_of_limbs(sum(class_sums for _, class_sums in self._summed_weights())))
+        prior = np.array(sums_of_limbs(np.sum([class_sums for _, class_sums in self._summed_weights()], axis=0)))
         return prior / prior.sum()
 
     def fingerprint(self) -> dict[str, int | bool | str]:
@@ -145,7 +145,7 @@ class PartitionedData:
         plans_of_arms = _plans_of_arms(new_plans, trace.rounds)
         plans = list({id(plan): plan for arm_plans in plans_of_arms for plan in arm_plans}.values())
         number_of = {id(plan): number for number, plan in enumerate(plans)}
-        [total_weight] = sums_of_limbs(sum(weight for weight, _ in self._summed_weights()))
+        [total_weight] = sums_of_limbs(np.sum([weight for weight, _ in self._summed_weights()], axis=0))
         recipe = PartitionRecipe(
             self._reader,
             total_weight,
@@ -183,7 +183,7 @@ class PartitionedData:
                     np.random.SeedSequence(trace.seed),
                 )
 
-        def answer_all(questions: Mapping[tuple[int, Any], ViewQuestion]) -> dict[tuple[int, Any], Any]:
+        def answer_all(questions: Mapping[PlanKey, ViewQuestion]) -> dict[PlanKey, object]:
             by_partition = [
                 [(key[0], question, int(first[key[0]])) for key, question in questions.items()] for first in n_before
             ]

@@ -41,7 +41,7 @@ class RowSource(ABC):
 
     @abstractmethod
     def map(
-        self, function: Callable[..., Result], *arguments: Any, each: Sequence[Any] | None = None
+        self, function: Callable[..., Result], *arguments: object, each: Sequence[object] | None = None
     ) -> Sequence[Result]:
         """Return ``function(partition, *arguments, last)`` of each partition, where `last` is its entry of `each`.
 
@@ -188,12 +188,11 @@ def sum_weights(partition: RawPartition, reader: PartitionReader) -> tuple[IntAr
     weights = reader.scaled_weights(partition)
     # A row on which its views disagree counts for each of their classes, with a share of its weight.
     shares = weights / np.maximum(blocks.present.sum(axis=1), 1)
-    n_classes = len(reader.classes)
-    class_sums = sum(
-        limb_sums(shares[here], codes[here], n_classes)
+    by_view = [
+        limb_sums(shares[here], codes[here], len(reader.classes))
         for codes, here in zip(reader.class_codes(partition, blocks), blocks.present.T)
-    )
-    return limb_sums(weights, np.zeros(len(partition), dtype=np.int8), 1), class_sums
+    ]
+    return limb_sums(weights, np.zeros(len(partition), dtype=np.int8), 1), np.sum(by_view, axis=0)
 
 
 def answer_questions(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fuselearn.learners.protocol import PreparedRows
 from fuselearn.typing import AnyArray
 
 MEMORY_LIMIT_VARIABLE = "FUSELEARN_MEMORY_LIMIT"
@@ -68,10 +69,10 @@ class ArrayStore:
 class StoredRows:
     """Prepared rows, an array or a dataclass with arrays among its fields, whose arrays are in a store."""
 
-    def __init__(self, store: ArrayStore, name: str, prepared: Any) -> None:
+    def __init__(self, store: ArrayStore, name: str, prepared: PreparedRows) -> None:
         self._store, self._name = store, name
         self._class: type[Any] | None = None
-        self._plain_fields: dict[str, Any] = {}
+        self._plain_fields: dict[str, object] = {}
         self._array_fields: list[str] = []
         if not is_dataclass(prepared):
             store.put(name, prepared)
@@ -85,7 +86,7 @@ class StoredRows:
             else:
                 self._plain_fields[field.name] = value
 
-    def get(self) -> Any:
+    def get(self) -> PreparedRows:
         """Return the rows as they were given."""
         if self._class is None:
             return self._store.get(self._name)
