@@ -30,7 +30,7 @@ eigenfaces  principal components of the pixels (`pixels`, where no components ar
 edges       those of the Canny edges, blurred
 wavelets    those of the magnitudes of Haar wavelet details
 
-S0's and S1's own faces are from FERET, which is not public; what is no face there is a blacked-out face.
+S0's and S1's own faces are from FERET, which is not public; the images without a face are blacked-out faces there.
 """
 GLASSES_DESCRIPTION = """\
 Spectacles in three views
@@ -93,7 +93,7 @@ def face_views(
     Notes
     -----
     S0 and S1 name the three views and that each was reduced by principal component analysis, and no more. Two things
-    are settled here. Edges are one pixel wide, so two alike faces rarely share one, and principal components find
+    are settled here. Edges are one pixel wide, so two similar faces rarely share one, and principal components find
     nothing in them: they are blurred. And wavelet coefficients are a turned copy of the pixels, which principal
     components undo: those of all coefficients would be the eigenfaces again. So the view holds the magnitudes of the
     details (Haar, across, down and diagonal) and leaves the coarse image out.

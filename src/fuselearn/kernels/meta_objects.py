@@ -139,12 +139,12 @@ class MetaObjects:
 
     @property
     def all_covered(self) -> bool:
-        """Whether every row is in a meta-object."""
+        """True where every row is in a meta-object."""
         return not self._uncovered_partial and not any(self._uncovered_singles)
 
     @property
     def all_complete(self) -> bool:
-        """Whether every view saw every row, so that nothing is left to match."""
+        """True where every view saw every row, so that nothing is left to match."""
         return all(self._complete)
 
     def incomplete(self, view: int, number: int) -> bool:

@@ -87,12 +87,12 @@ class GramLookup:
             raise ValueError(
                 f"A view with a GramLookup kernel is one column of object numbers; got {rows.shape[-1]} columns."
             )
-        given = rows[:, 0]
-        numbers = given.astype(np.intp)
-        wrong = (numbers != given) | (numbers < 0) | (numbers >= len(self.gram))
+        column = rows[:, 0]
+        numbers = column.astype(np.intp)
+        wrong = (numbers != column) | (numbers < 0) | (numbers >= len(self.gram))
         if wrong.any():
             raise ValueError(
-                f"A GramLookup of {len(self.gram)} objects was asked for object {given[wrong][0]}; objects are "
+                f"A GramLookup of {len(self.gram)} objects was asked for object {column[wrong][0]}; objects are "
                 f"numbered from 0 to {len(self.gram) - 1}."
             )
         return numbers
@@ -124,9 +124,9 @@ class ViewKernel:
                     f"{sorted(PAIRWISE_KERNEL_FUNCTIONS)}, a function of two tables, or a GramLookup."
                 )
         elif not callable(kernel):
-            given = f"a matrix of shape {kernel.shape}" if isinstance(kernel, np.ndarray) else repr(kernel)
+            shown = f"a matrix of shape {kernel.shape}" if isinstance(kernel, np.ndarray) else repr(kernel)
             raise TypeError(
-                f"kernel for the view {name!r} is {given}; it must be the name of a kernel, a function that returns "
+                f"kernel for the view {name!r} is {shown}; it must be the name of a kernel, a function that returns "
                 "the kernel matrix of two tables, or GramLookup(matrix)."
             )
         gamma = None

@@ -62,6 +62,8 @@ class JointLoss:
         return changed
 
     def _add(self, labels: IntArray, weights: FloatArray, outputs: FloatArray, threads: Threads) -> None:
+        """Add weighted outputs to the decision functions of labels, and update the terms of their Newton steps."""
+
         def work(start: int, stop: int) -> None:
             add_to_margins(
                 labels[start:stop],
