@@ -9,7 +9,7 @@ from sklearn.svm import SVC
 
 from fuselearn import MSSBoostClassifier
 from fuselearn.multilabel import RbfSVC, rbf_svc
-from fuselearn.numeric.rbf import ALL_CANCELLED, CANCELLED, NEAR, NOTHING, rbf_decision_values, rbf_gram
+from fuselearn.numeric.rbf import ALL_CANCELLED, CANCELLED, NEAR, NEGLIGIBLE, rbf_decision_values, rbf_gram
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 20))
@@ -109,7 +109,7 @@ def test_rounding_of_nothing_is_nothing(single):
     values = np.empty(300)
     rbf_decision_values(X, vectors[order], c[order], 0.0, 0.02, values, single=single)
     assert_array_equal(values, 0.0)
-    rbf_decision_values(X, vectors[order], c[order], 2 * NOTHING * np.abs(c).sum(), 0.02, values, single=single)
+    rbf_decision_values(X, vectors[order], c[order], 2 * NEGLIGIBLE * np.abs(c).sum(), 0.02, values, single=single)
     assert (values > 0).all()
 
 

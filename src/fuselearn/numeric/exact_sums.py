@@ -1,53 +1,62 @@
-"""Sums of weights that come out the same, to the last bit, in whatever order and parts they are added.
+"""Sums of weights that are the same, to the last bit, in whatever order and partitions they are added.
 
 A sum of floats depends on its order. A sum of whole numbers does not. So where rows are spread over files or machines,
 weights are added as whole numbers: in units of 2⁻⁶² in histograms, where there are many sums and each row counts
 several times, and in three limbs of 31 bits, which lose nothing above 2⁻⁹³, in the few sums that votes are computed
 from.
 
-A number that stands for the rows of a table, in their order, wherever they are.
-
-The number of a table is Σ h(row i)·Gⁱ mod 2⁶⁴, with h a hash of the bits of a row. So parts of a table can be looked at
-apart, and put together when it is known how many rows come before each.
+The fingerprint of a table stands for its rows in their order, wherever they are: Σ h(row i)·Gⁱ mod 2⁶⁴, with h a hash
+of the bits of a row. So partitions of a table have fingerprints of their own, which are joined when it is known how
+many rows come before each.
 """
+
+from collections.abc import Iterable
 
 import numpy as np
 
 from fuselearn.numeric.execution import compiled
 from fuselearn.numeric.weights import RIGHT, WRONG
+from fuselearn.typing import AnyArray, FloatArray, IntArray
 
 UNIT = 2.0**-62
 """All weights together are 1 at most, and fit into a signed 64-bit number."""
 LIMB_BITS = 31
 N_LIMBS = 3
+G = 0x9E3779B97F4A7C15
+"""Odd, so that its powers mod 2⁶⁴ never vanish."""
+PRIME = 0x100000001B3
+MASK = 2**64 - 1
+ROWS_AT_A_TIME = 4096
 
 
-def in_units(weights):
-    """Weights as whole numbers of `UNIT`; their sum must not be above 1."""
+def in_units(weights: FloatArray) -> IntArray:
+    """Return weights as whole numbers of `UNIT`; their sum must not be above 1."""
     return np.rint(weights * (1 / UNIT)).astype(np.int64)
 
 
-def limb_sums(values, groups, n_groups):
-    """Exact sums of values between 0 and 1, by group.
+def limb_sums(values: FloatArray, groups: IntArray, n_groups: int) -> IntArray:
+    """Return exact sums of values between 0 and 1, by group.
 
     Parameters
     ----------
     values : ndarray of shape (n,)
+        The values.
     groups : integer ndarray of shape (n,)
-        From 0 to `n_groups` - 1.
+        Group of each, from 0 to `n_groups` - 1.
     n_groups : int
+        Number of groups.
 
     Returns
     -------
     int64 ndarray of shape (n_groups, 3)
-        To be added to those of other values; good for 2³² of them.
+        Limbs, which can be added to those of other values, up to 2³² of them.
 
     Examples
     --------
     >>> values = np.array([0.1, 0.2, 0.3])
-    >>> one = limb_sums(values, np.zeros(3, dtype=np.int8), 1)
-    >>> other = sum(limb_sums(values[i : i + 1], np.zeros(1, dtype=np.int8), 1) for i in (2, 0, 1))
-    >>> sums_of_limbs(one), sums_of_limbs(one) == sums_of_limbs(other)
+    >>> limbs = limb_sums(values, np.zeros(3, dtype=np.int8), 1)
+    >>> reordered = sum(limb_sums(values[i : i + 1], np.zeros(1, dtype=np.int8), 1) for i in (2, 0, 1))
+    >>> sums_of_limbs(limbs), sums_of_limbs(limbs) == sums_of_limbs(reordered)
     ([0.6], True)
     """
     limbs = np.zeros((n_groups, N_LIMBS), dtype=np.int64)
@@ -55,8 +64,8 @@ def limb_sums(values, groups, n_groups):
     return limbs
 
 
-def sums_of_limbs(limbs):
-    """The sums that limbs stand for, each rounded once."""
+def sums_of_limbs(limbs: IntArray) -> list[float]:
+    """Return the sums that limbs stand for, each rounded once."""
     sums = []
     for group in limbs.tolist():
         whole = 0
@@ -67,7 +76,7 @@ def sums_of_limbs(limbs):
 
 
 @compiled()
-def _add_limbs(values, groups, radix, limbs):
+def _add_limbs(values: FloatArray, groups: IntArray, radix: float, limbs: IntArray) -> None:
     for i in range(len(values)):
         rest = values[i]
         for limb in range(limbs.shape[1]):
@@ -78,21 +87,14 @@ def _add_limbs(values, groups, radix, limbs):
 
 
 @compiled()
-def scale_by_outcome(outcome, weights, right, wrong, absent):
-    """w ← w · factor of its outcome. Works in place."""
+def scale_by_outcome(outcome: IntArray, weights: FloatArray, right: float, wrong: float, absent: float) -> None:
+    """Multiply each weight by the factor of its outcome, in place."""
     for i in range(len(outcome)):
         weights[i] *= right if outcome[i] == RIGHT else (wrong if outcome[i] == WRONG else absent)
 
 
-G = 0x9E3779B97F4A7C15
-"""Odd, so that its powers mod 2⁶⁴ never vanish."""
-PRIME = 0x100000001B3
-MASK = 2**64 - 1
-ROWS_AT_A_TIME = 4096
-
-
-def fingerprint(table):
-    """Number of a 2-D array of numbers, as if it were float64, or of unsigned 64-bit words.
+def fingerprint(table: AnyArray) -> int:
+    """Return the fingerprint of a 2-D array of numbers, as if it were float64, or of unsigned 64-bit words.
 
     Examples
     --------
@@ -110,8 +112,8 @@ def fingerprint(table):
     return joined(parts)
 
 
-def joined(parts):
-    """Number of a table from (number of rows, number) of its consecutive parts."""
+def joined(parts: Iterable[tuple[int, int]]) -> int:
+    """Return the fingerprint of a table from (number of rows, fingerprint) of its consecutive partitions."""
     total, first = 0, 0
     for n_rows, number in parts:
         total += number * pow(G, first, 2**64)
@@ -120,7 +122,7 @@ def joined(parts):
 
 
 @compiled()
-def _sum_of_hashes(bits, prime, g):
+def _sum_of_hashes(bits: IntArray, prime: np.uint64, g: np.uint64) -> np.uint64:
     total = np.uint64(0)
     power = np.uint64(1)
     half = np.uint64(32)

@@ -7,16 +7,21 @@ stand label noise.
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from fuselearn.numeric.execution import SERIAL, compiled
+from fuselearn.numeric.execution import SERIAL, Threads, compiled
+from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 CACHED_ROWS = 256
 """Rows that stay in the cache, row by row, while all trees pass by."""
 MOST_SKETCHED = 4
 """Targets that cuts are chosen by. More are projected on as many random directions: distances between the means of two
 leaves survive that (Joly et al., Random forests with random projections of the output space, 2014)."""
+
+Tree: TypeAlias = tuple[IntArray, FloatArray, IntArray, FloatArray]
+"""Features, thresholds, left children and values of the nodes."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +31,9 @@ class Forest:
     Attributes
     ----------
     roots : int32 ndarray of shape (n_trees,)
+        First node of each tree.
     feature : int32 ndarray of shape (n_nodes,)
-        -1 in a leaf.
+        Column of the cut; -1 in a leaf.
     threshold : float32 ndarray of shape (n_nodes,)
         A row goes left where its value is at most this.
     left : int32 ndarray of shape (n_nodes,)
@@ -38,45 +44,56 @@ class Forest:
         Of the rows that they were grown on.
     """
 
-    roots: np.ndarray
-    feature: np.ndarray
-    threshold: np.ndarray
-    left: np.ndarray
-    values: np.ndarray
+    roots: IntArray
+    feature: IntArray
+    threshold: FloatArray
+    left: IntArray
+    values: FloatArray
     n_columns: int
 
-    def predict(self, columns, *, threads=SERIAL):
-        """Mean over the trees, of shape (n_rows, n_targets); `columns` is float32 of shape (n_columns, n_rows)."""
-        # Compiled code reads them without looking at bounds.
+    def predict(self, columns: FloatArray, *, threads: Threads = SERIAL) -> FloatArray:
+        """Return the mean over the trees, of shape (n_rows, n_targets), for float32 columns (n_columns, n_rows)."""
+        # Compiled code reads them without checking bounds.
         if len(columns) != self.n_columns:
             raise ValueError(f"The trees were grown on {self.n_columns} columns; columns has {len(columns)}.")
-        totals, heard = self.sums(columns, np.zeros((0, columns.shape[1]), dtype=bool), threads)
-        return totals / np.maximum(heard, 1)[:, None]
+        totals, counts = self.sums(columns, np.zeros((0, columns.shape[1]), dtype=bool), threads)
+        return totals / np.maximum(counts, 1)[:, None]
 
-    def sums(self, columns, in_bag, threads):
-        """Sums of the values of the trees that have not drawn a row, and the number of these trees.
+    def sums(self, columns: FloatArray, in_bag: BoolArray, threads: Threads) -> tuple[FloatArray, IntArray]:
+        """Return the sums of the values of the trees that have not drawn a row, and the number of these trees.
 
         Parameters
         ----------
         columns : float32 ndarray of shape (n_columns, n_rows)
         in_bag : bool ndarray of shape (n_trees, n_rows)
-            Without any tree, no tree has drawn anything.
+            Drawn rows; of shape (0, n_rows) if nothing was drawn.
         threads : Threads
         """
         n_rows = columns.shape[1]
         totals = np.zeros((n_rows, self.values.shape[1]))
-        heard = np.zeros(n_rows, dtype=np.int32)
+        counts = np.zeros(n_rows, dtype=np.int32)
         nodes = self.roots, self.feature, self.threshold, self.left, self.values
 
-        def work(start, stop):
+        def work(start: int, stop: int) -> None:
             rows = slice(start, stop)
-            _add_leaf_values(columns[:, rows], *nodes, in_bag[:, rows], totals[rows], heard[rows])
+            _add_leaf_values(columns[:, rows], *nodes, in_bag[:, rows], totals[rows], counts[rows])
 
         threads.share(n_rows, work)
-        return totals, heard
+        return totals, counts
 
 
-def grow_forest(columns, targets, *, n_trees, leaf, share, n_drawn, seed, weights=None, threads=SERIAL):
+def grow_forest(
+    columns: FloatArray,
+    targets: FloatArray,
+    *,
+    n_trees: int,
+    leaf: int,
+    share: float,
+    n_drawn: int,
+    seed: np.random.SeedSequence,
+    weights: FloatArray | None = None,
+    threads: Threads = SERIAL,
+) -> tuple[Forest, FloatArray, IntArray]:
     """Grow trees on rows drawn with replacement.
 
     Parameters
@@ -93,14 +110,14 @@ def grow_forest(columns, targets, *, n_trees, leaf, share, n_drawn, seed, weight
         Rows that a tree draws.
     seed : SeedSequence
     weights : ndarray of shape (n_rows,) or None
-        What a row counts, each time it is drawn. Rows are drawn alike, so that every one of them is left out often.
+        Weight of a row, each time it is drawn. Rows are drawn alike, so that each of them is left out often.
 
     Returns
     -------
     forest : Forest
     totals : ndarray of shape (n_rows, n_targets)
         Sums of the values of the trees that a row was not drawn for.
-    heard : int32 ndarray of shape (n_rows,)
+    counts : int32 ndarray of shape (n_rows,)
         Number of those trees.
     """
     n_columns, n_rows = columns.shape
@@ -109,7 +126,7 @@ def grow_forest(columns, targets, *, n_trees, leaf, share, n_drawn, seed, weight
     weights = np.ones(n_rows) if weights is None else weights
     in_bag = np.zeros((n_trees, n_rows), dtype=bool)
 
-    def grow(number):
+    def grow(number: int) -> Tree:
         generator = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, number)))
         counts = np.bincount(generator.integers(0, n_rows, n_drawn), minlength=n_rows)
         in_bag[number] = counts > 0
@@ -129,8 +146,16 @@ def grow_forest(columns, targets, *, n_trees, leaf, share, n_drawn, seed, weight
     return forest, *forest.sums(columns, in_bag, threads)
 
 
-def _tree(columns, targets, counts, weights, n_tried, leaf, generator):
-    """Features, thresholds, left children and values of the nodes of one tree, on rows drawn so many times."""
+def _tree(
+    columns: FloatArray,
+    targets: FloatArray,
+    counts: IntArray,
+    weights: FloatArray,
+    n_tried: int,
+    leaf: int,
+    generator: np.random.Generator,
+) -> Tree:
+    """Grow one tree on rows drawn so many times."""
     n_targets = targets.shape[1]
     sketch = targets
     if n_targets > MOST_SKETCHED:
@@ -159,7 +184,20 @@ def _tree(columns, targets, counts, weights, n_tried, leaf, generator):
 
 
 @compiled(reassociate=True)
-def _grow(columns, sketch, targets, counts, order, n_tried, leaf, state, feature, threshold, left, values):
+def _grow(
+    columns: FloatArray,
+    sketch: FloatArray,
+    targets: FloatArray,
+    counts: FloatArray,
+    order: IntArray,
+    n_tried: int,
+    leaf: int,
+    state: np.uint64,
+    feature: IntArray,
+    threshold: FloatArray,
+    left: IntArray,
+    values: FloatArray,
+) -> int:
     """Grow one tree on the rows in `order`, which is rearranged. Returns the number of nodes."""
     n_columns = columns.shape[0]
     n_sketched = sketch.shape[1]
@@ -276,7 +314,17 @@ def _grow(columns, sketch, targets, counts, order, n_tried, leaf, state, feature
 
 
 @compiled()
-def _add_leaf_values(columns, roots, feature, threshold, left, values, in_bag, totals, heard):
+def _add_leaf_values(
+    columns: FloatArray,
+    roots: IntArray,
+    feature: IntArray,
+    threshold: FloatArray,
+    left: IntArray,
+    values: FloatArray,
+    in_bag: BoolArray,
+    totals: FloatArray,
+    n_trees: IntArray,
+) -> None:
     """Add the value of each tree's leaf to each row that the tree was not grown on."""
     n_columns, n_rows = columns.shape
     block = np.empty((CACHED_ROWS, n_columns), dtype=np.float32)
@@ -292,6 +340,6 @@ def _add_leaf_values(columns, roots, feature, threshold, left, values, in_bag, t
                 node = roots[tree]
                 while feature[node] >= 0:
                     node = left[node] + (block[i, feature[node]] > threshold[node])
-                heard[start + i] += 1
+                n_trees[start + i] += 1
                 for k in range(values.shape[1]):
                     totals[start + i, k] += values[node, k]

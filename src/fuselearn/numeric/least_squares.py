@@ -13,23 +13,32 @@ so one spectrum serves all ridges and all targets. Rows that are left out togeth
 matrix for the leverage: √w (t − value) = (I − H_GG)⁻¹ √w (t − f), where H = U diag(s / (s + λ)) Uᵀ + √w √wᵀ / W.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import eigh
 
-from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, compiled, n_blocks
+from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, compiled, n_blocks
+from fuselearn.typing import FloatArray, IntArray
 
 RIDGES = 2.0 ** np.arange(-8, 9)
 """In units of the mean eigenvalue."""
-SMALLEST_ROOM = 1e-6
+LEAST_REMAINDER = 1e-6
 """Least 1 − h that is divided by."""
 NEGLIGIBLE = 1e-10
 """Eigenvalues below this share of what there was before centring are rounding."""
 
 
-def cross_products(values, n_columns, codes, weights, target_classes, *, threads=SERIAL):
-    """Σ w·z·[z, t]ᵀ over the rows, with z a row behind a 1 and t its targets.
+def cross_products(
+    values: FloatArray,
+    n_columns: int,
+    codes: IntArray,
+    weights: FloatArray,
+    target_classes: IntArray,
+    *,
+    threads: Threads = SERIAL,
+) -> FloatArray:
+    """Return Σ w·z·[z, t]ᵀ over the rows, with z a row behind a 1 and t its targets.
 
     Parameters
     ----------
@@ -51,7 +60,7 @@ def cross_products(values, n_columns, codes, weights, target_classes, *, threads
     n_groups = -(-n_blocks(len(codes)) // group_blocks)
     partial = np.zeros((n_groups, 1 + n_columns, width))
 
-    def work(start, stop):
+    def work(start: int, stop: int) -> None:
         _add_products(values, n_columns, codes, weights, target_classes, BLOCK_ROWS, group_blocks, start, stop, partial)
 
     threads.share(n_groups, work)
@@ -64,8 +73,17 @@ def cross_products(values, n_columns, codes, weights, target_classes, *, threads
 
 @compiled(reassociate=True)
 def _add_products(
-    values, n_columns, codes, weights, target_classes, block_rows, group_blocks, first_group, last_group, partial
-):
+    values: FloatArray,
+    n_columns: int,
+    codes: IntArray,
+    weights: FloatArray,
+    target_classes: IntArray,
+    block_rows: int,
+    group_blocks: int,
+    first_group: int,
+    last_group: int,
+    partial: FloatArray,
+) -> None:
     n_rows = len(codes)
     n_targets = len(target_classes)
     part_rows = 128  # so few rows of all columns stay in the cache while every pair of columns passes by
@@ -98,8 +116,8 @@ def _add_products(
                         sums[a, b] += total
 
 
-def solve_least_norm(matrix, right_sides, tolerance):
-    """x of least norm with matrix·x = right side, in the directions that the matrix spans.
+def solve_least_norm(matrix: FloatArray, right_sides: FloatArray, tolerance: float) -> FloatArray:
+    """Return x of least norm with matrix·x = right side, in the directions that the matrix spans.
 
     Parameters
     ----------
@@ -137,7 +155,7 @@ def solve_least_norm(matrix, right_sides, tolerance):
 
 
 @compiled()
-def _pivoted_cholesky(matrix, tolerance):
+def _pivoted_cholesky(matrix: FloatArray, tolerance: float) -> tuple[FloatArray, IntArray, int]:
     n = len(matrix)
     order = np.arange(n)
     factor = np.zeros((n, n))
@@ -168,7 +186,7 @@ def _pivoted_cholesky(matrix, tolerance):
 
 
 @compiled()
-def _solve_with_factor(factor, right_sides):
+def _solve_with_factor(factor: FloatArray, right_sides: FloatArray) -> FloatArray:
     n, m = right_sides.shape
     x = right_sides.copy()
     for c in range(m):
@@ -184,7 +202,7 @@ def _solve_with_factor(factor, right_sides):
 
 
 @compiled()
-def _product(left, right):
+def _product(left: FloatArray, right: FloatArray) -> FloatArray:
     # leftᵀ·right
     n, a = left.shape
     m = right.shape[1]
@@ -202,23 +220,23 @@ class RidgeFits(NamedTuple):
     Attributes
     ----------
     errors : ndarray of shape (n_rows, n_targets, n_ridges)
-        Of the values of rows left out: targets − values.
+        Targets − leave-one-out values (with groups, leave-group-out values).
     losses : ndarray of shape (n_ridges,)
         Weighted sums of their squares.
-    seen : ndarray of shape (n_eigenvalues, n_targets)
+    projected : ndarray of shape (n_eigenvalues, n_targets)
         The targets by eigenvector.
     mean : ndarray of shape (n_targets,)
-        Of the targets, weighted.
+        Weighted mean of the targets.
     """
 
-    errors: np.ndarray
-    losses: np.ndarray
-    seen: np.ndarray
-    mean: np.ndarray
+    errors: FloatArray
+    losses: FloatArray
+    projected: FloatArray
+    mean: FloatArray
 
 
 class SpectralRidge:
-    """A spectrum, and the least squares fits that follow from it.
+    """The spectrum of a kernel, and the least squares fits that follow from it.
 
     Make one with :meth:`of_kernel` or :meth:`of_features`.
 
@@ -233,17 +251,22 @@ class SpectralRidge:
     array([[8.]])
     """
 
-    def __init__(self, eigenvalues, vectors, weights):
+    _means: FloatArray
+    _share: FloatArray
+    _axes: FloatArray
+    _centre: FloatArray
+
+    def __init__(self, eigenvalues: FloatArray, vectors: FloatArray, weights: FloatArray) -> None:
         self._eigenvalues, self._vectors, self._weights = eigenvalues, vectors, weights
         self._roots = np.sqrt(weights)[:, None]
         self._ridges = RIDGES * max(eigenvalues.sum() / len(weights), np.finfo(float).tiny)
         self._shrinking = eigenvalues[:, None] / (eigenvalues[:, None] + self._ridges)
         leverage = vectors**2 @ self._shrinking + (weights / weights.sum())[:, None]
-        self._room = np.maximum(1 - leverage, SMALLEST_ROOM)
+        self._remainder = np.maximum(1 - leverage, LEAST_REMAINDER)
 
     @classmethod
-    def of_kernel(cls, kernel, weights):
-        """From a kernel matrix of shape (n_rows, n_rows), which is overwritten."""
+    def of_kernel(cls, kernel: FloatArray, weights: FloatArray) -> Self:
+        """Return the ridge of a kernel matrix of shape (n_rows, n_rows), which is overwritten."""
         share = weights / weights.sum()
         rounding = NEGLIGIBLE * (weights @ np.abs(np.diagonal(kernel)))
         means = kernel @ share
@@ -259,8 +282,8 @@ class SpectralRidge:
         return made
 
     @classmethod
-    def of_features(cls, features, weights):
-        """From features of shape (n_rows, n_features), fewer than rows."""
+    def of_features(cls, features: FloatArray, weights: FloatArray) -> Self:
+        """Return the ridge of features of shape (n_rows, n_features), fewer than rows."""
         share = weights / weights.sum()
         centre = share @ features
         scaled = (features - centre) * np.sqrt(weights)[:, None]
@@ -272,7 +295,7 @@ class SpectralRidge:
         made._axes, made._centre = axes, centre
         return made
 
-    def fit(self, targets, groups=None):
+    def fit(self, targets: FloatArray, groups: IntArray | None = None) -> RidgeFits:
         """Fit all ridges.
 
         Parameters
@@ -287,55 +310,57 @@ class SpectralRidge:
         """
         n_rows, n_targets = targets.shape
         mean = self._weights @ targets / self._weights.sum()
-        away = targets - mean
-        seen = self._vectors.T @ (self._roots * away)
-        shrunk = (self._shrinking[:, None, :] * seen[:, :, None]).reshape(len(seen), n_targets * len(RIDGES))
+        centred = targets - mean
+        projected = self._vectors.T @ (self._roots * centred)
+        shrunk = self._shrinking[:, None, :] * projected[:, :, None]
+        shrunk = shrunk.reshape(len(projected), n_targets * len(RIDGES))
         fitted = (self._vectors @ shrunk).reshape(n_rows, n_targets, len(RIDGES)) / self._roots[:, :, None]
-        errors = away[:, :, None] - fitted
+        errors = centred[:, :, None] - fitted
         if groups is None:
-            errors /= self._room[:, None, :]
+            errors /= self._remainder[:, None, :]
         else:
             for rows in members(groups):
                 errors[rows] = self._without(rows, errors[rows])
         losses = np.einsum("i,ikr,ikr->r", self._weights, errors, errors)
-        return RidgeFits(errors, losses, seen, mean)
+        return RidgeFits(errors, losses, projected, mean)
 
-    def _without(self, rows, residuals):
-        """Errors of some rows by the fits without them all, from their residuals (n_rows, n_targets, n_ridges)."""
+    def _without(self, rows: IntArray, residuals: FloatArray) -> FloatArray:
+        """Return errors of some rows by the fits without all of them, from their residuals."""
         if len(rows) == 1:
-            return residuals / self._room[rows][:, None, :]
+            return residuals / self._remainder[rows][:, None, :]
         # H_GG = B diag(c) Bᵀ for each ridge, the intercept being one more direction.
         roots = self._roots[rows]
         basis = np.hstack([self._vectors[rows], roots / np.sqrt(self._weights.sum())])
         shrinking = np.vstack([self._shrinking, np.ones(len(self._ridges))]).T[:, :, None]
         scaled = np.moveaxis(residuals * roots[:, :, None], 2, 0)
         if len(rows) <= basis.shape[1]:
-            errors = _divided_by_room(basis @ (shrinking * basis.T), scaled)
+            errors = _divided_by_remainder(basis @ (shrinking * basis.T), scaled)
         else:  # (I − AAᵀ)⁻¹ = I + A (I − AᵀA)⁻¹ Aᵀ, whichever is smaller
             half = np.sqrt(shrinking)
             inner = half * (basis.T @ basis) * half.transpose(0, 2, 1)
-            errors = scaled + basis @ (half * _divided_by_room(inner, half * (basis.T @ scaled)))
+            errors = scaled + basis @ (half * _divided_by_remainder(inner, half * (basis.T @ scaled)))
         return np.moveaxis(errors, 0, 2) / roots[:, :, None]
 
-    def dual(self, fits, shares):
-        """The average of the fits with these shares, as what the next two methods make a predictor of."""
-        return ((1 / (self._eigenvalues[:, None] + self._ridges)) @ shares)[:, None] * fits.seen
+    def dual(self, fits: RidgeFits, shares: FloatArray) -> FloatArray:
+        """Return the average of the fits with these shares, for the next two methods."""
+        return ((1 / (self._eigenvalues[:, None] + self._ridges)) @ shares)[:, None] * fits.projected
 
-    def kernel_coefficients(self, dual, mean):
-        """(coefficients, offsets) such that kernel(rows, training rows) @ coefficients + offsets predicts."""
-        own = self._roots * (self._vectors @ dual)
-        totals = own.sum(axis=0)
+    def kernel_coefficients(self, dual: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return (coefficients, offsets) such that kernel(rows, training rows) @ coefficients + offsets predicts."""
+        coefficients = self._roots * (self._vectors @ dual)
+        totals = coefficients.sum(axis=0)
         grand = self._share @ self._means
-        return own - np.outer(self._share, totals), mean - self._means @ own + grand * totals
+        offsets = mean - self._means @ coefficients + grand * totals
+        return coefficients - np.outer(self._share, totals), offsets
 
-    def feature_coefficients(self, dual, mean):
-        """(coefficients, offsets) such that features(rows) @ coefficients + offsets predicts."""
+    def feature_coefficients(self, dual: FloatArray, mean: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return (coefficients, offsets) such that features(rows) @ coefficients + offsets predicts."""
         coefficients = self._axes @ (np.sqrt(self._eigenvalues)[:, None] * dual)
         return coefficients, mean - self._centre @ coefficients
 
 
-def members(groups):
-    """Rows of each group, as a list of intp ndarray.
+def members(groups: IntArray) -> list[IntArray]:
+    """Return the rows of each group.
 
     Examples
     --------
@@ -346,14 +371,14 @@ def members(groups):
     return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
 
 
-def _divided_by_room(leverages, values):
-    """(I − H)⁻¹ values, for a stack of symmetric H whose eigenvalues are at most 1."""
-    room = np.eye(leverages.shape[1]) - leverages
+def _divided_by_remainder(leverages: FloatArray, values: FloatArray) -> FloatArray:
+    """Return (I − H)⁻¹ values, for a stack of symmetric H whose eigenvalues are at most 1."""
+    remainder = np.eye(leverages.shape[1]) - leverages
     try:
-        np.linalg.cholesky(room - SMALLEST_ROOM * np.eye(len(room[0])))
-        return np.linalg.solve(room, values)
-    except np.linalg.LinAlgError:  # less room than the least: the slow way, which can tell where
+        np.linalg.cholesky(remainder - LEAST_REMAINDER * np.eye(len(remainder[0])))
+        return np.linalg.solve(remainder, values)
+    except np.linalg.LinAlgError:  # less than the least: the slow way, which can tell where
         pass
     eigenvalues, axes = np.linalg.eigh(leverages)
-    room = np.maximum(1 - eigenvalues, SMALLEST_ROOM)
-    return axes @ ((axes.transpose(0, 2, 1) @ values) / room[:, :, None])
+    least = np.maximum(1 - eigenvalues, LEAST_REMAINDER)
+    return axes @ ((axes.transpose(0, 2, 1) @ values) / least[:, :, None])

@@ -5,7 +5,7 @@ The margin of a row for a label is m = y·F with y = ±1, and its loss log(1 + e
     max(-m, 0) + log(1 + e^-|m|),
 
 where nothing overflows. Several hundred factors 1 + e^-|m|, each between 1 and 2, are multiplied before one logarithm
-is taken, so that a value costs one exponential, which the loops write out (see `exponential`).
+is taken, so that a value costs one exponential, which the loops write out (see `fuselearn.numeric.rbf`).
 """
 
 from math import log
@@ -34,6 +34,7 @@ from fuselearn.numeric.rbf import (
     MANTISSA_BITS,
     WHOLE,
 )
+from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 LANES = 512
 """Rows at a time: so many factors of at most 2 have a product of at most 2^512, which a float holds."""
@@ -44,8 +45,18 @@ HALVINGS = 5
 
 
 @compiled(reassociate=True)
-def add_to_margins(labels, weights, outputs, signs, margins, residuals, curvatures, losses, n_floored):
-    """F_l ← F_l + α_l·h (S2 Alg. 2 step 2b), and the terms of the next Newton step (S2 equation 2). Works in place.
+def add_to_margins(
+    labels: IntArray,
+    weights: FloatArray,
+    outputs: FloatArray,
+    signs: IntArray,
+    margins: FloatArray,
+    residuals: FloatArray,
+    curvatures: FloatArray,
+    losses: FloatArray,
+    n_floored: IntArray,
+) -> None:
+    """Set F_l ← F_l + α_l·h (S2 Alg. 2 step 2b), and the terms of the next Newton step (S2 equation 2), in place.
 
     Parameters
     ----------
@@ -85,7 +96,7 @@ def add_to_margins(labels, weights, outputs, signs, margins, residuals, curvatur
                 x = max(-abs(m[i]), LEAST)
                 k = np.floor(x * LOG2_E + 0.5)
                 r = x - k * LN_2
-                # Horner's rule in r, halves apart: a shorter chain of multiplications that wait for each other
+                # Horner's rule in r, even and odd powers separately: a shorter chain of dependent multiplications
                 r2 = r * r
                 even = 1.0 + r2 * (C2 + r2 * (C4 + r2 * (C6 + r2 * (C8 + r2 * (C10 + r2 * C12)))))
                 odd = 1.0 + r2 * (C3 + r2 * (C5 + r2 * (C7 + r2 * (C9 + r2 * C11))))
@@ -111,8 +122,17 @@ def add_to_margins(labels, weights, outputs, signs, margins, residuals, curvatur
 
 
 @compiled(reassociate=True)
-def safe_steps(labels, newton, outputs, signs, margins, losses, weights, new_losses):
-    """The weight that each label gives a model, and its exact loss with it.
+def safe_steps(
+    labels: IntArray,
+    newton: FloatArray,
+    outputs: FloatArray,
+    signs: IntArray,
+    margins: FloatArray,
+    losses: FloatArray,
+    weights: FloatArray,
+    new_losses: FloatArray,
+) -> None:
+    """Find the weight that each label gives a model, and its exact loss with it. Works in place.
 
     A Newton step whose loss is above that of weight 0 is halved up to five times, then 0. Only `labels` are worked on.
 
@@ -122,7 +142,7 @@ def safe_steps(labels, newton, outputs, signs, margins, losses, weights, new_los
     newton : ndarray of shape (n_labels,)
         Newton steps.
     outputs, signs, margins, losses
-        As in `add_to_margins`; `losses` are those of weight 0.
+        As for `add_to_margins`; `losses` are those of weight 0.
     weights, new_losses : ndarray of shape (n_labels,)
         Written to, at `labels`.
     """
@@ -165,8 +185,10 @@ def safe_steps(labels, newton, outputs, signs, margins, losses, weights, new_los
             weight *= 0.5
 
 
-def least_losses(newton, slopes, curvatures, n_floored, losses):
-    """What the loss of each label is at least, whichever of its steps a model is given; no pass over the rows.
+def least_losses(
+    newton: FloatArray, slopes: FloatArray, curvatures: FloatArray, n_floored: IntArray, losses: FloatArray
+) -> FloatArray:
+    """Return a lower bound of the loss of each label for any of its steps, without a pass over the rows.
 
     Along α the loss C of a label has |C'''| ≤ C'' where |h| ≤ 1. Generalised self-concordance (Bach, "Self-concordant
     analysis for logistic regression", Electronic Journal of Statistics 2010, lemma 1) then gives
@@ -201,21 +223,22 @@ def least_losses(newton, slopes, curvatures, n_floored, losses):
 
 
 class Winner(NamedTuple):
-    """The candidate of a round.
+    """The best candidate of a round.
 
     Attributes
     ----------
     slot : int
+        Number of the candidate.
     weights : ndarray of shape (n_labels,)
         α of each label.
     """
 
     slot: int
-    weights: np.ndarray
+    weights: FloatArray
 
 
-def passes_test(n_out, both, n_positives, n_rows, significance):
-    """The χ² test of `related`, from the number of rows with h > 0 and how many of them have each label."""
+def passes_test(n_out: float, both: FloatArray, n_positives: FloatArray, n_rows: int, significance: float) -> BoolArray:
+    """Return whether h > 0 depends on each label (χ² test), from the rows with h > 0 and those that also have it."""
     # For a 2 × 2 table Σ (observed - expected)² / expected is n·(ad - bc)² over the product of the four margins.
     margins = n_out * (n_rows - n_out) * n_positives * (n_rows - n_positives)
     excess = n_rows * both - n_out * n_positives

@@ -1,23 +1,28 @@
-"""Weighted first and second moments per class: all that Gaussian naive Bayes asks of the rows.
+"""Weighted moments per class, and the quadratic scores that Gaussian naive Bayes makes of them.
 
-Look at the columns of a block of rows, and standardise them.
-
-From weighted moments to the quadratic score of each class: fitting Gaussian naive Bayes.
-
-The class with the largest quadratic score: Gaussian naive Bayes, and linear classifiers, at work on rows.
-
-The score of a class is s(x) = c + Σ_j x_j·(b_j + x_j·a_j): for naive Bayes its log-posterior, up to what all classes
-share.
+Moments are all that Gaussian naive Bayes needs of the rows. Its prediction, like that of linear classifiers, is the
+class with the largest quadratic score. The score of a class is s(x) = c + Σ_j x_j·(b_j + x_j·a_j): for naive Bayes its
+log-posterior, up to a term common to all classes.
 """
 
 import numpy as np
 
-from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, compiled, n_blocks
+from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, compiled, n_blocks
 from fuselearn.numeric.weights import TIE
+from fuselearn.typing import FloatArray, IntArray
 
 
-def weighted_moments(values, n_columns, codes, weights, n_classes, *, gaps, threads=SERIAL):
-    """Sums of w, w·x and w·x² per class and column.
+def weighted_moments(
+    values: FloatArray,
+    n_columns: int,
+    codes: IntArray,
+    weights: FloatArray,
+    n_classes: int,
+    *,
+    gaps: bool,
+    threads: Threads = SERIAL,
+) -> FloatArray:
+    """Return the sums of w, w·x and w·x² per class and column.
 
     Parameters
     ----------
@@ -42,7 +47,7 @@ def weighted_moments(values, n_columns, codes, weights, n_classes, *, gaps, thre
     n_groups = -(-n_blocks(len(codes)) // group_blocks)
     partial = np.zeros((n_groups, n_classes, 1 + 3 * n_columns))
 
-    def work(start, stop):
+    def work(start: int, stop: int) -> None:
         _moments(values, n_columns, codes, weights, gaps, BLOCK_ROWS, group_blocks, start, stop, partial)
 
     threads.share(n_groups, work)
@@ -50,7 +55,18 @@ def weighted_moments(values, n_columns, codes, weights, n_classes, *, gaps, thre
 
 
 @compiled(reassociate=True)
-def _moments(values, n_columns, codes, weights, gaps, block_rows, group_blocks, first_group, last_group, partial):
+def _moments(
+    values: FloatArray,
+    n_columns: int,
+    codes: IntArray,
+    weights: FloatArray,
+    gaps: bool,
+    block_rows: int,
+    group_blocks: int,
+    first_group: int,
+    last_group: int,
+    partial: FloatArray,
+) -> None:
     n_rows = len(codes)
     class_weights = np.empty(block_rows)
     for group in range(first_group, last_group):
@@ -93,7 +109,9 @@ def _moments(values, n_columns, codes, weights, gaps, block_rows, group_blocks, 
 
 
 @compiled()
-def add_column_sums(X, centres, counts, sums, squares):
+def add_column_sums(
+    X: FloatArray, centres: FloatArray, counts: FloatArray, sums: FloatArray, squares: FloatArray
+) -> None:
     """Add a block's number of values, Σ (x - centre) and Σ (x - centre)² of each column. Works in place."""
     n_rows, n_columns = X.shape
     for i in range(n_rows):
@@ -106,8 +124,8 @@ def add_column_sums(X, centres, counts, sums, squares):
 
 
 @compiled()
-def standardise_columns(X, means, scales, columns):
-    """columns[j, i] = (X[i, j] - mean) / scale; returns whether some value is NaN."""
+def standardise_columns(X: FloatArray, means: FloatArray, scales: FloatArray, columns: FloatArray) -> bool:
+    """Set columns[j, i] = (X[i, j] - mean) / scale; return whether some value is NaN."""
     n_rows, n_columns = X.shape
     gaps = False
     for j in range(n_columns):
@@ -121,8 +139,10 @@ def standardise_columns(X, means, scales, columns):
 
 
 @compiled()
-def class_forms(moments, smoothing, least_variance):
-    """Quadratic forms whose values are the log-posteriors of the classes, up to what all of them share.
+def class_forms(
+    moments: FloatArray, smoothing: FloatArray, least_variance: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return quadratic forms whose values are the log-posteriors of the classes, up to a term common to all.
 
     Parameters
     ----------
@@ -183,8 +203,18 @@ def class_forms(moments, smoothing, least_variance):
     return squares, slopes, constants, log_priors
 
 
-def largest_quadratic(values, n_rows, squares, slopes, column_constants, constants, *, gaps, threads=SERIAL):
-    """Code of the class with the largest score in each row; ties, to rounding, go to the lowest code.
+def largest_quadratic(
+    values: FloatArray,
+    n_rows: int,
+    squares: FloatArray,
+    slopes: FloatArray,
+    column_constants: FloatArray,
+    constants: FloatArray,
+    *,
+    gaps: bool,
+    threads: Threads = SERIAL,
+) -> IntArray:
+    """Return the code of the class with the largest score in each row; ties, to rounding, go to the lowest code.
 
     Parameters
     ----------
@@ -200,7 +230,7 @@ def largest_quadratic(values, n_rows, squares, slopes, column_constants, constan
     """
     codes = np.empty(n_rows, dtype=np.int32)
 
-    def work(start, stop):
+    def work(start: int, stop: int) -> None:
         _largest(values, squares, slopes, column_constants, constants, gaps, TIE, BLOCK_ROWS, start, stop, codes)
 
     threads.share(n_blocks(n_rows), work)
@@ -209,8 +239,18 @@ def largest_quadratic(values, n_rows, squares, slopes, column_constants, constan
 
 @compiled(reassociate=True)
 def _largest(
-    values, squares, slopes, column_constants, constants, gaps, tie, block_rows, first_block, last_block, codes
-):
+    values: FloatArray,
+    squares: FloatArray,
+    slopes: FloatArray,
+    column_constants: FloatArray,
+    constants: FloatArray,
+    gaps: bool,
+    tie: float,
+    block_rows: int,
+    first_block: int,
+    last_block: int,
+    codes: IntArray,
+) -> None:
     n_rows = len(codes)
     n_forms, n_columns = slopes.shape
     scores = np.empty((n_forms, block_rows))

@@ -1,27 +1,21 @@
 """Pairs of objects of one class in one view, from the nearest to the farthest."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
 from fuselearn.numeric.weights import TIE
+from fuselearn.typing import AnyArray, FloatArray, IntArray
 
 KERNEL_ROUNDING = 1e-6
 """How far a kernel may be from symmetric or positive semi-definite, relative to its largest value on the diagonal and,
 for its eigenvalues, to the root of its size: kernels are often saved in single precision."""
 
 
-def squared_distances(gram):
-    """Squared kernel distances K_ii + K_jj − K_ij − K_ji (S4 equation 1), those below zero by rounding set to 0.
-
-    Parameters
-    ----------
-    gram : ndarray of shape (n, n)
-
-    Returns
-    -------
-    ndarray of shape (n, n)
-    """
+def squared_distances(gram: FloatArray) -> FloatArray:
+    """Return squared kernel distances K_ii + K_jj − K_ij − K_ji (S4 equation 1), those below zero by rounding as 0."""
     norms = np.diagonal(gram)
     distances = norms[:, None] + norms[None, :]
     distances -= gram
@@ -30,9 +24,11 @@ def squared_distances(gram):
     return np.maximum(distances, 0.0, out=distances)
 
 
-def mean_squared_distance(gram):
-    """Mean of the squared distances over all pairs of different objects; 0 where there is no pair, or where all
-    objects are in one place but for rounding."""
+def mean_squared_distance(gram: FloatArray) -> float:
+    """Return the mean of the squared distances over all pairs of different objects.
+
+    It is 0 where there is no pair, or where all objects are in one place but for rounding.
+    """
     n = len(gram)
     if n < 2:
         return 0.0
@@ -48,25 +44,21 @@ class SortedPairs:
     Attributes
     ----------
     first, second : intp ndarray of shape (n_pairs,)
+        Numbers of the objects.
     distances : ndarray of shape (n_pairs,)
         Ascending. Distances that are equal but for rounding are made equal, so that nothing depends on it.
     run_ends : intp ndarray
         Where each run of equal distances ends.
     """
 
-    first: np.ndarray
-    second: np.ndarray
-    distances: np.ndarray
-    run_ends: np.ndarray
+    first: IntArray
+    second: IntArray
+    distances: FloatArray
+    run_ends: IntArray
 
     @classmethod
-    def of(cls, distances):
-        """Sort all pairs of objects, those of equal distance in any order.
-
-        Parameters
-        ----------
-        distances : ndarray of shape (n, n)
-        """
+    def of(cls, distances: FloatArray) -> Self:
+        """Sort all pairs of objects by distances of shape (n, n), those of equal distance in any order."""
         first, second = np.triu_indices(len(distances), 1)
         values = distances[first, second]
         order = np.argsort(values)
@@ -77,31 +69,34 @@ class SortedPairs:
             values = np.repeat(values[starts], run_ends - starts)
         return cls(first[order], second[order], values, run_ends)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self.distances)
 
-    def by_centrality(self, n_objects):
-        """Numbers of the objects, those first whose distances to the others have the least sum; ties by number."""
-        sums = sum(np.bincount(ends, self.distances, minlength=n_objects) for ends in (self.first, self.second))
+    def by_centrality(self, n_objects: int) -> IntArray:
+        """Return the objects by ascending sum of their distances to the others; ties by number."""
+        sums = np.zeros(n_objects)
+        for ends in (self.first, self.second):
+            sums += np.bincount(ends, self.distances, minlength=n_objects)
         order = np.argsort(sums, kind="stable")
         starts = _run_starts(sums[order])
         groups = np.repeat(np.arange(len(starts)), np.diff(starts, append=n_objects))
         return order[np.lexsort((order, groups))]
 
-    def renumbered(self, order, keys):
-        """The pairs with object ``order[i]`` called i, those of equal distance by ascending key.
+    def renumbered(self, order: IntArray, keys: AnyArray) -> "SortedPairs":
+        """Return the pairs with object ``order[i]`` called i, those of equal distance by ascending key.
 
         Parameters
         ----------
         order : intp ndarray of shape (n_objects,)
+            Present numbers of the objects.
         keys : ndarray of shape (n_pairs,)
             One for each pair by its new numbers, in the order (0, 1), (0, 2), …, (1, 2), …
         """
         n_objects = len(order)
         place = np.empty(n_objects, dtype=np.intp)
         place[order] = np.arange(n_objects)
-        one, other = place[self.first], place[self.second]
-        first, second = np.minimum(one, other), np.maximum(one, other)
+        ends = place[self.first], place[self.second]
+        first, second = np.minimum(*ends), np.maximum(*ends)
         lengths = np.diff(self.run_ends, prepend=0)
         if (lengths > 1).any():
             tied = np.repeat(lengths > 1, lengths)
@@ -111,15 +106,18 @@ class SortedPairs:
             first[tied], second[tied] = first[tied][by_key], second[tied][by_key]
         return SortedPairs(first, second, self.distances, self.run_ends)
 
-    def table(self, n_objects):
-        """All distances as a matrix of shape (n_objects, n_objects)."""
+    def table(self, n_objects: int) -> FloatArray:
+        """Return all distances as a matrix of shape (n_objects, n_objects)."""
         table = np.zeros((n_objects, n_objects))
         table[self.first, self.second] = table[self.second, self.first] = self.distances
         return table
 
-    def bands(self, most):
-        """Yield where each band ends: a run of equal distances, one longer than `most` pairs bisected, shorter
-        neighbours taken together up to `most` (S4 §4.2: bisection to an index gap of 5)."""
+    def bands(self, most: int) -> Iterator[int]:
+        """Yield the end of each band of pairs (S4 §4.2: bisection to an index gap of 5).
+
+        A band is a run of equal distances; one of more than `most` pairs is bisected, shorter neighbours are merged up
+        to `most`.
+        """
         start = end = 0
         for run_end in self.run_ends.tolist():
             if run_end - end > most:
@@ -134,8 +132,8 @@ class SortedPairs:
         if end > start:
             yield end
 
-    def nearest(self, distance, least):
-        """Lowest index of at least `least` whose distance is nearest to `distance`."""
+    def nearest(self, distance: float, least: int) -> int:
+        """Return the lowest index of at least `least` whose distance is nearest to `distance`."""
         ahead = self.distances[least:]
         above = int(np.searchsorted(ahead, distance))
         if above == 0:
@@ -146,13 +144,13 @@ class SortedPairs:
         return least + int(np.searchsorted(ahead, below))
 
 
-def _run_starts(ascending):
-    """Where each run of values that are equal but for rounding starts."""
+def _run_starts(ascending: FloatArray) -> IntArray:
+    """Return the start of each run of values that are equal but for rounding."""
     largest = ascending[-1] if len(ascending) else 0.0
     return np.flatnonzero(np.diff(ascending, prepend=-np.inf) > TIE * largest)
 
 
-def _bisected(start, stop, most):
+def _bisected(start: int, stop: int, most: int) -> Iterator[int]:
     if stop - start <= most:
         yield stop
     else:

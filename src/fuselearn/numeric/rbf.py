@@ -1,12 +1,11 @@
 """The Gaussian (RBF) kernel e^(-γ·|x - z|²): Gram matrices, and the decision values of a machine on many rows.
 
 Squared distances come from one matrix product, |x|² + |z|² - 2·x·z, of rows that the caller has centred: far from the
-origin the sum would cancel. The exponential is written out in the loop (see `exponential`).
-
-Constants of the exponential that the kernels compute themselves.
+origin the sum would cancel. `rbf_kernel` serves any rows and centres; `rbf_gram` and `rbf_decision_values` serve
+machines that are fitted by the thousand, and write the exponential out in their loops.
 
 A call to the C library for every value keeps a loop from becoming vector instructions, and one exponential a value is
-what kernel machines and logistic losses cost. So the kernels write it out: e^x = 2^k · e^r with k the whole number next
+what kernel machines and logistic losses cost. So the loops write it out: e^x = 2^k · e^r with k the whole number next
 to x / ln 2, a polynomial for e^r, and 2^k put together from its bits. r = x - k·ln 2 is taken with ln 2 as one number,
 so the relative error grows with |x|: 5e-16 (two units in the last place) down to x = -10, 2e-15 at -50, 7e-15 at -200
 and 2e-14 at -700. Where small e^x are added to numbers near 1, which is what they are for, that is nothing. Single
@@ -14,37 +13,54 @@ precision is right to 4e-7 down to -50.
 """
 
 from math import factorial, log
+from typing import TypeAlias
 
 import numpy as np
 
 from fuselearn.numeric.execution import Scratch, compiled
+from fuselearn.typing import FloatArray
 
+LN_2 = log(2.0)
+LOG2_E = 1.0 / LN_2
+LEAST = -700.0
+"""Exponents below it count as this: 2^k stays a normal number, and e^-700 is nothing beside 1."""
+WHOLE = 1.5 * 2.0**52
+"""Added to a whole number, it leaves that number in the lowest bits."""
+BIAS = 1023
+MANTISSA_BITS = 52
+LEAST_SINGLE, WHOLE_SINGLE, BIAS_SINGLE, MANTISSA_BITS_SINGLE = -80.0, 1.5 * 2.0**23, 127, 23
+"""The same for single precision."""
+# 1/2! to 1/12! in the series of e^r for |r| ≤ ½ ln 2: what is left out is below 2e-16 (after 1/6!: below 2e-7).
+C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12 = (1.0 / factorial(power) for power in range(2, 13))
 LANES = 256
 TILE = 16
 BLOCK_ROWS = 128
 """Rows whose products with all support vectors are taken together: they stay in the cache until they are summed."""
 NEAR = 50.0
 """Largest γ·|z|² of a support vector in single precision, whose 24 bits then hold an exponent to some 1e-5."""
-FAR = {np.float32: 1e30, np.float64: 1e300}
+Kind: TypeAlias = type[np.float32] | type[np.float64]
+
+FAR: dict[Kind, float] = {np.float32: 1e30, np.float64: 1e300}
 """Largest γ·|x|² that is worked with: beyond it a row is so far away from every support vector that its kernel values
 are 0, and its products might overflow."""
 CANCELLED, ALL_CANCELLED = 1e-5, 1e-4
-"""Single precision is off by up to 4e-8·Σ|c|. Values below the first part of Σ|c| are taken again in double precision,
-and all of a call where the largest is below the second."""
-NOTHING = 1e-10
-"""A value below this part of Σ|c| is what rounding leaves of terms that cancel, and counts as 0."""
+"""Single precision is off by up to 4e-8·Σ|c|. Values below the first share of Σ|c| are computed again in double
+precision, and all values of a call whose largest is below the second."""
+NEGLIGIBLE = 1e-10
+"""Share of Σ|c| below which a value is what rounding leaves of terms that cancel, and counts as 0."""
 
 
-def rbf_gram(rows, gamma, *, scratch=None):
-    """Kernel values of all pairs of rows.
+def rbf_gram(rows: FloatArray, gamma: float, *, scratch: Scratch | None = None) -> FloatArray:
+    """Return kernel values of all pairs of rows.
 
     Parameters
     ----------
     rows : float64 ndarray of shape (n_rows, n_columns)
         Centred.
     gamma : float
+        Factor of the squared distances.
     scratch : Scratch, default=None
-        Where the matrix is put, until the next one is asked for; None makes a new one.
+        Memory of the matrix, until the next one is asked for; None makes a new one.
 
     Returns
     -------
@@ -63,7 +79,7 @@ def rbf_gram(rows, gamma, *, scratch=None):
     return gram
 
 
-def rbf_kernel(rows, centres, gamma):
+def rbf_kernel(rows: FloatArray, centres: FloatArray, gamma: float) -> FloatArray:
     """Return kernel values of all pairs of a row and a centre, of shape (n_rows, n_centres)."""
     squares = rows @ (-2 * centres.T)
     squares += (rows**2).sum(axis=1)[:, None]
@@ -73,11 +89,21 @@ def rbf_kernel(rows, centres, gamma):
     return np.exp(squares, out=squares)
 
 
-def rbf_decision_values(rows, machine_rows, coefficients, intercept, gamma, out, *, single=False, scratch=None):
-    """Σ_j c_j·e^(-γ·|x - z_j|²) + b for each row x, a block of rows at a time.
+def rbf_decision_values(
+    rows: FloatArray,
+    machine_rows: FloatArray,
+    coefficients: FloatArray,
+    intercept: float,
+    gamma: float,
+    out: FloatArray,
+    *,
+    single: bool = False,
+    scratch: Scratch | None = None,
+) -> None:
+    """Compute Σ_j c_j·e^(-γ·|x - z_j|²) + b for each row x, a block of rows at a time, into `out`.
 
-    A value below 1e-10·Σ|c| is given as 0. A machine that has nothing to say of a row adds up large terms that cancel,
-    and the sign of what rounding leaves of them means nothing.
+    A value below 1e-10·Σ|c| is given as 0: it is what rounding leaves of large terms that cancel, and its sign means
+    nothing.
 
     Parameters
     ----------
@@ -111,11 +137,21 @@ def rbf_decision_values(rows, machine_rows, coefficients, intercept, gamma, out,
             out[again] = exact
     else:
         _sum_blocks(rows, *terms, out, np.float64, scratch)
-    out[np.abs(out) < NOTHING * total] = 0.0
+    out[np.abs(out) < NEGLIGIBLE * total] = 0.0
 
 
-def _sum_blocks(rows, scaled, machine_terms, coefficients, intercept, root, out, kind, scratch):
-    """`rbf_decision_values` in one precision, without a look at what comes out."""
+def _sum_blocks(
+    rows: FloatArray,
+    scaled: FloatArray,
+    machine_terms: FloatArray,
+    coefficients: FloatArray,
+    intercept: float,
+    root: float,
+    out: FloatArray,
+    kind: Kind,
+    scratch: Scratch,
+) -> None:
+    """Compute `rbf_decision_values` in one precision, whatever comes out."""
     sum_exponentials = _sum_exponentials_single if kind is np.float32 else _sum_exponentials
     scaled, machine_terms = scaled.astype(kind, copy=False), machine_terms.astype(kind, copy=False)
     coefficients = np.ascontiguousarray(coefficients, dtype=kind)
@@ -132,8 +168,8 @@ def _sum_blocks(rows, scaled, machine_terms, coefficients, intercept, root, out,
 
 
 @compiled(reassociate=True)
-def _fill_gram(gram, row_terms, gamma):
-    """From products of rows to kernel values: below the diagonal, then mirrored. Works in place."""
+def _fill_gram(gram: FloatArray, row_terms: FloatArray, gamma: float) -> None:
+    """Turn products of rows into kernel values, in place: below the diagonal, then mirrored."""
     n_rows = len(gram)
     powers = np.empty(LANES)
     power_bits = powers.view(np.int64)
@@ -164,8 +200,15 @@ def _fill_gram(gram, row_terms, gamma):
 
 
 @compiled(reassociate=True)
-def _sum_exponentials(products, row_terms, machine_terms, coefficients, intercept, out):
-    """out_i = b + Σ_j c_j·e^min(products_ij - row_i - machine_j, 0)."""
+def _sum_exponentials(
+    products: FloatArray,
+    row_terms: FloatArray,
+    machine_terms: FloatArray,
+    coefficients: FloatArray,
+    intercept: float,
+    out: FloatArray,
+) -> None:
+    """Set out_i = b + Σ_j c_j·e^min(products_ij - row_i - machine_j, 0)."""
     n_rows, n_vectors = products.shape
     powers = np.empty(LANES)
     power_bits = powers.view(np.int64)
@@ -194,8 +237,15 @@ def _sum_exponentials(products, row_terms, machine_terms, coefficients, intercep
 
 
 @compiled(reassociate=True)
-def _sum_exponentials_single(products, row_terms, machine_terms, coefficients, intercept, out):
-    """`_sum_exponentials` in single precision; the sum over the support vectors is taken in double."""
+def _sum_exponentials_single(
+    products: FloatArray,
+    row_terms: FloatArray,
+    machine_terms: FloatArray,
+    coefficients: FloatArray,
+    intercept: float,
+    out: FloatArray,
+) -> None:
+    """Compute `_sum_exponentials` in single precision, but the sum over the support vectors in double."""
     n_rows, n_vectors = products.shape
     log2_e, ln_2, half = np.float32(LOG2_E), np.float32(LN_2), np.float32(0.5)
     one, none, least, whole = np.float32(1.0), np.float32(0.0), np.float32(LEAST_SINGLE), np.float32(WHOLE_SINGLE)
@@ -225,19 +275,5 @@ def _sum_exponentials_single(products, row_terms, machine_terms, coefficients, i
             part = none
             for i in range(n):
                 part += c[i] * (scaled[i] * powers[i])
-            total += part
+            total += part  # type: ignore[assignment]  # a number of single precision, added in double
         out[row] = total
-
-
-LN_2 = log(2.0)
-LOG2_E = 1.0 / LN_2
-LEAST = -700.0
-"""Exponents below it count as this: 2^k stays a normal number, and e^-700 is nothing beside 1."""
-WHOLE = 1.5 * 2.0**52
-"""Added to a whole number, it leaves that number in the lowest bits."""
-BIAS = 1023
-MANTISSA_BITS = 52
-LEAST_SINGLE, WHOLE_SINGLE, BIAS_SINGLE, MANTISSA_BITS_SINGLE = -80.0, 1.5 * 2.0**23, 127, 23
-"""The same for single precision."""
-# 1/2! to 1/12! in the series of e^r for |r| ≤ ½ ln 2: what is left out is below 2e-16 (after 1/6!: below 2e-7).
-C2, C3, C4, C5, C6, C7, C8, C9, C10, C11, C12 = (1.0 / factorial(power) for power in range(2, 13))

@@ -7,8 +7,8 @@ With signed coefficients β_i = y_i·a_i the dual is
 and a step moves one coefficient up and another one down by as much. The pair is chosen by the second-order rule of Fan,
 Chen and Lin, "Working Set Selection Using Second Order Information for Training Support Vector Machines", JMLR 2005,
 and the run ends by their criterion. Both are libsvm's, and so are the tolerance and the intercept. What differs is what
-small machines need: the whole matrix is there, so nothing is cached or shrunk; a row that occurs c times in a sample
-is one row with the upper bound c·C, which has the same optimum.
+small machines need: the whole matrix is in memory, so nothing is cached or shrunk; a row that occurs c times in a
+sample is one row with the upper bound c·C, which has the same optimum.
 """
 
 from typing import NamedTuple
@@ -16,11 +16,13 @@ from typing import NamedTuple
 import numpy as np
 
 from fuselearn.numeric.execution import compiled
+from fuselearn.typing import ArrayLike, BoolArray, FloatArray
 
 FLAT = 1e-12
 """Curvature of a pair of rows that are equal under the kernel (libsvm's value)."""
 EDGE = 1e-12
-"""A coefficient nearer to a bound than this part of what it was, or moved by, is at the bound: the rest is rounding."""
+"""A coefficient nearer to a bound than this share of its value, or of its step, is at the bound: the rest is
+rounding."""
 
 
 class Solution(NamedTuple):
@@ -40,14 +42,22 @@ class Solution(NamedTuple):
         Whether the run ended by the tolerance rather than by `max_iter`.
     """
 
-    alpha: np.ndarray
+    alpha: FloatArray
     intercept: float
     objective: float
     n_iter: int
     converged: bool
 
 
-def solve_svm(gram, signs, upper, *, tolerance=1e-3, alpha=None, max_iter=None):
+def solve_svm(
+    gram: ArrayLike,
+    signs: ArrayLike,
+    upper: ArrayLike,
+    *,
+    tolerance: float = 0.001,
+    alpha: ArrayLike = None,
+    max_iter: int | None = None,
+) -> Solution:
     """Solve the dual of a support vector classifier.
 
     Parameters
@@ -59,10 +69,9 @@ def solve_svm(gram, signs, upper, *, tolerance=1e-3, alpha=None, max_iter=None):
     upper : float or ndarray of shape (n_rows,)
         Upper bound of each dual variable: C, or C times the weight of the row.
     tolerance : float, default=1e-3
-        How far the largest violation of the optimality conditions may be from 0, libsvm's ``tol``.
+        Largest violation of the optimality conditions, libsvm's ``tol``.
     alpha : ndarray of shape (n_rows,), default=None
-        Where to start, such as the optimum for a nearby Gram matrix. It is brought inside the constraints. None starts
-        at 0.
+        Start, such as the optimum for a nearby Gram matrix. It is brought inside the constraints. None starts at 0.
     max_iter : int, default=None
         Most steps; None is the larger of 10 million and 100 times the number of rows.
 
@@ -96,8 +105,15 @@ def solve_svm(gram, signs, upper, *, tolerance=1e-3, alpha=None, max_iter=None):
     return solve_checked(gram, signs, upper, tolerance, start, max_iter)
 
 
-def solve_checked(gram, signs, upper, tolerance, alpha=None, max_iter=None):
-    """The same for float64 arrays that are known to be right: of a hundred rows, checks take longer than the steps."""
+def solve_checked(
+    gram: FloatArray,
+    signs: FloatArray,
+    upper: FloatArray,
+    tolerance: float,
+    alpha: FloatArray | None = None,
+    max_iter: int | None = None,
+) -> Solution:
+    """Solve the dual for float64 arrays that need no checks, which for a hundred rows take longer than the steps."""
     positive, n_rows = signs > 0, len(signs)
     low, high = np.where(positive, 0.0, -upper), np.where(positive, upper, 0.0)
     beta = _feasible(alpha, positive, low, high)
@@ -114,7 +130,7 @@ def solve_checked(gram, signs, upper, tolerance, alpha=None, max_iter=None):
     )
 
 
-def _feasible(alpha, positive, low, high):
+def _feasible(alpha: FloatArray | None, positive: BoolArray, low: FloatArray, high: FloatArray) -> FloatArray:
     """Return signed coefficients that meet the constraints: 0, or clipped with the heavier class scaled down."""
     if alpha is None:
         return np.zeros(len(low))
@@ -131,8 +147,8 @@ def _feasible(alpha, positive, low, high):
     return np.where(positive, alpha, -alpha)
 
 
-def _intercept(beta, gradient, low, high):
-    """-gradient at a coefficient inside its box, averaged; between the two sides where there is none."""
+def _intercept(beta: FloatArray, gradient: FloatArray, low: FloatArray, high: FloatArray) -> float:
+    """Return the mean of -gradient at coefficients inside their box; where there is none, the middle of both sides."""
     at_low, at_high = beta <= low, beta >= high
     free = ~(at_low | at_high)
     if free.any():
@@ -141,7 +157,16 @@ def _intercept(beta, gradient, low, high):
 
 
 @compiled()
-def _minimise(gram, diagonal, low, high, tolerance, max_iter, beta, gradient):
+def _minimise(
+    gram: FloatArray,
+    diagonal: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    tolerance: float,
+    max_iter: int,
+    beta: FloatArray,
+    gradient: FloatArray,
+) -> tuple[int, bool]:
     """Take steps until no pair violates the conditions by more than `tolerance`. Works in place."""
     n_rows = len(beta)
     # Gradients that are infinite where a coefficient cannot move that way: one comparison a row, no branch.

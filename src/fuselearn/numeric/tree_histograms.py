@@ -1,29 +1,29 @@
-"""Weighted class histograms of binned columns: all that stumps and trees ask of the rows.
+"""Weighted class histograms of binned columns, all that stumps and trees need of the rows, and the cuts made of them.
 
-The best way to cut one column's histogram in two.
-
-A candidate is a number: 2·b sends bins up to b left and missing values right, 2·b + 1 sends both left, and
-2·`n_edges` sets the missing values alone apart on the right. Low numbers win ties.
-
-Send rows down a binary tree.
-
-A tree is a set of arrays with one entry a node: `feature` (-1 in a leaf), the cut, `missing_left`, `left`,
-`right`. Children always have higher numbers than their parent.
-
-Values to bins: a sorted list of edges per column, and the number of edges below each value.
+Values become bins by a sorted list of edges per column: the bin is the number of edges below a value. A candidate for a
+cut is a number: 2·b sends bins up to b left and missing values right, 2·b + 1 sends both left, and 2·`n_edges`
+separates the missing values, on the right. Low numbers win ties. A tree is a set of arrays with one entry a node:
+`feature` (-1 in a leaf), the cut, `missing_left`, `left`, `right`. Children always have higher numbers than their
+parent.
 """
 
 import numpy as np
 
-from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, compiled, n_blocks
+from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, compiled, n_blocks
 from fuselearn.numeric.weights import TIE
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 CACHED_ROWS = 8192
 """Rows whose weights and classes stay in the fast cache while all columns pass by."""
+HEAVY = 4
+"""A value with this many times an average bin's rows has a bin of its own. At 4 these take at most half of the bins."""
+IMPURITIES = {"error": 0, "gini": 1, "entropy": 2}
 
 
-def class_histograms(bins, codes, weights, n_classes, n_bins, *, threads=SERIAL):
-    """Weight per column, bin and class.
+def class_histograms(
+    bins: IntArray, codes: IntArray, weights: AnyArray, n_classes: int, n_bins: int, *, threads: Threads = SERIAL
+) -> AnyArray:
+    """Return the weight per column, bin and class.
 
     Parameters
     ----------
@@ -43,15 +43,25 @@ def class_histograms(bins, codes, weights, n_classes, n_bins, *, threads=SERIAL)
     n_columns = len(bins)
     histograms = np.zeros((n_columns, n_bins * n_classes), dtype=weights.dtype)
 
-    def work(start, stop):
+    def work(start: int, stop: int) -> None:
         _add_rows(bins[start:stop], codes, weights, n_classes, CACHED_ROWS, histograms[start:stop])
 
     threads.share(n_columns, work)
     return histograms.reshape(n_columns, n_bins, n_classes)
 
 
-def node_histograms(bins, slots, codes, weights, n_slots, n_classes, n_bins, *, threads=SERIAL):
-    """Weight per node, column, bin and class, for the rows that lie in a node.
+def node_histograms(
+    bins: IntArray,
+    slots: IntArray,
+    codes: IntArray,
+    weights: AnyArray,
+    n_slots: int,
+    n_classes: int,
+    n_bins: int,
+    *,
+    threads: Threads = SERIAL,
+) -> AnyArray:
+    """Return the weight per node, column, bin and class, for the rows that lie in a node.
 
     Parameters
     ----------
@@ -67,7 +77,7 @@ def node_histograms(bins, slots, codes, weights, n_slots, n_classes, n_bins, *, 
     n_columns = len(bins)
     histograms = np.zeros((n_columns, n_slots, n_bins * n_classes), dtype=weights.dtype)
 
-    def work(start, stop):
+    def work(start: int, stop: int) -> None:
         _add_node_rows(bins[start:stop], rows, slots, codes, weights, n_classes, histograms[start:stop])
 
     threads.share(n_columns, work)
@@ -75,7 +85,9 @@ def node_histograms(bins, slots, codes, weights, n_slots, n_classes, n_bins, *, 
 
 
 @compiled()
-def _add_rows(bins, codes, weights, n_classes, cached_rows, histograms):
+def _add_rows(
+    bins: IntArray, codes: IntArray, weights: AnyArray, n_classes: int, cached_rows: int, histograms: AnyArray
+) -> None:
     # Four columns at a time: their additions are independent of each other, so none waits for the last one's
     # store, and a row's weight and class are loaded once for the four.
     n_columns, n_rows = bins.shape
@@ -106,7 +118,15 @@ def _add_rows(bins, codes, weights, n_classes, cached_rows, histograms):
 
 
 @compiled()
-def _add_node_rows(bins, rows, slots, codes, weights, n_classes, histograms):
+def _add_node_rows(
+    bins: IntArray,
+    rows: IntArray,
+    slots: IntArray,
+    codes: IntArray,
+    weights: AnyArray,
+    n_classes: int,
+    histograms: AnyArray,
+) -> None:
     stride = np.uintp(n_classes)
     for j in range(len(bins)):
         column = bins[j]
@@ -116,11 +136,8 @@ def _add_node_rows(bins, rows, slots, codes, weights, n_classes, histograms):
             out[slots[i], bin_ * stride + np.uintp(codes[i])] += weights[i]
 
 
-IMPURITIES = {"error": 0, "gini": 1, "entropy": 2}
-
-
-def best_cuts(histograms, n_edges, criterion):
-    """Best candidate of every column.
+def best_cuts(histograms: FloatArray, n_edges: IntArray, criterion: str) -> tuple[FloatArray, IntArray, FloatArray]:
+    """Return the best candidate of every column.
 
     Parameters
     ----------
@@ -147,15 +164,23 @@ def best_cuts(histograms, n_edges, criterion):
 
 
 @compiled()
-def _best_cuts(histograms, n_edges, criterion, tie, gains, candidates, left_weights):
-    def w_log_w(w):
+def _best_cuts(
+    histograms: FloatArray,
+    n_edges: IntArray,
+    criterion: int,
+    tie: float,
+    gains: FloatArray,
+    candidates: IntArray,
+    left_weights: FloatArray,
+) -> None:
+    def w_log_w(w: float) -> float:
         return w * np.log2(w) if w > 0.0 else 0.0
 
-    def weigh(own, missing, with_missing, logs):
+    def weigh(side: FloatArray, missing: FloatArray, with_missing: bool, logs: FloatArray) -> tuple[float, float]:
         # weight of a side, and that weight times its impurity
         weight, largest, squares, entropy = 0.0, 0.0, 0.0, 0.0
-        for k in range(len(own)):
-            w = own[k] + missing[k] if with_missing else own[k]
+        for k in range(len(side)):
+            w = side[k] + missing[k] if with_missing else side[k]
             weight += w
             if criterion == 0:
                 largest = max(largest, w)
@@ -219,8 +244,8 @@ def _best_cuts(histograms, n_edges, criterion, tie, gains, candidates, left_weig
                     candidate_gains[candidate] = parent - left_impurity - right_impurity
                     candidate_left[candidate] = left
                     best = max(best, candidate_gains[candidate])
-        apart = 2 * n_edges[j]
-        candidate_gains[apart] = -np.inf
+        missing_alone = 2 * n_edges[j]
+        candidate_gains[missing_alone] = -np.inf
         if some_missing:
             if criterion == 2:
                 for k in range(n_classes):
@@ -228,11 +253,11 @@ def _best_cuts(histograms, n_edges, criterion, tie, gains, candidates, left_weig
             left, left_impurity = weigh(above[0], missing, False, logs[0, 0])
             right, right_impurity = weigh(nothing, missing, True, logs[1, 1])
             if left > 0.0 and right > 0.0:
-                candidate_gains[apart] = parent - left_impurity - right_impurity
-                candidate_left[apart] = left
-                best = max(best, candidate_gains[apart])
+                candidate_gains[missing_alone] = parent - left_impurity - right_impurity
+                candidate_left[missing_alone] = left
+                best = max(best, candidate_gains[missing_alone])
         if best > -np.inf:
-            for candidate in range(apart + 1):
+            for candidate in range(missing_alone + 1):
                 if candidate_gains[candidate] >= best - tie:
                     gains[j] = candidate_gains[candidate]
                     candidates[j] = candidate
@@ -240,12 +265,22 @@ def _best_cuts(histograms, n_edges, criterion, tie, gains, candidates, left_weig
                     break
 
 
-def leaves_of_bins(bins, feature, cut_bin, missing_left, left, right, missing_bin, *, threads=SERIAL):
-    """Number of the leaf each binned row ends in; `bins` has shape (n_columns, n_rows)."""
+def leaves_of_bins(
+    bins: IntArray,
+    feature: IntArray,
+    cut_bin: IntArray,
+    missing_left: BoolArray,
+    left: IntArray,
+    right: IntArray,
+    missing_bin: int,
+    *,
+    threads: Threads = SERIAL,
+) -> IntArray:
+    """Return the leaf that each binned row ends in; `bins` has shape (n_columns, n_rows)."""
     n_rows = bins.shape[1]
     leaves = np.empty(n_rows, dtype=np.int32)
 
-    def work(start, stop):
+    def work(start: int, stop: int) -> None:
         rows = slice(start * BLOCK_ROWS, stop * BLOCK_ROWS)
         _walk_bins(bins[:, rows], feature, cut_bin, missing_left, left, right, missing_bin, leaves[rows])
 
@@ -253,11 +288,20 @@ def leaves_of_bins(bins, feature, cut_bin, missing_left, left, right, missing_bi
     return leaves
 
 
-def leaves_of_values(X, feature, threshold, missing_left, left, right, *, threads=SERIAL):
-    """Number of the leaf each row of values ends in; `X` has shape (n_rows, n_columns)."""
+def leaves_of_values(
+    X: FloatArray,
+    feature: IntArray,
+    threshold: FloatArray,
+    missing_left: BoolArray,
+    left: IntArray,
+    right: IntArray,
+    *,
+    threads: Threads = SERIAL,
+) -> IntArray:
+    """Return the leaf that each row of values ends in; `X` has shape (n_rows, n_columns)."""
     leaves = np.empty(len(X), dtype=np.int32)
 
-    def work(start, stop):
+    def work(start: int, stop: int) -> None:
         rows = slice(start * BLOCK_ROWS, stop * BLOCK_ROWS)
         _walk_values(X[rows], feature, threshold, missing_left, left, right, leaves[rows])
 
@@ -266,7 +310,16 @@ def leaves_of_values(X, feature, threshold, missing_left, left, right, *, thread
 
 
 @compiled()
-def _walk_bins(bins, feature, cut_bin, missing_left, left, right, missing_bin, leaves):
+def _walk_bins(
+    bins: IntArray,
+    feature: IntArray,
+    cut_bin: IntArray,
+    missing_left: BoolArray,
+    left: IntArray,
+    right: IntArray,
+    missing_bin: int,
+    leaves: IntArray,
+) -> None:
     for i in range(bins.shape[1]):
         node = 0
         while feature[node] >= 0:
@@ -280,7 +333,15 @@ def _walk_bins(bins, feature, cut_bin, missing_left, left, right, missing_bin, l
 
 
 @compiled()
-def _walk_values(X, feature, threshold, missing_left, left, right, leaves):
+def _walk_values(
+    X: FloatArray,
+    feature: IntArray,
+    threshold: FloatArray,
+    missing_left: BoolArray,
+    left: IntArray,
+    right: IntArray,
+    leaves: IntArray,
+) -> None:
     for i in range(len(X)):
         node = 0
         while feature[node] >= 0:
@@ -293,12 +354,8 @@ def _walk_values(X, feature, threshold, missing_left, left, right, leaves):
         leaves[i] = node
 
 
-HEAVY = 4
-"""A value with this many times an average bin's rows has a bin of its own. At 4 these take at most half of the bins."""
-
-
-def column_edges(values, max_bins):
-    """Edges that cut the values of one column into at most `max_bins` bins.
+def column_edges(values: FloatArray, max_bins: int) -> FloatArray:
+    """Return edges that cut the values of one column into at most `max_bins` bins.
 
     With no more than `max_bins` distinct values each has its own bin, and nothing is lost. With more, a value that is
     very frequent, such as the zero of counts, has a bin of its own, and the others share what is left, about as many
@@ -312,7 +369,8 @@ def column_edges(values, max_bins):
 
     Returns
     -------
-    ndarray, increasing; value x belongs to bin b when edges[b - 1] < x <= edges[b].
+    ndarray
+        Increasing; value x belongs to bin b when edges[b - 1] < x <= edges[b].
     """
     if len(values) == 0:
         return np.empty(0)
@@ -322,7 +380,7 @@ def column_edges(values, max_bins):
     if len(distinct) > max_bins:
         counts = np.diff(ends, prepend=-1)
         heavy = counts >= HEAVY * len(values) / max_bins
-        # Two edges set a heavy value apart.
+        # Two edges give a heavy value a bin of its own.
         shared_bins = max_bins - 2 * np.count_nonzero(heavy)
         light = np.where(heavy, 0, counts)
         shared = np.floor((np.cumsum(light) - light / 2) * (shared_bins / max(light.sum(), 1)))
@@ -333,13 +391,13 @@ def column_edges(values, max_bins):
     return np.where(middle < upper, middle, lower)
 
 
-def has_more_values(values, limit):
-    """Whether sorted values are of more than `limit` kinds."""
-    return np.count_nonzero(values[1:] != values[:-1]) >= limit
+def has_more_values(values: FloatArray, limit: int) -> bool:
+    """Return whether sorted values have more than `limit` distinct ones."""
+    return int(np.count_nonzero(values[1:] != values[:-1])) >= limit
 
 
-def searchable(edges):
-    """Edges of shape (n_columns, any number), filled up with +inf to one less than a power of two."""
+def searchable(edges: FloatArray) -> FloatArray:
+    """Return edges of shape (n_columns, any number), filled up with +inf to one less than a power of two."""
     width = 1
     while width <= edges.shape[1]:
         width *= 2
@@ -349,8 +407,8 @@ def searchable(edges):
 
 
 @compiled()
-def fill_bins(X, edges, missing_bin, bins):
-    """bins[j, i] = number of edges of column j that are below X[i, j]; `missing_bin` where it is NaN.
+def fill_bins(X: FloatArray, edges: FloatArray, missing_bin: int, bins: IntArray) -> None:
+    """Set bins[j, i] to the number of edges of column j that are below X[i, j]; `missing_bin` where it is NaN.
 
     Column-major on purpose: histograms and splits read one column at a time. `edges` must be `searchable`: then every
     value takes the same number of steps, and all values of a column take a step together, as vector instructions.

@@ -1,39 +1,40 @@
-"""Decision values to classes and probabilities: one column for two classes, its sign meaning class 1, else one each.
+"""Decision values to classes and probabilities, and the rows that votes still to come cannot change.
 
-Which rows the votes still to come cannot turn round.
+Decision values have one column for two classes, positive for class 1, else one for each class.
 """
 
 import numpy as np
 from scipy.special import softmax
 
 from fuselearn.numeric.execution import compiled
+from fuselearn.typing import FloatArray, IntArray
 
 
-def probabilities(decision):
-    """The logistic link of an additive model: softmax(2·decision)."""
+def probabilities(decision: FloatArray) -> FloatArray:
+    """Return the class probabilities of an additive logistic model: softmax(2·decision)."""
     if decision.ndim == 1:
         decision = np.column_stack([np.zeros_like(decision), decision])
     return softmax(2 * decision, axis=1)
 
 
-def codes_of(decision):
-    """Class code of the largest decision value; ties go to the lowest."""
+def codes_of(decision: FloatArray) -> IntArray:
+    """Return the class code of the largest decision value; ties go to the lowest."""
     return (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
 
 
-def prior_votes(class_prior):
-    """Decision value of each class whose :func:`probabilities` are the prior itself."""
+def prior_votes(class_prior: FloatArray) -> FloatArray:
+    """Return the decision value of each class whose :func:`probabilities` are the prior itself."""
     with np.errstate(divide="ignore"):
         return np.maximum(0.5 * np.log(class_prior), -1e3)
 
 
-def pairs_of_classes(n_classes):
-    """All pairs (a, b) of class codes with a < b, in the order of the problems one against one."""
+def pairs_of_classes(n_classes: int) -> list[tuple[int, int]]:
+    """Return all pairs (a, b) of class codes with a < b, in the order of the problems one against one."""
     return [(a, b) for a in range(n_classes) for b in range(a + 1, n_classes)]
 
 
-def one_against_one(values, n_classes):
-    """Decision value of each class from those of all pairs of classes.
+def one_against_one(values: FloatArray, n_classes: int) -> FloatArray:
+    """Return the decision value of each class from those of all pairs of classes.
 
     Parameters
     ----------
@@ -61,18 +62,18 @@ def one_against_one(values, n_classes):
     return wins + sums / (3 * (np.abs(sums) + 1))
 
 
-def rounding_slack(alphas):
-    """Lead that rounding alone can make or hide, however the votes α are ordered and grouped.
+def rounding_slack(alphas: FloatArray) -> float:
+    """Return the lead that rounding alone can make or hide, however the votes α are ordered and grouped.
 
     A sum of T numbers is off by at most T·u·Σ|α|, with u half of the machine epsilon. Five such sums meet in one
     comparison (the two largest classes as they stand, the same two in the full sum, and the votes to come), and three
     subtractions: 5·(T + 1)·u would do, and this is three times that.
     """
-    return 8 * (len(alphas) + 1) * np.finfo(np.float64).eps * np.abs(alphas).sum()
+    return float(8 * (len(alphas) + 1) * np.finfo(np.float64).eps * np.abs(alphas).sum())
 
 
 @compiled()
-def settle(votes, rows, rest, slack, codes):
+def settle(votes: FloatArray, rows: IntArray, rest: FloatArray, slack: float, codes: IntArray) -> int:
     """Settle rows whose leading class stays ahead whatever the rest votes, and keep the others.
 
     A hypothesis with the vote α moves the difference of two classes by at most |α|, whether it names one of them,
@@ -83,7 +84,7 @@ def settle(votes, rows, rest, slack, codes):
     votes : ndarray of shape (n_rows, n_classes)
         Votes so far.
     rows : intp ndarray of shape (n_open,)
-        Rows to look at. Those that stay open are moved to the front, in their order.
+        Open rows. Those that stay open are moved to the front, in their order.
     rest : ndarray of shape (n_open,)
         Σ|α| of the votes to come, for each of them.
     slack : float
