@@ -1,4 +1,4 @@
-"""What a report shows of the model: views, rounds, leaderboard, for every kind of model."""
+"""The parts of a report about the model: views, rounds and leaderboard, for every kind of model."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""How to reproduce a report, and what a note says about the file."""
+"""Code and commands that reproduce a report, and facts of the file that a note holds."""
 
 import numpy as np
 import pytest

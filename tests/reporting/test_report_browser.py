@@ -64,7 +64,7 @@ def browse(tmp_path, text, *options):
 
 
 def ask(tmp_path, page, script, *options, before=""):
-    """What a script finds in the page; it fills `found`."""
+    """Return what a script finds in the page; it fills `found`."""
     # The page runs no script but its own, so the test takes that rule away from its copy.
     page = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', f"<script>{before}</script>", page)
     tail = (
@@ -141,7 +141,7 @@ found.filter.left = shown().every((row) => row.textContent.includes(first)) && s
 
 @pytest.fixture(scope="module")
 def answers(page, tmp_path_factory):
-    """What the browser answers to all `QUESTIONS`, asked one after the other of the same page."""
+    """Return the answers of the browser to all `QUESTIONS`, asked one after the other of the same page."""
     return ask(tmp_path_factory.mktemp("browser"), page, QUESTIONS)
 
 

@@ -1,4 +1,4 @@
-"""What a fitted model has learnt: numbers about its views, rows and labels, and pictures of them.
+"""Inspection of fitted models: numbers about their views, rows and labels, and pictures of them.
 
 Pictures need matplotlib, which is imported when the first one is drawn; the numbers do not need it.
 """

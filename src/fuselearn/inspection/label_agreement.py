@@ -1,4 +1,4 @@
-"""How far a fitted model agrees with the labels of given rows: margins, and labels that look wrong."""
+"""Agreement of a fitted model with the labels of given rows: margins, and labels that look wrong."""
 
 from collections.abc import Sequence
 from typing import Any

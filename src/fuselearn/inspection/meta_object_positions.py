@@ -22,7 +22,9 @@ GRID = 121
 class Correspondence:
     """Objects of two views on a line each, and their meta-objects in the plane of both.
 
-    Attributes
+    Its parameters are its attributes.
+
+    Parameters
     ----------
     view_names : list of str
         Names of the two views.

@@ -1,4 +1,4 @@
-"""How much each view contributes to a fitted model."""
+"""Importance of each view to a fitted model."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +29,9 @@ Scorer: TypeAlias = Callable[[FittedModel, FloatArray, AnyArray], float]
 class ViewImportance:
     """The importance of each view.
 
-    Attributes
+    Its parameters are its attributes.
+
+    Parameters
     ----------
     view_names : list of str
         Names of the views.

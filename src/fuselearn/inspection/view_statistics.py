@@ -1,4 +1,4 @@
-"""Statistics of the views of a table: which rows have them, and how alike they are."""
+"""Statistics of the views of a table: which rows have them, and how similar they are."""
 
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -24,7 +24,9 @@ NARROW = 256
 class Missingness:
     """Counts of which rows have which views.
 
-    Attributes
+    Its parameters are its attributes.
+
+    Parameters
     ----------
     view_names : list of str
         Names of the views.
@@ -128,9 +130,11 @@ def _share_of_gaps(view: View) -> float:
 
 @dataclass(frozen=True)
 class Redundancy:
-    """How alike each pair of views is.
+    """Similarity of each pair of views.
 
-    Attributes
+    Its parameters are its attributes.
+
+    Parameters
     ----------
     view_names : list of str
         Names of the views.

@@ -1,4 +1,4 @@
-"""What a report shows of the model itself: its views, its rounds, and the leaderboard of methods or arms."""
+"""The parts of a report about the model itself: its views, its rounds, and the leaderboard of methods or arms."""
 
 import math
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What it takes to reproduce the model and the report: settings, versions, code, command line, facts of the file."""
+"""Settings, versions, code and command line that reproduce the model and the report, and facts of the file."""
 
 import inspect
 import platform

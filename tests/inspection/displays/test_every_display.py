@@ -1,4 +1,4 @@
-"""What all displays have in common: they draw into any axes, change no settings, and refuse what cannot be drawn."""
+"""Properties that all displays share: they draw into any axes, change no settings, and refuse what cannot be drawn."""
 
 import builtins
 import inspect

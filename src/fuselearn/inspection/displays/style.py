@@ -55,7 +55,7 @@ SETTINGS = {
 
 
 class Display(Protocol):
-    """What every Display has after `plot`."""
+    """Attributes that every Display has after `plot`."""
 
     ax_: Axes
     figure_: Figure
