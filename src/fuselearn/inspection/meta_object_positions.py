@@ -107,7 +107,7 @@ def correspondence(
     if label not in classes.tolist():
         raise ValueError(f"label must be one of the classes {classes.tolist()}; got {label!r}.")
     objects, object_rows, distances, meta_positions = [], [], [], []
-    bands = np.empty(0)
+    bands: FloatArray = np.empty(0)
     for place, number in enumerate(chosen):
         view = blocks.views[number]
         rows = np.arange(len(table)) if view.rows is None else view.rows
