@@ -9,6 +9,7 @@ from fuselearn.multilabel.base import AnyJointLoss, BaseSubspaceEnsemble
 from fuselearn.multilabel.pool import Pool
 from fuselearn.multilabel.subspace_models import Candidate, Trainer, train_all
 from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.logistic import Winner
 from fuselearn.typing import FloatArray
 
 REDRAWS = 10
@@ -176,11 +177,7 @@ def boosted_rounds(
         pool = Pool(joint, trained(range(n_slots)), significance=significance, shared=shared)
     redraw_idle(range(n_slots))
     while True:
-        winner = pool.best(threads)
-        if winner is None:
-            slot, weights = int(np.argmin(generations)), np.zeros(n_labels)
-        else:
-            slot, weights = winner
+        slot, weights = pool.best(threads) or Winner(int(np.argmin(generations)), np.zeros(n_labels))
         yield pool.candidates[slot], weights
         pool.labels_changed(np.flatnonzero(weights), threads)
         generations[slot] += 1
