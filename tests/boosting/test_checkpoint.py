@@ -21,12 +21,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from fuselearn import IndependentBoostClassifier, ShareBoostClassifier, load, save
 from fuselearn.bandits.protocol import Policy, PolicyState
-from fuselearn.boosting import base
+from fuselearn.boosting import base, trace_format
 from fuselearn.boosting import checkpoint as run_log
-from fuselearn.boosting import trace_format as encoding
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.learners import Tree
-from fuselearn.learners.tree import Stump
+from fuselearn.learners import Stump, Tree
 
 VIEWS = {"a": [0, 1], "b": [2, 3, 4]}
 
@@ -41,11 +39,11 @@ def make_rows(n=300, n_classes=2, seed=0):
 
 X, y = make_rows()
 MODELS = {
-    "naive Bayes": ShareBoostClassifier(views=VIEWS, n_estimators=12),
-    "bandit": ShareBoostClassifier(["stump", Tree(max_depth=2)], views=VIEWS, n_estimators=12, view_policy="exp3p"),
-    "independent": IndependentBoostClassifier("tree", views=VIEWS, n_estimators=12),
-    "out of bag": ShareBoostClassifier("linear", views=VIEWS, n_estimators=12, resample=True, error="out_of_bag"),
-    "classifier": ShareBoostClassifier(LogisticRegression(), views=VIEWS, n_estimators=12, preprocess={"b": PCA(2)}),
+    "naive Bayes": ShareBoostClassifier(views=VIEWS, n_estimators=8),
+    "bandit": ShareBoostClassifier(["stump", Tree(max_depth=2)], views=VIEWS, n_estimators=8, view_policy="exp3p"),
+    "independent": IndependentBoostClassifier("tree", views=VIEWS, n_estimators=8),
+    "out of bag": ShareBoostClassifier("linear", views=VIEWS, n_estimators=8, resample=True, error="out_of_bag"),
+    "classifier": ShareBoostClassifier(LogisticRegression(), views=VIEWS, n_estimators=8, preprocess={"b": PCA(2)}),
 }
 
 
@@ -65,8 +63,8 @@ def assert_identical(one, other):
 def stop_after(n_rounds, monkeypatch, error):
     """Let the next fit fail after some rounds."""
 
-    def stopped(rows, one_round, trace, all_rounds, report):
-        original(rows, one_round, trace, n_rounds, report)
+    def stopped(rows, rule, trace, all_rounds, after_round):
+        original(rows, rule, trace, n_rounds, after_round)
         raise error
 
     original = base.boost
@@ -78,12 +76,12 @@ def stop_after(n_rounds, monkeypatch, error):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_run_goes_on_where_it_was(name, n_classes, tmp_path, monkeypatch):
     X, y = make_rows(n_classes=n_classes)
-    model = MODELS[name].set_params(random_state=3)
+    model = clone(MODELS[name]).set_params(random_state=3)
     whole = model.fit(X, y)
     whole = save(whole, tmp_path / "whole.fuse")
-    go_on = stop_after(7, monkeypatch, MemoryError("somewhere else"))
+    go_on = stop_after(5, monkeypatch, MemoryError("somewhere else"))
     with pytest.raises(MemoryError):
-        model.fit(X, y, checkpoint=tmp_path / "log", checkpoint_every=5)
+        model.fit(X, y, checkpoint=tmp_path / "log", checkpoint_every=4)
     go_on()
     resumed = model.fit(X, y, checkpoint=str(tmp_path / "log"))
     assert_identical(resumed, load(whole))
@@ -244,7 +242,7 @@ def test_an_interrupt_while_the_log_is_written(name, call, after, tmp_path, monk
     """It costs at most rounds, never the log."""
     model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=12, random_state=0)
     with monkeypatch.context() as patch:
-        Interrupted(patch, encoding.Encoder, name, call, after=after)
+        Interrupted(patch, trace_format.Encoder, name, call, after=after)
         with pytest.warns(InterruptedFitWarning, match="rounds that were done"):
             model.fit(X, y, checkpoint=tmp_path / "log", checkpoint_every=5)
     lines = (tmp_path / "log").read_text().splitlines()
@@ -414,7 +412,7 @@ def test_a_policy_of_the_user(tmp_path):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder that nobody can write to is Linux's")
 def test_a_folder_that_cannot_be_written_to(tmp_path, monkeypatch):
-    monkeypatch.setattr(base, "read_boosting_data", None)  # it is not come to that
+    monkeypatch.setattr(base, "read_boosting_data", None)  # nothing is read
     with pytest.raises(OSError, match="checkpoint is /proc/self/log, but no file can be made in its folder"):
         ShareBoostClassifier(views=VIEWS).fit(X, y, checkpoint="/proc/self/log")
 
@@ -456,14 +454,14 @@ import numpy as np
 from fuselearn import ShareBoostClassifier
 
 rng = np.random.default_rng(5)
-X = rng.normal(size=(6_000, 6))
+X = rng.normal(size=(2_000, 6))
 y = np.where(X[:, 0] + X[:, 4] + rng.normal(size=len(X)) > 0, "yes", "no")
-model = ShareBoostClassifier(["tree", "gaussian_nb"], views=[[0, 1, 2], [3, 4, 5]], n_estimators=150, random_state=2)
+model = ShareBoostClassifier(["tree", "gaussian_nb"], views=[[0, 1, 2], [3, 4, 5]], n_estimators=100, random_state=2)
 model.fit(X, y, checkpoint=sys.argv[1], checkpoint_every=3)
-told = {name: getattr(model, name) for name in sys.argv[3:]}
-np.savez(sys.argv[2], **told, decision=model.decision_function(X[:500]))
+attributes = {name: getattr(model, name) for name in sys.argv[3:]}
+np.savez(sys.argv[2], **attributes, decision=model.decision_function(X[:500]))
 """
-TOLD = ("estimator_weights_", "estimator_errors_", "winning_arms_", "arm_errors_", "class_prior_")
+ATTRIBUTES = ("estimator_weights_", "estimator_errors_", "winning_arms_", "arm_errors_", "class_prior_")
 
 
 def rounds_of(path):
@@ -473,13 +471,14 @@ def rounds_of(path):
         return 0
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL is POSIX")
 def test_a_killed_process_goes_on(tmp_path):
     script = tmp_path / "script.py"
     script.write_text(textwrap.dedent(SCRIPT))
 
     def command(log, result):
-        return [sys.executable, script, tmp_path / log, tmp_path / result, *TOLD]
+        return [sys.executable, script, tmp_path / log, tmp_path / result, *ATTRIBUTES]
 
     for n_rounds in (1, 20):  # killed twice
         process = subprocess.Popen(command("log", "resumed.npz"))
@@ -487,11 +486,11 @@ def test_a_killed_process_goes_on(tmp_path):
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
-    assert 20 <= rounds_of(tmp_path / "log") < 150
+    assert 20 <= rounds_of(tmp_path / "log") < 100
     subprocess.run(command("log", "resumed.npz"), check=True)
     subprocess.run(command("other_log", "straight.npz"), check=True)
     with np.load(tmp_path / "resumed.npz") as resumed, np.load(tmp_path / "straight.npz") as straight:
-        assert len(resumed["winning_arms_"]) == 150
-        for name in (*TOLD, "decision"):
+        assert len(resumed["winning_arms_"]) == 100
+        for name in (*ATTRIBUTES, "decision"):
             assert_array_equal(resumed[name], straight[name], err_msg=name)
     assert (tmp_path / "log").read_bytes() == (tmp_path / "other_log").read_bytes()

@@ -4,7 +4,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -35,7 +35,7 @@ def test_exp3p_is_the_naive_one(n_arms, horizon, parameters, seed):
 
 def test_exp3p_does_not_overflow():
     state = Exp3P(gamma=1.0, alpha=50.0).start(2, 10, np.random.SeedSequence(0))
-    for _ in range(100_000):
+    for _ in range(2_000):  # a d that is not a logarithm overflows after some 200
         state.update(0, 1.0)
     assert np.isfinite(state.probabilities).all()
 
@@ -51,8 +51,7 @@ def test_theory_parameters():
 
 
 @pytest.mark.parametrize("adversary", ["constant", "switching", "noisy"])
-@settings(max_examples=3)
-@given(seed=st.integers(0, 2**32 - 1))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_regret_stays_within_theorem_1(adversary, seed):
     """A long run with the theory's parameters loses no more than equation (2) to the best single arm."""
     n_arms, rounds, delta = 4, 20_000, 0.05
