@@ -189,7 +189,7 @@ def candidates(cupy, options):
     def evaluate():
         start = time.perf_counter()
         pool.labels_changed(np.arange(n_labels))  # the products of the Newton steps, anew for all labels
-        evaluated = pool.evaluated()
+        evaluated = pool.evaluate()
         return time.perf_counter() - start, evaluated
 
     evaluate()
