@@ -118,7 +118,7 @@ def test_dispensable_views():
 
 def test_view_weights():
     text = sentence(sentences.view_weights)
-    assert text == f"The model gives the most weight to “rna” (70{NBSP}%) and “age” (30{NBSP}%)."
+    assert text == f"The model gives most weight to “rna” (70{NBSP}%) and “age” (30{NBSP}%)."
     equal = [record("rna", 0.5), record("age", 0.5)]
     assert "about the same weight" in sentence(sentences.view_weights, views__records=equal)
     unused = [record("rna", 1.0), record("age", 0.0)]

@@ -199,7 +199,7 @@ def view_weights(summary: Record) -> str | None:
     shares = [
         f"{quoted(record['name'])} ({percent(record['share'], 0)})" for record in records if record["share"] >= 0.005
     ]
-    return f"The model gives the most weight to {joined(shares[:MAX_NAMED_VIEWS])}."
+    return f"The model gives most weight to {joined(shares[:MAX_NAMED_VIEWS])}."
 
 
 def _is_needed(record: Record, views: Record) -> bool:
