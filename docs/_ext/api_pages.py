@@ -74,13 +74,14 @@ def exported() -> dict[str, Any]:
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """Return the names of a module's `__all__`; without one, the classes and functions that it defines."""
+    """Return the classes and functions of a module's `__all__`; without one, those that it defines."""
     if hasattr(module, "__all__"):
-        return sorted(module.__all__, key=str.lower)
+        # A constant has the docstring of its type.
+        return sorted((name for name in module.__all__ if callable(getattr(module, name))), key=str.lower)
     return sorted(
         name
         for name, thing in vars(module).items()
-        if getattr(thing, "__module__", "") == module.__name__ and not name.startswith("_")
+        if getattr(thing, "__module__", "") == module.__name__ and callable(thing) and not name.startswith("_")
     )
 
 
