@@ -240,7 +240,7 @@ def test_bad_targets(wine):
         compare(X, np.where(np.arange(len(y)) < 2, 7, y), views=VIEWS, protocol="tomographic")
     with pytest.raises(TypeError, match="it must be an unfitted estimator"):
         compare(X, y, methods={"a": RandomForestClassifier})
-    with pytest.raises(ValueError, match="cannot be given both"):
+    with pytest.raises(ValueError, match="cannot both be given"):
         compare(X, y, views=VIEWS, view_labels=np.column_stack([y, y]), noise=0.2)
 
 

@@ -117,7 +117,7 @@ PROTOCOLS = {
 
 @dataclass(frozen=True)
 class Task:
-    """What all cells of a comparison share.
+    """The data and settings that all cells of a comparison share.
 
     Attributes
     ----------

@@ -266,7 +266,7 @@ def _checked_view_labels(
     if view_labels.shape != expected:
         raise ValueError(f"view_labels must have shape (n_samples, n_views) = {expected}; got {view_labels.shape}.")
     if noise:
-        raise ValueError("view_labels and noise cannot be given both: noise makes view labels of its own.")
+        raise ValueError("view_labels and noise cannot both be given: noise makes its own view labels.")
     blocks = ViewBlocks.of(table, list(columns), list(columns.values()))
     encode_view_labels(view_labels, np.unique(y), list(columns), blocks.present)  # refuses other classes
     return view_labels

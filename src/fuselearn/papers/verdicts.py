@@ -167,7 +167,7 @@ def judge(claim: str, pairs: Sequence[Pair], *, margin: float = 0.0, every: bool
     Finding(claim='b above a', verdict='does not hold', evidence='-0.088 (-0.118 to -0.058): digits -0.088*')
     """
     if not pairs:
-        return Finding(claim, UNTESTED, "None of the data sets is there.")
+        return Finding(claim, UNTESTED, "None of the data sets could be loaded.")
     if any(len(pair.differences) < 2 for pair in pairs):
         return Finding(claim, UNTESTED, "One run cannot tell a difference from chance; it takes two or more.")
     by_pair = [interval(pair.differences, pair.test_share) for pair in pairs]
