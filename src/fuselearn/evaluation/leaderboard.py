@@ -32,7 +32,18 @@ class Trial:
 
 
 class Comparison:
-    """Scores of methods on the same splits.
+    """Scores of methods on the same splits, as :func:`~fuselearn.compare` returns them.
+
+    Parameters
+    ----------
+    task : Task
+        Data, labels and splits of the comparison.
+    trials : list of Trial
+        Methods, with the kinds of labels they are trained on.
+    store : CellStore
+        Finished fits of all trials and runs.
+    runs : list of int
+        Numbers of the runs that are finished.
 
     Attributes
     ----------
