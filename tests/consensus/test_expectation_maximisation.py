@@ -37,7 +37,7 @@ evidence = st.builds(
 
 
 @given(evidence, st.sampled_from([1, 2, 5]))
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_agreement_equals_the_slow_one(problem, n_iter):
     expected = naive.agree(problem.values, problem.codes, n_iter)
     found = agree(problem.values, problem.codes, max_iter=n_iter, tol=-np.inf)
@@ -49,7 +49,7 @@ def test_agreement_equals_the_slow_one(problem, n_iter):
     assert_allclose(found.view_weights, expected["weights"], atol=1e-5)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(evidence)
 def test_the_objective_never_falls(problem):
     found = agree(problem.values, problem.codes, max_iter=60, tol=1e-9)
@@ -57,7 +57,7 @@ def test_the_objective_never_falls(problem):
     assert_allclose(found.posterior.sum(axis=1), 1)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(evidence)
 def test_the_order_of_columns_views_and_rows_does_not_matter(problem):
     rng = np.random.default_rng(0)
@@ -70,7 +70,7 @@ def test_the_order_of_columns_views_and_rows_does_not_matter(problem):
     assert_allclose(second.posterior, first.posterior[rows], atol=1e-6)
 
 
-@settings(max_examples=20)
+@settings(max_examples=12)
 @given(evidence)
 def test_the_names_of_the_classes_do_not_matter(problem):
     n_classes = problem.values.shape[2]

@@ -18,7 +18,9 @@ TWO_VIEWS = [slice(0, 1), slice(1, None)]
 
 def expected_failures(model):
     failures = {}
-    if isinstance(model, ViewStackingClassifier | SuperKernelClassifier):
+    if isinstance(model, ViewStackingClassifier | SuperKernelClassifier) and not (
+        isinstance(model, ViewStackingClassifier) and model.final_estimator is not None  # whose folds happen to agree
+    ):
         # A row of weight 2 is held out once, and two equal rows may be held out apart.
         failures["check_sample_weight_equivalence_on_dense_data"] = "folds depend on the number of rows"
     if isinstance(model, FusionClassifier):

@@ -41,7 +41,7 @@ class KeepsTheTable(KNeighborsClassifier):
         return super().fit(X, y)
 
 
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(problems, st.sampled_from(["predict", "decision_function"]))
 def test_the_last_classifier_sees_rows_that_models_were_not_fitted_on(problem, method):
     folds = list(FOLDS.split(problem.X, problem.agreed()))

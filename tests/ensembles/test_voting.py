@@ -26,7 +26,7 @@ from tests.ensembles.view_problems import FOLDS, VIEWS, Problem, fit_naive_bayes
 from tests.naive import fusion as naive
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(
     problems, st.sampled_from(["majority", "sum"]), st.sampled_from([(SVC(), fit_svc), (GaussianNB(), fit_naive_bayes)])
 )
@@ -177,6 +177,6 @@ def test_the_grid_is_that_of_s0():
 
 def test_the_grid_is_chosen_within_the_training_rows():
     problem = Problem(own_labels=True)
-    model = problem.fit(ViewVotingClassifier(tuned_svm(points=3, cv=3), views=VIEWS))
+    model = problem.fit(ViewVotingClassifier(tuned_svm(points=2, cv=3), views=VIEWS))
     for search, block, own in zip(model.estimators_, problem.blocks, problem.view_labels.T):
-        assert search.best_params_ == tuned_svm(points=3, cv=3).fit(block, own).best_params_
+        assert search.best_params_ == tuned_svm(points=2, cv=3).fit(block, own).best_params_
