@@ -17,13 +17,13 @@ VIEWS = ["pixels", "fourier", "profiles", "edges"]
 @pytest.fixture(scope="module")
 def few_digits():
     X, views, y = load_digit_views(return_tuple=True)
-    rows = np.flatnonzero(y < 3)[:120]
+    rows = np.flatnonzero(y < 2)[:80]
     return X[rows], views, y[rows]
 
 
 @pytest.fixture
 def small_demo(monkeypatch, few_digits):
-    """Let the demo have 120 rows of three digits."""
+    """Let the demo have 80 rows of two digits."""
     monkeypatch.setattr(demo, "_digits", lambda: few_digits)
 
 

@@ -143,7 +143,7 @@ def test_rows_that_belong_together(table, tmp_path, fit):
     names = pa.array([f"person {number}" for number in person])
     X, y = numbers(table), np.array(table.column("outcome").to_pylist())
     expected = FusionClassifier(views=VIEWS, max_fits=6, random_state=0)
-    without_groups = expected.fit(X, y).out_of_sample_score_
+    without_groups = expected.fit(X, y).out_of_sample_decision_
     expected.fit(X, y, groups=person)
     for column in (names, pa.array(person), names.dictionary_encode()):
         parquet.write_table(table.append_column("person", column), tmp_path / "grouped.parquet")
@@ -152,7 +152,8 @@ def test_rows_that_belong_together(table, tmp_path, fit):
         assert told["group"] == "person"
         assert told["views"].keys() == VIEWS.keys()
         np.testing.assert_array_equal(model.predict_proba(table), expected.predict_proba(X))
-        assert told["out_of_sample_score"] == expected.out_of_sample_score_ != without_groups
+        assert told["out_of_sample_score"] == expected.out_of_sample_score_
+    assert not np.array_equal(expected.out_of_sample_decision_, without_groups)
 
 
 def test_a_group_may_be_the_id(table, tmp_path, fit):

@@ -131,7 +131,7 @@ CLASSIFIERS = [
     GaussianProcessClassifier(RBF(2.0)),
     GradientBoostingClassifier(n_estimators=3),
     HistGradientBoostingClassifier(max_iter=3, min_samples_leaf=5),
-    MLPClassifier((4,), max_iter=2000),
+    MLPClassifier((4,), max_iter=2000, tol=0.01, n_iter_no_change=3, random_state=0),
     RandomForestClassifier(5),
     SGDClassifier(random_state=np.random.RandomState(3)),
     SVC(class_weight={0: 1.0, 1: 2.0}),

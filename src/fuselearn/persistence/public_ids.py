@@ -39,7 +39,7 @@ DEFINED_IN: dict[str, str] = {
     "learners.ConstantHypothesis": "fuselearn.learners.protocol:ConstantHypothesis",
     "learners.EstimatorHypothesis": "fuselearn.learners.sklearn_learner:EstimatorHypothesis",
     "learners.GaussianNB": "fuselearn.learners.gaussian_nb:GaussianNB",
-    "learners.LeastSquares": "fuselearn.learners.least_squares:LeastSquares",
+    "learners.LeastSquares": "fuselearn.learners.linear:LeastSquares",
     "learners.ScoreHypothesis": "fuselearn.learners.standardisation:ScoreHypothesis",
     "learners.SklearnLearner": "fuselearn.learners.sklearn_learner:SklearnLearner",
     "learners.Standardisation": "fuselearn.learners.standardisation:Standardisation",
