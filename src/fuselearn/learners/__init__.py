@@ -6,7 +6,7 @@ each round turns weights into a *hypothesis* (see `fuselearn.learners.protocol`)
 
 from fuselearn.learners.estimator_argument import as_learner
 from fuselearn.learners.gaussian_nb import GaussianNB
-from fuselearn.learners.least_squares import LeastSquares
+from fuselearn.learners.linear import LeastSquares
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan
 from fuselearn.learners.sklearn_learner import SklearnLearner
 from fuselearn.learners.tree import Stump, Tree

@@ -5,7 +5,7 @@ from typing import Any
 
 from fuselearn.classifiers.adapter import check_classifier
 from fuselearn.learners.gaussian_nb import GaussianNB
-from fuselearn.learners.least_squares import LeastSquares
+from fuselearn.learners.linear import LeastSquares
 from fuselearn.learners.protocol import Learner
 from fuselearn.learners.sklearn_learner import SklearnLearner
 from fuselearn.learners.tree import Stump, Tree

@@ -15,7 +15,7 @@ from fuselearn.backends.gpu.gpu_table import GpuTable
 from fuselearn.data import View
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.gaussian_nb import ClassMoments
-from fuselearn.learners.least_squares import CrossProducts
+from fuselearn.learners.linear import CrossProducts
 from fuselearn.learners.protocol import Hypothesis, Plan, Statistic
 from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
 from fuselearn.learners.tree import ClassHistograms, NodeHistograms, TreeHypothesis
