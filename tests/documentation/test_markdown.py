@@ -1,5 +1,6 @@
 """The pages of the repository: lines of a readable length, and files that exist."""
 
+import doctest
 import re
 from pathlib import Path
 
@@ -23,12 +24,24 @@ def test_lines_of_a_page_are_short(page):
     assert long_lines == []
 
 
-@pytest.mark.parametrize("page", ["docs/papers.md", "CONTRIBUTING.md"])
-def test_files_that_a_page_names_exist(page):
-    named = re.findall(r"`((?:[a-z_]+/)+[a-z_]*(?:\.py)?)`", (ROOT / page).read_text(encoding="utf-8"))
-    assert named
+def test_files_that_contributing_names_exist():
+    named = re.findall(r"`((?:[a-z_]+/)+[a-z_]*(?:\.py)?)`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert len(named) > 20
     missing = [path for path in named if not any((root / path).exists() for root in (ROOT, ROOT / "src" / "fuselearn"))]
     assert missing == []
+
+
+def test_examples_of_contributing():
+    path = str(ROOT / "CONTRIBUTING.md")
+    outcome = doctest.testfile(path, module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert outcome.attempted > 20
+    assert outcome.failed == 0
+
+
+def test_contributing_shows_every_package():
+    shown = re.findall(r"`([a-z]+)/`", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    packages = {path.parent.name for path in (ROOT / "src" / "fuselearn").glob("*/__init__.py")}
+    assert packages <= set(shown)
 
 
 def test_names_of_source_files_are_unique():
