@@ -54,8 +54,8 @@ autosummary_generate = True
 autosummary_filename_map = file_names()
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
-# Not on: checks that ask for words on a return value whose name says it all (RT03), for scikit-learn's way of describing
-# a Bunch to change (RT02), and one that takes nouns for verbs (SS05).
+# Not on: checks that ask for words on a return value whose name says it all (RT03), for another way to describe a Bunch
+# than scikit-learn's (RT02), and one that takes nouns for verbs (SS05).
 numpydoc_validation_checks = {
     *("GL01", "GL02", "GL03", "GL06", "GL07", "GL09", "PR01", "PR02", "PR03", "PR04", "PR05", "PR06", "PR07", "PR08"),
     *("PR10", "RT04", "RT05", "SS01", "SS02", "SS03", "SS04"),

@@ -162,7 +162,7 @@ def read_training_data(
     ----------
     model : estimator
         Its `views` are resolved, and its name stands in messages.
-    X, y, sample_weight, view_labels, groups
+    X, y, sample_weight, view_labels, groups : array or None
         As the user gave them to `fit`.
     reset : bool, default=True
         Whether the columns of `X` may differ from those that the model was fitted on.

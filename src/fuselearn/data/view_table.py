@@ -36,7 +36,7 @@ def read_table(
     ----------
     model : estimator
         The model that is fitted.
-    X, y
+    X, y : array or data frame
         As the user gave them.
     reset : bool
         Whether the columns of `X` may differ from those that the model was fitted on.
