@@ -44,7 +44,7 @@ def test_views_and_classes_are_as_asked():
     assert data.feature_names == ["rna_0", "rna_1", "rna_2", "rna_3", "image_0", "image_1"]
     assert np.bincount(data.y).tolist() == [34, 33, 33]
     assert np.isfinite(data.X).all()
-    unnamed = make_views(10, n_views=2, n_features=1)
+    unnamed = make_views(10, n_views=2, n_features=1, random_state=0)
     assert unnamed.views == {"view0": slice(0, 1), "view1": slice(1, 2)}
 
 

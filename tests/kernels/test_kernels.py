@@ -62,7 +62,7 @@ def test_one_view_is_a_support_vector_machine(seed, n_classes, C):
     X = rng.normal(size=(60, 3))
     y = np.arange(60) % n_classes
     X[:, 0] += y
-    model = TomographicClassifier(scale_kernels=False, C=C).fit(X, y)
+    model = TomographicClassifier(scale_kernels=False, C=C, random_state=0).fit(X, y)
     peer = SVC(kernel="linear", C=C, tol=1e-6, decision_function_shape="ovo").fit(X, y)
     agreement = np.mean(model.predict(X) == peer.predict(X))
     assert agreement > 0.95
@@ -441,7 +441,7 @@ def test_many_classes_take_little_memory():
     y = np.repeat(np.arange(60), 4)
     X = rng.normal(size=(60, 4))[y] + 0.1 * rng.normal(size=(240, 4))
     tracemalloc.start()
-    model = TomographicClassifier(views=[[0, 1], [2, 3]], kernel="rbf").fit(X, y)
+    model = TomographicClassifier(views=[[0, 1], [2, 3]], kernel="rbf", random_state=0).fit(X, y)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert model.score(X, y) > 0.9

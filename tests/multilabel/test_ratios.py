@@ -83,4 +83,4 @@ def test_automatic_ratios_need_labels_in_both_halves():
     rare = np.zeros((300, 1), dtype=int)
     rare[0] = 1
     with pytest.raises(ValueError, match=r"data_ratio='auto' .* two halves"):
-        RSBagClassifier(data_ratio="auto").fit(X, rare)
+        RSBagClassifier(data_ratio="auto", random_state=0).fit(X, rare)

@@ -140,7 +140,7 @@ def test_a_base_model_with_one_column_of_probabilities(feature_ratio):
     with pytest.raises(
         ValueError, match=r"estimator must give each of \d+ rows a finite number; SaysOneColumn gave an"
     ):
-        MSSBoostClassifier(SaysOneColumn(), feature_ratio=feature_ratio).fit(X, Y)
+        MSSBoostClassifier(SaysOneColumn(), feature_ratio=feature_ratio, random_state=0).fit(X, Y)
 
 
 def test_a_base_model_that_gives_no_numbers():
