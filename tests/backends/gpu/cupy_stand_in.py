@@ -1,7 +1,6 @@
-"""NumPy arrays in the words of CuPy, on devices that there are not.
+"""NumPy arrays in the words of CuPy, on GPUs that are only numbers.
 
-What CuPy minds is minded here: operations run on the current device, and refuse arrays of another one and arrays of
-NumPy.
+As in CuPy, operations run on the current GPU, and refuse arrays of another one and arrays of NumPy.
 """
 
 from types import ModuleType
@@ -12,7 +11,7 @@ MAKERS = ("arange", "asarray", "empty", "full", "ones", "zeros")
 
 
 class Device:
-    """A device, and the context in which it is the current one."""
+    """A GPU, and the context in which it is the current one."""
 
     _entered = (0,)
 
@@ -36,7 +35,7 @@ class Device:
 
 
 class ndarray(np.ndarray):
-    """An array on the device that was current when it was made."""
+    """An array on the GPU that was current when it was made."""
 
     __module__ = "cupy"
 
@@ -64,7 +63,7 @@ class ndarray(np.ndarray):
 
 
 def _checked(values):
-    """What an operation is given as NumPy has it, where all of it is on the current device."""
+    """What an operation is given as NumPy has it, where all of it is on the current GPU."""
     if isinstance(values, dict):
         return {name: _checked([value])[0] for name, value in values.items()}
     checked = []

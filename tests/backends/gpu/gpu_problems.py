@@ -15,7 +15,7 @@ from fuselearn.exceptions import NoEdgeWarning
 from tests.backends.gpu import cupy_stand_in
 
 
-def _gpu_is_found():
+def gpu_is_found():
     if find_spec("cupy") is None:
         return False
     cupy = importlib.import_module("cupy")
@@ -25,19 +25,15 @@ def _gpu_is_found():
         return False
 
 
-ON_GPU = pytest.mark.skipif(not _gpu_is_found(), reason="no GPU is found, or CuPy is not installed")
-
-
+ON_GPU = pytest.mark.skipif(not gpu_is_found(), reason="no GPU is found, or CuPy is not installed")
 ON_TORCH = pytest.mark.skipif(
-    not _gpu_is_found() or find_spec("torch") is None, reason="no GPU is found, or torch is not installed"
+    not gpu_is_found() or find_spec("torch") is None, reason="no GPU is found, or torch is not installed"
 )
-
-
 LEARNERS = ("gaussian_nb", "stump", "tree", "linear")
 
 
 class Library:
-    """How to make arrays of a library, and how exactly a fit with them must equal one here."""
+    """Makes arrays of a library, and says how many rows are several blocks of it."""
 
     def __init__(self, name, use_fused=True):
         self.name, self.use_fused = name, use_fused
@@ -87,11 +83,11 @@ def assert_same_model(there, here, atol=1e-9):
     assert there.view_names_ == here.view_names_
 
 
-def fitted(model, problem, array=lambda values: values, **said):
+def fitted(model, problem, array=lambda values: values, **arguments):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoEdgeWarning)
-        said = {name: array(values) for name, values in said.items()}
-        return model.fit(array(problem.X), array(problem.y), **said)
+        arguments = {name: array(values) for name, values in arguments.items()}
+        return model.fit(array(problem.X), array(problem.y), **arguments)
 
 
 def labels_problem(seed):
@@ -100,7 +96,7 @@ def labels_problem(seed):
 
 
 class Traffic:
-    """How many bytes go to the device that `array_api_strict` plays, and how many come from it."""
+    """Counts the bytes that go to the GPU that `array_api_strict` stands in for, and those that come from it."""
 
     def __init__(self, monkeypatch):
         self.up = self.down = 0
@@ -111,9 +107,9 @@ class Traffic:
             return from_host(arrays, values)
 
         def count_down(arrays, values):
-            found = to_host(arrays, values)
-            self.down += found.nbytes
-            return found
+            host_values = to_host(arrays, values)
+            self.down += host_values.nbytes
+            return host_values
 
         monkeypatch.setattr(StandardArrays, "from_host", count_up)
         monkeypatch.setattr(StandardArrays, "to_host", count_down)

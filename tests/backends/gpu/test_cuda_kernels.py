@@ -84,7 +84,7 @@ def test_packed_forms_give_the_same_scores(n_forms, gaps):
     assert_array_equal(packed_constants[n_forms:], 0)
 
 
-def test_a_cupy_that_does_not_work_is_told_of(monkeypatch):
+def test_a_cupy_that_does_not_work_is_warned_of(monkeypatch):
     def broken(name):
         raise ImportError("libcudart.so.12 cannot be opened")
 
@@ -107,8 +107,8 @@ def test_a_cupy_that_does_not_work_is_told_of(monkeypatch):
 
 def test_bins_that_do_not_fit_are_counted_plainly(monkeypatch):
     def kind_of_bins(room):
-        device_ = SimpleNamespace(attributes={"MaxSharedMemoryPerBlockOptin": room})
-        cupy = SimpleNamespace(cuda=SimpleNamespace(Device=lambda: device_))
+        gpu = SimpleNamespace(attributes={"MaxSharedMemoryPerBlockOptin": room})
+        cupy = SimpleNamespace(cuda=SimpleNamespace(Device=lambda: gpu))
         return FusedKernels(cupy).bins(None, None, SimpleNamespace(n_bins=257), None, None)
 
     monkeypatch.setattr(cuda_kernels, "FusedBins", lambda *arguments: "fused")

@@ -27,7 +27,7 @@ from tests.backends.gpu.gpu_problems import (
     [{}, {"significance": 1.0}, {"pool_size": 3}, {"pool_size": 9, "estimator": DecisionTreeClassifier(max_depth=2)}],
     ids=["default", "no test", "small pool", "large pool"],
 )
-def test_many_labels_equal_those_here(library, model, options):
+def test_many_labels_equal_those_on_the_host(library, model, options):
     X, Y = labels_problem(0)
     settings_ = {"n_estimators": 8, "feature_ratio": 0.4, "random_state": 0, **options}
     here = model(**settings_).fit(X, Y)

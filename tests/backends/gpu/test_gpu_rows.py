@@ -44,7 +44,7 @@ from tests.backends.gpu.gpu_problems import (
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 @pytest.mark.parametrize("lack", ["nothing", "absent", "gaps"])
-def test_fit_equals_the_fit_here(library, learner, n_classes, lack):
+def test_fit_equals_the_fit_on_the_host(library, learner, n_classes, lack):
     problem = Problem(5, n_classes, absent=lack == "absent", gaps=lack == "gaps")
     model = ShareBoostClassifier(learner, views=problem.views, n_estimators=8, random_state=0)
     here = fitted(model, problem)
@@ -79,16 +79,18 @@ def test_every_kind_of_run(library, learner, options):
 
 @pytest.mark.parametrize("learner", ["gaussian_nb", "stump"])
 @pytest.mark.parametrize("model", [ShareBoostClassifier, IndependentBoostClassifier])
-def test_weights_and_own_labels(library, learner, model):
+def test_weights_and_labels_per_view(library, learner, model):
     problem = Problem(2, 3, absent=True)
     own = np.repeat(problem.y[:, None], 3, axis=1)
     wrong = problem.rng.random(own.shape) < 0.2
     own[wrong] = (own[wrong] + 1) % 3
     weights = problem.rng.exponential(size=len(own))
     weights[:4] = 0.0
-    said = {"view_labels": own, "sample_weight": weights}
-    here = fitted(model(learner, views=problem.views, n_estimators=6, random_state=0), problem, **said)
-    there = fitted(model(learner, views=problem.views, n_estimators=6, random_state=0), problem, library.array, **said)
+    arguments = {"view_labels": own, "sample_weight": weights}
+    here = fitted(model(learner, views=problem.views, n_estimators=6, random_state=0), problem, **arguments)
+    there = fitted(
+        model(learner, views=problem.views, n_estimators=6, random_state=0), problem, library.array, **arguments
+    )
     assert_same_model(there, here)
 
 
@@ -196,7 +198,7 @@ def test_wide_views(library, n_columns, n_classes, learner):
     assert_same_model(there, here)
 
 
-def test_rounds_of_other_learners_cannot_go_on_there(library):
+def test_rounds_of_other_learners_cannot_continue_on_a_gpu(library):
     problem = Problem(20)
     tree = DecisionTreeClassifier(max_depth=1)
     model = ShareBoostClassifier(tree, views=problem.views, n_estimators=2, warm_start=True, random_state=0)
@@ -221,7 +223,7 @@ def test_other_learners_are_refused_before_any_work(library, tmp_path):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_log_of_a_gpu_goes_on_here(library, tmp_path, dtype):
+def test_a_run_on_a_gpu_continues_on_the_host(library, tmp_path, dtype):
     problem = Problem(21, dtype=dtype)
     model = ShareBoostClassifier(views=problem.views, n_estimators=2, random_state=0)
     clone(model).fit(library.array(problem.X), problem.y, checkpoint=tmp_path / "log")

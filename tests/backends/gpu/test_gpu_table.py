@@ -34,7 +34,7 @@ from tests.backends.gpu.gpu_problems import (
 )
 
 
-def test_labels_may_be_here_and_words(library):
+def test_labels_may_be_on_the_host_and_words(library):
     problem = Problem(8)
     words = np.array(["no", "yes"])[problem.y]
     here = ShareBoostClassifier(views=problem.views, n_estimators=3).fit(problem.X, words)
@@ -80,9 +80,9 @@ def test_arrays_on_different_gpus_are_refused(name):
     problem = Problem(11)
     X, y = array_api_strict.asarray(problem.X), array_api_strict.asarray(problem.y)
     other = array_api_strict.asarray(np.ones(len(problem.y)), device=array_api_strict.Device("device1"))
-    said = {"y": y, "sample_weight": None, name: other}
+    arguments = {"y": y, "sample_weight": None, name: other}
     with pytest.raises(ValueError, match=f"X and {name} must be on the same GPU"):
-        ShareBoostClassifier().fit(X, **said)
+        ShareBoostClassifier().fit(X, **arguments)
 
 
 def test_other_columns_are_refused(library):
@@ -118,13 +118,13 @@ def test_scores_and_bounds_of_labels_on_a_gpu(library):
     assert model.score(library.array(X), library.array(Y)) == model.score(X, Y)
 
 
-def test_what_is_said_of_rows_on_the_host_may_be_on_a_gpu(library):
+def test_labels_of_rows_on_the_host_may_be_on_a_gpu(library):
     problem = Problem(18)
     own = np.repeat(problem.y[:, None], 3, axis=1)
-    said = {"y": problem.y, "sample_weight": problem.rng.exponential(size=len(own)), "view_labels": own}
+    arguments = {"y": problem.y, "sample_weight": problem.rng.exponential(size=len(own)), "view_labels": own}
     model = ShareBoostClassifier(views=problem.views, n_estimators=3)
-    there = clone(model).fit(problem.X, **{name: library.array(values) for name, values in said.items()})
-    assert_same_model(there, clone(model).fit(problem.X, **said), atol=0)
+    there = clone(model).fit(problem.X, **{name: library.array(values) for name, values in arguments.items()})
+    assert_same_model(there, clone(model).fit(problem.X, **arguments), atol=0)
     X, Y = labels_problem(2)
     there, here = (MSSBoostClassifier(n_estimators=4, random_state=0).fit(X, some) for some in (library.array(Y), Y))
     assert_array_equal(there.label_weights_, here.label_weights_)
@@ -135,7 +135,7 @@ def test_what_is_said_of_rows_on_the_host_may_be_on_a_gpu(library):
     [ViewVotingClassifier(SVC()), TomographicClassifier(), MKLClassifier(), FusionClassifier(), LabelConsensus()],
     ids=lambda model: type(model).__name__,
 )
-def test_who_reads_on_the_host_says_so(library, model):
+def test_estimators_that_read_on_the_host_refuse_gpu_arrays(library, model):
     problem = Problem(19)
     name = type(model).__name__
     model = clone(model).set_params(views=problem.views)
@@ -157,7 +157,7 @@ def test_rows_to_predict_are_refused_in_the_same_words(library, model):
         model.predict(library.array(problem.X))
 
 
-def test_who_compares_and_inspects_reads_on_the_host(library):
+def test_comparison_and_inspection_read_on_the_host(library):
     problem = Problem(19)
     there, views = library.array(problem.X), problem.views
     model = ShareBoostClassifier(views=views, n_estimators=2).fit(problem.X, problem.y)
@@ -182,7 +182,7 @@ def test_columns_of_few_values_are_looked_at_in_one_piece(monkeypatch):
     assert traffic.up < 8 * 20_000  # numbers of sampled rows, not of all
 
 
-def test_bad_labels_are_refused_as_here(library):
+def test_bad_labels_are_refused_as_on_the_host(library):
     problem = Problem(24)
     for y, message in ((None, "requires y to be passed"), (np.where(problem.y == 1, np.nan, 0.0), "y contains NaN")):
         for X in (problem.X, library.array(problem.X)):

@@ -109,7 +109,7 @@ def test_other_columns_are_refused_before_anything_is_computed(client):
         model.predict(da.from_array(X[:, :7], chunks=(500, 7)))
 
 
-def test_what_is_said_of_rows_in_other_forms(client):
+def test_labels_and_weights_in_other_forms(client):
     """One weight for all rows, labels in lists, and labels in as many chunks as X, but other ones."""
     model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=2, random_state=0)
     chunks = in_chunks(3, X, y)
@@ -193,7 +193,7 @@ def test_bad_input(settings, given, message, client):
     assert not hasattr(model, "classes_")
 
 
-def test_kinds_that_differ_between_partitions(client):
+def test_types_that_differ_between_partitions(client):
     def half(part):
         return part.astype({"c1": "float32"}) if part.index[0] > 0 else part
 
