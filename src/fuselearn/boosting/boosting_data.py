@@ -37,12 +37,12 @@ class BoostingData(TrainingData):
 
     @property
     def one_label_column(self) -> bool:
-        """Whether all views have the same labels."""
+        """True if all views have the same labels."""
         return not self.has_view_labels
 
     @property
     def equal_weights(self) -> bool:
-        """Whether all rows have the same weight."""
+        """True if all rows have the same weight."""
         return bool(np.ptp(self.weights) == 0)
 
     def fingerprint(self) -> dict[str, int | bool | str]:

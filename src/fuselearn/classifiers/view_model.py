@@ -43,12 +43,12 @@ class ViewModel:
 
     @property
     def abstains(self) -> bool:
-        """Whether it knows one class only, and so cannot distinguish classes."""
+        """True if it knows one class only, and so cannot distinguish classes."""
         return len(self.codes) == 1
 
     @property
     def gives_values(self) -> bool:
-        """Whether it has decision values or probabilities."""
+        """True if it has decision values or probabilities."""
         return gives_values(self.estimator)
 
     def predicted(self, rows: FloatArray) -> IntArray:
