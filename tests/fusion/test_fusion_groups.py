@@ -1,6 +1,4 @@
-"""Rows that belong together: how they are left out, and what FusionClassifier makes of them."""
-
-from types import SimpleNamespace
+"""Rows that belong together: how they are held out, and what FusionClassifier makes of them."""
 
 import numpy as np
 import pandas as pd
@@ -17,12 +15,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from fuselearn import FusionClassifier
 from fuselearn.classifiers.cross_fitting import stratified_folds
 from fuselearn.fusion.base_models.catalogue import make_arms, resolve_learners
-from fuselearn.fusion.calibration import _design_effect, fit_whole
-from fuselearn.fusion.passes import _labels_for_a_right_one
-from fuselearn.fusion.training_data import read_rows
-from fuselearn.fusion.weights import combine
 
 VIEWS = {"first": slice(0, 4), "second": slice(4, 8)}
+
+
 MODEL = FusionClassifier(views=VIEWS, random_state=0)
 
 
@@ -44,62 +40,64 @@ X, Y, PERSON = persons()
 
 def mean_accuracies(learner):
     """Of an arm's values by fits without the row, and without its person, over several draws of persons."""
-    near, apart = [], []
+    within_groups, out_of_fold = [], []
     for seed in range(6):
         X, y, person = persons(seed=seed)
-        rows = read_rows(clone(MODEL), X, y, None, None, person)
+        rows = clone(MODEL)._read(X, y, groups=person)
         learners = resolve_learners([learner], 2, len(X))
         for arm in make_arms(rows.blocks, learners, np.ones(len(X)), rows.groups, rows.classes, 0):
             fit = arm.prepare().fit((2.0 * y - 1)[:, None], 0, np.random.SeedSequence(0))
-            near.append(balanced_accuracy_score(y, fit.values[:, 0] > 0))
-            apart.append(balanced_accuracy_score(y, fit.apart[:, 0] > 0))
-    return np.mean(near), np.mean(apart)
+            within_groups.append(balanced_accuracy_score(y, fit.within_groups[:, 0] > 0))
+            out_of_fold.append(balanced_accuracy_score(y, fit.out_of_fold[:, 0] > 0))
+    return np.mean(within_groups), np.mean(out_of_fold)
 
 
 @pytest.mark.parametrize("learner", ["svm", "rbf", "trees", KNeighborsClassifier(3)])
-def test_values_apart_have_seen_nobody_of_the_group(learner):
-    near, apart = mean_accuracies(learner)
-    assert near > 0.75
-    assert apart < 0.6  # nothing can be known
+def test_out_of_fold_values_have_seen_nobody_of_the_group(learner):
+    within_groups, out_of_fold = mean_accuracies(learner)
+    assert within_groups > 0.75
+    assert out_of_fold < 0.6  # nothing can be known
 
 
 @pytest.mark.parametrize("learner", ["svm", "rbf"])
-def test_rows_that_a_machine_is_not_fitted_on_are_apart_too(learner, monkeypatch):
+def test_rows_outside_the_subsample_have_out_of_fold_values_too(learner, monkeypatch):
     monkeypatch.setattr("fuselearn.fusion.base_models.support_vector_machines.MOST_ROWS", 60)
     monkeypatch.setattr("fuselearn.fusion.base_models.kernel_machines.MOST_ROWS", 60)
     assert mean_accuracies(learner)[1] < 0.6
 
 
-def test_scores_are_of_new_groups():
+@pytest.mark.parametrize("n_seeds", [3, pytest.param(6, marks=pytest.mark.long)])
+def test_scores_are_of_new_groups(n_seeds):
     scores, losses = [], []
-    for seed in range(6):
+    for seed in range(n_seeds):
         X, y, person = persons(seed=seed)
         X_new, y_new, _ = persons(seed=seed + 100)
         models = clone(MODEL).fit(X, y, groups=person), clone(MODEL).fit(X, y)
         scores.append([model.out_of_sample_score_ for model in models])
-        own = np.arange(len(y_new)), y_new
-        losses.append([-np.log(model.predict_proba(X_new)[own]).mean() for model in models])
-    told, untold = np.mean(scores, axis=0)
-    assert untold > 0.9
-    assert told < 0.7
+        right_class = np.arange(len(y_new)), y_new
+        losses.append([-np.log(model.predict_proba(X_new)[right_class]).mean() for model in models])
+    with_groups, without = np.mean(scores, axis=0)
+    assert without > 0.9
+    assert with_groups < 0.7
     # Nor is it sure of what it cannot know.
-    told, untold = np.mean(losses, axis=0)
-    assert told < 0.8 < untold
+    with_groups, without = np.mean(losses, axis=0)
+    assert with_groups < 0.8 < without
 
 
-def test_weight_goes_to_what_holds_for_new_groups():
+@pytest.mark.parametrize("n_seeds", [2, pytest.param(5, marks=pytest.mark.long)])
+def test_weight_goes_to_what_holds_for_new_groups(n_seeds):
     """One view tells persons apart, the other the classes: only with groups can it be known which is which."""
     gains = []
-    for seed in range(5):
+    for seed in range(n_seeds):
         X, y, person = persons(seed=seed)
         X_new, y_new, _ = persons(seed=seed + 100)
         rng = np.random.default_rng(seed)
         X[:, 4:] = 1.0 * (2 * y - 1)[:, None] + 1.5 * rng.normal(size=(len(y), 4))
         X_new[:, 4:] = 1.0 * (2 * y_new - 1)[:, None] + 1.5 * rng.normal(size=(len(y_new), 4))
-        told = clone(MODEL).fit(X, y, groups=person)
-        untold = clone(MODEL).fit(X, y)
-        assert told.view_importances_[1] > untold.view_importances_[1]
-        gains.append(told.score(X_new, y_new) - untold.score(X_new, y_new))
+        with_groups = clone(MODEL).fit(X, y, groups=person)
+        without = clone(MODEL).fit(X, y)
+        assert with_groups.view_importances_[1] > without.view_importances_[1]
+        gains.append(with_groups.score(X_new, y_new) - without.score(X_new, y_new))
     assert np.mean(gains) > 0.02
 
 
@@ -227,68 +225,3 @@ def test_views_of_one_group_each_cannot_be_judged():
     X[half, :4], X[~half, 4:] = np.nan, np.nan
     with pytest.raises(ValueError, match="groups: every view is present in the rows of one group only"):
         clone(MODEL).fit(X, np.arange(40) % 2, groups=half.astype(int))
-
-
-def test_groups_are_one_observation_where_weights_are_compared():
-    """Rows that are copies of each other tell no more than one of them does."""
-    rng = np.random.default_rng(0)
-    targets = rng.choice([-1.0, 1.0], size=(30, 1))
-    values = np.stack([0.3 * targets + rng.normal(size=targets.shape) * noise for noise in (1.0, 1.3)])
-    once = combine(values, targets, np.ones(30))
-    copies = combine(
-        np.repeat(values, 20, axis=1), np.repeat(targets, 20, axis=0), np.ones(600), groups=np.repeat(np.arange(30), 20)
-    )
-    assert copies.strength == once.strength
-    np.testing.assert_allclose(copies.weights, once.weights, rtol=1e-8)
-
-
-def test_wrong_labels_ask_for_more_evidence():
-    rows = read_rows(clone(MODEL), X, Y, None, None, None)
-    assert _labels_for_a_right_one(0.0, rows) == 1
-    assert _labels_for_a_right_one(0.3, rows) == pytest.approx(6.25)
-    assert _labels_for_a_right_one(0.6, rows) == pytest.approx(100)
-    two_columns = read_rows(clone(MODEL), X, Y, None, np.column_stack([Y, Y]), None)
-    assert _labels_for_a_right_one(0.3, two_columns) == pytest.approx(1 + 5.25 / 2)
-    three_classes = read_rows(clone(MODEL), X, np.arange(180) % 3, None, None, None)
-    assert _labels_for_a_right_one(1 / 3, three_classes) == pytest.approx(4)
-
-
-def test_shares_of_classes_are_those_of_rows():
-    rng = np.random.default_rng(0)
-    person = np.repeat(np.arange(20), 30)
-    y = (person < 6).astype(int)
-    X = rng.normal(size=(600, 4)) + 0.3 * y[:, None] + rng.normal(size=(20, 1))[person]
-    model = FusionClassifier(views={"a": [0, 1], "b": [2, 3]}, random_state=0).fit(X, y, groups=person)
-    assert abs(model.predict_proba(X)[:, 1].mean() - 0.3) < 0.08
-
-
-@pytest.mark.parametrize("n_groups", [1, 2, 30])
-def test_rows_alike_tell_as_much_as_one(n_groups):
-    rng = np.random.default_rng(0)
-    groups = np.repeat(np.arange(n_groups), 20)
-    one = rng.normal(size=n_groups)
-    values = np.column_stack([-one, one])[groups]
-    posterior = np.eye(2)[(one + rng.normal(size=n_groups) > 0).astype(int)][groups]
-    effect = _design_effect(values, posterior, np.ones(len(groups)), groups)
-    assert 15 < effect <= 20 * n_groups / max(1, n_groups - 1) + 1e-9
-    assert _design_effect(values, posterior, np.ones(len(groups)), None) == 1
-    apart = rng.permutation(len(groups)) if n_groups > 1 else groups
-    assert _design_effect(values, posterior, np.ones(len(groups)), apart) < 5 or n_groups == 1
-
-
-@pytest.mark.parametrize(("times", "grouped", "believed"), [(1, False, False), (10, True, False), (10, False, True)])
-def test_rows_repeated_in_a_group_do_not_make_wrong_labels_more_probable(times, grouped, believed):
-    rng = np.random.default_rng(0)
-    truth = np.arange(300) % 2
-    one = 2 * (2 * truth - 1) + rng.normal(size=300)
-    given = np.where(np.arange(300) % 5 == 0, 1 - truth, truth)
-    values, codes, right = (np.repeat(of, times, axis=0) for of in (np.column_stack([-one, one]), given, truth))
-    rows = SimpleNamespace(
-        weights=np.ones(len(codes)),
-        groups=np.repeat(np.arange(300), times) if grouped else None,
-        codes=codes[:, None],
-        votes=lambda: np.eye(2)[codes],
-    )
-    posterior = 0.98 * np.eye(2)[right] + 0.01
-    _, what = fit_whole(values, rows, posterior, np.full(2, 0.2))
-    assert (what is posterior) == believed

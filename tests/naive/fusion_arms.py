@@ -65,13 +65,13 @@ def leaves_of(forest, tree, columns):
 def out_of_bag(forest, columns, counts_of_trees):
     """Sums over the trees that have not drawn a row, and how many these are."""
     totals = np.zeros((columns.shape[1], forest.values.shape[1]))
-    heard = np.zeros(columns.shape[1], dtype=int)
+    n_trees = np.zeros(columns.shape[1], dtype=int)
     for tree, counts in enumerate(counts_of_trees):
         for i, row in enumerate(columns.T):
             if counts[i] == 0:
                 totals[i] += forest.values[leaf_of(forest, tree, row)]
-                heard[i] += 1
-    return totals, heard
+                n_trees[i] += 1
+    return totals, n_trees
 
 
 # Combination
@@ -132,14 +132,14 @@ def log_posterior(slope, shifts, values, posterior, weights, log_shares, penalti
     mean square 1."""
     size = math.sqrt((values**2).mean())
     total = -penalties[0] / 2 * (slope * size) ** 2 - penalties[1] / 2 * ((shifts / size) ** 2).sum()
-    for v, p, w in zip(values, posterior, weights):
-        terms = slope * (v + shifts) + log_shares
-        largest = terms.max()
-        total += w * (p @ (terms - largest - math.log(np.exp(terms - largest).sum())))
+    logits = slope * (values + shifts) + log_shares
+    largest = logits.max(axis=1, keepdims=True)
+    logs = logits - largest - np.log(np.exp(logits - largest).sum(axis=1, keepdims=True))
+    total += weights @ (posterior * logs).sum(axis=1)
     return total
 
 
-def best_link(values, posterior, weights, log_shares, *penalties):
+def best_calibration(values, posterior, weights, log_shares, *penalties):
     """Slope and shifts by a general minimiser."""
     size = math.sqrt((values**2).mean())
 
@@ -158,21 +158,21 @@ def best_link(values, posterior, weights, log_shares, *penalties):
     return found.x[0] / size, found.x[1:] * size
 
 
-def links_of_rows(links, present):
+def calibration_of_rows(calibration, present):
     """Slope and shifts of each row: of the largest known pattern among its views, of several the lowest slope."""
-    slopes, shifts = np.zeros((len(present), 1)), np.zeros((len(present), len(links.log_shares)))
+    slopes, shifts = np.zeros((len(present), 1)), np.zeros((len(present), len(calibration.log_shares)))
     for i, here in enumerate(present):
-        known = [k for k, pattern in enumerate(links.patterns) if all(h or not p for h, p in zip(here, pattern))]
+        known = [k for k, pattern in enumerate(calibration.patterns) if all(h or not p for h, p in zip(here, pattern))]
         if known:
-            best = min(known, key=lambda k: (-links.patterns[k].sum(), links.slopes[k]))
-            slopes[i], shifts[i] = links.slopes[best], links.shifts[best]
+            best = min(known, key=lambda k: (-calibration.patterns[k].sum(), calibration.slopes[k]))
+            slopes[i], shifts[i] = calibration.slopes[best], calibration.shifts[best]
     return slopes, shifts
 
 
-# Merits
+# Reliabilities
 
 
-def merits(values, targets, row_weights, groups):
+def reliabilities(values, targets, row_weights, groups):
     """Squared correlations with the labels, drawn to their mean as far as they may differ by chance."""
     n_arms, n_rows, _ = values.shape
     units = range(n_rows) if groups is None else sorted(set(groups))

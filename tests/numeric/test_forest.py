@@ -6,12 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fuselearn.fusion.base_models.forests import ForestRows
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.forest import grow_forest
 from tests.naive import fusion_arms as naive
 
 SEED = np.random.SeedSequence(3, spawn_key=(1, 2))
+
+
 LARGEST = np.finfo(np.float32).max
 
 
@@ -66,7 +67,7 @@ problems = st.builds(
 @settings(max_examples=60)
 def test_a_forest_is_what_its_rows_make_it(problem, leaf, share, fewer):
     n_drawn = max(1, problem.n_rows // 2) if fewer else problem.n_rows
-    forest, totals, heard = grow(
+    forest, totals, counts = grow(
         problem.columns, problem.targets, leaf=leaf, share=share, n_drawn=n_drawn, weights=problem.weights
     )
     n_nodes = len(forest.feature)
@@ -90,8 +91,8 @@ def test_a_forest_is_what_its_rows_make_it(problem, leaf, share, fewer):
             worth = counts[here] * (1.0 if problem.weights is None else problem.weights[here])
             means = np.average(problem.targets[here], axis=0, weights=worth)
             assert_allclose(forest.values[node], means, rtol=1e-5, atol=1e-6)
-    expected, n_heard = naive.out_of_bag(forest, problem.columns, counts_of_trees)
-    assert_array_equal(heard, n_heard)
+    expected, expected_counts = naive.out_of_bag(forest, problem.columns, counts_of_trees)
+    assert_array_equal(counts, expected_counts)
     assert_allclose(totals, expected, rtol=1e-6, atol=1e-9)
     everyone, _ = naive.out_of_bag(forest, problem.columns, [np.zeros(problem.n_rows)] * len(forest.roots))
     assert_allclose(forest.predict(problem.columns), everyone / len(forest.roots), rtol=1e-6, atol=1e-9)
@@ -124,9 +125,9 @@ def test_a_step_is_learnt(n_targets):
     columns = rng.uniform(size=(3, 2000)).astype(np.float32)
     classes = (columns[1] * n_targets).astype(int) if n_targets > 1 else (columns[1] > 0.5).astype(int)
     targets = np.eye(n_targets)[classes] if n_targets > 1 else 2.0 * classes[:, None] - 1
-    forest, totals, heard = grow(columns, targets, n_trees=40, leaf=3)
-    assert heard.min() > 3
-    out_of_bag = totals / heard[:, None]
+    forest, totals, counts = grow(columns, targets, n_trees=40, leaf=3)
+    assert counts.min() > 3
+    out_of_bag = totals / counts[:, None]
     new = rng.uniform(size=(3, 1000)).astype(np.float32)
     if n_targets > 1:
         assert np.mean(out_of_bag.argmax(axis=1) == classes) > 0.97
@@ -150,9 +151,9 @@ def test_rows_are_drawn_alike_and_count_by_their_weights():
     """Rare classes have large weights; drawn by these, their rows would never be left out."""
     targets = np.repeat([1.0, -1.0], 100)[:, None]
     weights = np.repeat([3.0, 1.0], 100)
-    forest, _, heard = grow(np.zeros((1, 200)), targets, n_trees=50, weights=weights)
+    forest, _, counts = grow(np.zeros((1, 200)), targets, n_trees=50, weights=weights)
     assert_allclose(forest.values.mean(), 0.5, atol=0.05)
-    assert_allclose([heard[:100].mean(), heard[100:].mean()], 50 * np.exp([-1.0, -1.0]), rtol=0.1)
+    assert_allclose([counts[:100].mean(), counts[100:].mean()], 50 * np.exp([-1.0, -1.0]), rtol=0.1)
 
 
 def test_constant_columns_and_targets_are_one_leaf():
@@ -170,8 +171,8 @@ def test_a_constant_column_among_others_is_passed_over():
 
 
 def test_one_row():
-    forest, totals, heard = grow(np.array([[2.0]]), np.array([[0.5, -1.0]]))
-    assert_array_equal(heard, [0])
+    forest, totals, counts = grow(np.array([[2.0]]), np.array([[0.5, -1.0]]))
+    assert_array_equal(counts, [0])
     assert_array_equal(totals, [[0.0, 0.0]])
     assert_allclose(forest.predict(np.array([[7.0]], dtype=np.float32)), [[0.5, -1.0]])
 
@@ -197,47 +198,3 @@ def test_too_few_columns_are_an_error():
     forest, _, _ = grow(problem.columns, problem.targets)
     with pytest.raises(ValueError, match="grown on 3 columns; columns has 2"):
         forest.predict(problem.columns[:2])
-
-
-# As arms
-
-
-def test_values_of_an_arm_are_out_of_bag_and_weighted_by_likelihood():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(150, 3))
-    targets = np.sign(rows[:, :1] + 0.5 * rng.normal(size=(150, 1)))
-    weights = rng.uniform(0.5, 2.0, 150)
-    fit = ForestRows(rows, weights, None).fit(targets, 0, np.random.SeedSequence(1))
-    assert_allclose(fit.model.shares.sum(), 1)
-    columns = np.ascontiguousarray((rows - rows.mean(axis=0)).T, dtype=np.float32)
-    values = []
-    for forest, seed in zip(fit.model.forests, np.random.SeedSequence(1).spawn(len(fit.model.forests))):
-        counts = [naive.drawn_counts(seed, tree, 150, 150) for tree in range(len(forest.roots))]
-        totals, heard = naive.out_of_bag(forest, columns, counts)
-        values.append(totals / heard[:, None])
-    losses = np.array([weights @ ((targets - one) ** 2).sum(axis=1) for one in values])
-    shares = np.exp(-75 * (losses / losses.min() - 1))
-    shares /= shares.sum()
-    assert_allclose(fit.model.shares, shares, rtol=1e-6)
-    assert_allclose(fit.values, np.tensordot(shares, values, axes=1), rtol=1e-6, atol=1e-9)
-
-
-def test_gaps_are_filled_with_the_mean_at_fit_and_predict():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(100, 2))
-    targets = np.sign(rows[:, :1])
-    holes = rows.copy()
-    holes[::7, 1] = np.nan
-    full = np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)
-    one = ForestRows(holes, np.ones(100), None).fit(targets, 0, np.random.SeedSequence(1))
-    other = ForestRows(full, np.ones(100), None).fit(targets, 0, np.random.SeedSequence(1))
-    assert_array_equal(one.values, other.values)
-    assert_array_equal(one.model.predict(holes), other.model.predict(full))
-
-
-def test_numbers_beyond_float32_are_the_largest():
-    rows = np.array([[-1e300], [0.0], [1e300]] * 20)
-    targets = np.sign(rows)
-    fit = ForestRows(rows, np.ones(60), None).fit(targets, 0, np.random.SeedSequence(1))
-    assert np.isfinite(fit.values).all()
-    assert fit.model.predict(rows)[2, 0] > 0.9

@@ -1,4 +1,4 @@
-"""Hot loops against their plain definitions."""
+"""Weighted moments and quadratic scores against their definitions."""
 
 import numpy as np
 from hypothesis import given
@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fuselearn.numeric.execution import BLOCK_ROWS
-from fuselearn.numeric.least_squares import cross_products, solve_least_norm
 from fuselearn.numeric.moments import largest_quadratic, weighted_moments
 
 
@@ -14,37 +13,6 @@ def in_blocks(X):
     """Rows in blocks, and within a block column after column."""
     blocks = [X[start : start + BLOCK_ROWS].T.ravel() for start in range(0, len(X), BLOCK_ROWS)]
     return np.concatenate(blocks)
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 8), st.integers(1, 8), st.integers(1, 3))
-def test_solution_of_least_norm(seed, n, rank, m):
-    rng = np.random.default_rng(seed)
-    root = rng.normal(size=(n, rank))
-    matrix = root @ root.T
-    right_sides = matrix @ rng.normal(size=(n, m))
-    expected = np.linalg.pinv(matrix, rcond=1e-9) @ right_sides
-    condition = np.linalg.cond(root) ** 2
-    if condition < 1e5:
-        assert_allclose(solve_least_norm(matrix, right_sides, 1e-12), expected, rtol=1e-4, atol=1e-6)
-
-
-def test_nothing_spans_nothing():
-    assert_allclose(solve_least_norm(np.zeros((3, 3)), np.ones((3, 1)), 1e-12), np.zeros((3, 1)))
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_cross_products(seed):
-    rng = np.random.default_rng(seed)
-    n, p, n_classes = int(rng.integers(1, 60)), int(rng.integers(1, 5)), int(rng.integers(1, 4))
-    X = rng.normal(size=(n, p))
-    X[rng.random(X.shape) < 0.1] = np.nan
-    codes = rng.integers(0, n_classes, n).astype(np.int32)
-    weights = rng.exponential(size=n) * (rng.random(n) < 0.8)
-    table = np.column_stack([np.ones(n), np.nan_to_num(X)])
-    targets = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
-    expected = (table * weights[:, None]).T @ np.column_stack([table, targets])
-    classes = np.arange(n_classes, dtype=np.int32)
-    assert_allclose(cross_products(in_blocks(X), p, codes, weights, classes), expected, atol=1e-10)
 
 
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.booleans())

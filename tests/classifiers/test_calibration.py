@@ -1,0 +1,94 @@
+"""Softmax calibration against a general minimiser."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import balanced_accuracy_score
+
+from fuselearn.classifiers.calibration import SHIFT_PENALTY, SLOPE_PENALTY, class_shares, fit_calibration
+from tests.naive import fusion_arms as naive
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([2, 4]),
+    st.sampled_from([0.01, 0.05, 0.5]),
+    st.sampled_from([-1.0, 0.3, 2.0, 30.0]),
+    st.sampled_from([0.0, 1.0, 10.0]),
+    st.sampled_from([1.0, 7.5]),
+    st.booleans(),
+)
+@settings(max_examples=15)
+def test_slope_and_shifts_are_the_most_probable_ones(seed, n_classes, share, distance, offset, caution, heavy_tails):
+    rng = np.random.default_rng(seed)
+    rare = rng.random(200) < share
+    codes = np.where(rare, 1 + rng.integers(n_classes - 1, size=200), 0)
+    posterior = 0.9 * np.eye(n_classes)[codes] + 0.1 / n_classes
+    values = distance * np.eye(n_classes)[codes]
+    values += rng.standard_t(2, values.shape) if heavy_tails else rng.normal(size=values.shape)
+    values += offset * np.arange(n_classes)
+    values -= values.mean(axis=1, keepdims=True)
+    weights = rng.uniform(0.5, 1.5, 200)
+    calibration = fit_calibration(values, posterior, weights, caution)
+    log_shares = np.log(np.maximum(weights @ posterior, 1))
+    penalties = caution * SLOPE_PENALTY, caution * SHIFT_PENALTY
+    slope, shifts = naive.best_calibration(values, posterior, weights, log_shares, *penalties)
+    problem = values, posterior, weights, log_shares, penalties
+    # By height: there may be two maxima that are equally high.
+    best = naive.log_posterior(slope, shifts, *problem)
+    assert naive.log_posterior(calibration.slope, calibration.shifts, *problem) >= best - 1e-3
+
+
+def test_an_offset_does_not_hide_what_values_are_worth():
+    """A slope from no shifts is next to nothing here, and without a slope no shift is worth anything."""
+    rng = np.random.default_rng(0)
+    codes = (rng.random(1000) < 0.03).astype(int)
+    one = np.where(codes == 1, -3.0, -4.5) + 0.3 * rng.normal(size=1000)
+    calibration = fit_calibration(np.column_stack([-one, one]), np.eye(2)[codes], np.ones(1000))
+    decided = one + (calibration.shifts[1] - calibration.shifts[0]) / 2 > 0
+    assert balanced_accuracy_score(codes, decided) > 0.95
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+def test_values_of_any_size(size):
+    codes = np.arange(40) % 2
+    values = np.where(np.arange(2) == codes[:, None], 1.0, -1.0)
+    values[:4] *= -1
+    calibration, usual = (fit_calibration(factor * values, np.eye(2)[codes], np.ones(40)) for factor in (size, 1.0))
+    assert_allclose(calibration.slope * size, usual.slope)
+    assert_allclose(calibration.shifts / size, usual.shifts)
+
+
+def test_a_step_too_far_is_taken_back():
+    # Found by trial: bare Newton steps jump between 0 and beyond the optimum here.
+    rng = np.random.default_rng(20)
+    codes = (rng.random(20_000) < 0.002).astype(int)
+    one = np.where(codes == 1, 4, -4) + rng.standard_t(2, 20_000)
+    calibration = fit_calibration(np.column_stack([-one, one]), np.eye(2)[codes], np.ones(20_000))
+    assert calibration.slope > 0
+
+
+def test_a_shift_moves_the_border_to_where_classes_balance():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(3, size=3000)
+    right = rng.normal(size=(3000, 3)) + 2 * np.eye(3)[codes]
+    calibration = fit_calibration(right - [1.0, 0.0, -1.0], np.eye(3)[codes], np.ones(3000))
+    assert_allclose(calibration.shifts - calibration.shifts.mean(), [1.0, 0.0, -1.0], atol=0.1)
+    # Labels that do not follow the values shift nothing.
+    lost = fit_calibration(right - [1.0, 0.0, -1.0], np.eye(3)[rng.permutation(codes)], np.ones(3000))
+    assert np.abs(lost.shifts).max() < 0.1
+
+
+def test_values_that_say_nothing_have_slope_zero():
+    posterior = np.eye(2)[np.arange(20) % 2]
+    assert fit_calibration(np.zeros((20, 2)), posterior, np.ones(20)).slope == 0
+    assert fit_calibration(1 - 2 * posterior, posterior, np.ones(20)).slope == 0
+
+
+def test_shares_are_equal_unless_classes_clearly_differ():
+    assert_array_equal(class_shares(np.array([50.0, 45.0, 55.0])), np.full(3, 1 / 3))
+    assert_array_equal(class_shares(np.array([60.0, 20.0, 20.0])), [0.6, 0.2, 0.2])
+    shares = class_shares(np.array([99.0, 0.0]))
+    assert_allclose(shares, [0.99, 0.01])

@@ -1,0 +1,48 @@
+"""Forests as arms: out-of-bag values, gaps and large numbers."""
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+
+from fuselearn.fusion.base_models.forests import ForestRows
+from tests.naive import fusion_arms as naive
+
+
+def test_values_of_an_arm_are_out_of_bag_and_weighted_by_likelihood():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(150, 3))
+    targets = np.sign(rows[:, :1] + 0.5 * rng.normal(size=(150, 1)))
+    weights = rng.uniform(0.5, 2.0, 150)
+    fit = ForestRows(rows, weights, None).fit(targets, 0, np.random.SeedSequence(1))
+    assert_allclose(fit.model.shares.sum(), 1)
+    columns = np.ascontiguousarray((rows - rows.mean(axis=0)).T, dtype=np.float32)
+    values = []
+    for forest, seed in zip(fit.model.forests, np.random.SeedSequence(1).spawn(len(fit.model.forests))):
+        counts = [naive.drawn_counts(seed, tree, 150, 150) for tree in range(len(forest.roots))]
+        totals, counts = naive.out_of_bag(forest, columns, counts)
+        values.append(totals / counts[:, None])
+    losses = np.array([weights @ ((targets - one) ** 2).sum(axis=1) for one in values])
+    shares = np.exp(-75 * (losses / losses.min() - 1))
+    shares /= shares.sum()
+    assert_allclose(fit.model.shares, shares, rtol=1e-6)
+    assert_allclose(fit.out_of_fold, np.tensordot(shares, values, axes=1), rtol=1e-6, atol=1e-9)
+
+
+def test_gaps_are_filled_with_the_mean_at_fit_and_predict():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(100, 2))
+    targets = np.sign(rows[:, :1])
+    holes = rows.copy()
+    holes[::7, 1] = np.nan
+    full = np.where(np.isnan(holes), np.nanmean(holes, axis=0), holes)
+    one = ForestRows(holes, np.ones(100), None).fit(targets, 0, np.random.SeedSequence(1))
+    other = ForestRows(full, np.ones(100), None).fit(targets, 0, np.random.SeedSequence(1))
+    assert_array_equal(one.out_of_fold, other.out_of_fold)
+    assert_array_equal(one.model.predict(holes), other.model.predict(full))
+
+
+def test_numbers_beyond_float32_are_the_largest():
+    rows = np.array([[-1e300], [0.0], [1e300]] * 20)
+    targets = np.sign(rows)
+    fit = ForestRows(rows, np.ones(60), None).fit(targets, 0, np.random.SeedSequence(1))
+    assert np.isfinite(fit.out_of_fold).all()
+    assert fit.model.predict(rows)[2, 0] > 0.9

@@ -1,0 +1,200 @@
+"""Passes over the arms: order, budget, interruptions and reports."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from sklearn.naive_bayes import GaussianNB
+
+from fuselearn import progress
+from fuselearn.exceptions import InterruptedFitWarning
+from fuselearn.fusion import passes
+from fuselearn.fusion.base_models.preparation import (
+    Arm,
+    ArmFit,
+)
+from fuselearn.fusion.passes import ArmRuns, Budget, Repeats
+from fuselearn.numeric.execution import SERIAL
+from tests.fusion.fusion_data import MODEL, X_NEW, Y_NEW, X, same, y
+
+
+class Recorded:
+    """An arm that notes its fits. Its values are the targets with noise, which repeats average away."""
+
+    def __init__(self, log, name, noise, n_fits=3):
+        self.log, self.name, self.noise, self.n_fits = log, name, noise, n_fits
+
+    def fit(self, targets, number, seed):
+        self.log.append((self.name, number))
+        noise = self.noise * np.random.default_rng(seed).normal(size=targets.shape)
+        return ArmFit(targets + noise, targets + noise, (self.name, number))
+
+
+def recorded_runs(max_fits=None, time_limit=None, noise=0.5, n_views=3, again=True):
+    """Two learners on every view."""
+    log, made = [], []
+    rows = np.arange(60)
+    for view in range(n_views):
+        for learner in ("p", "q"):
+            name = (view, learner)
+            arm = Recorded(log, name, noise)
+            made.append(Arm(view, f"view{view}", learner, rows, np.arange(2), lambda arm=arm: arm))
+    return ArmRuns(made, np.ones(60), None, SERIAL, 0, Budget(max_fits, time_limit), again), log
+
+
+TARGETS = np.where(np.arange(60) % 2, 1.0, -1.0)[:, None]
+
+
+def test_every_arm_is_tried_first_by_turns_over_the_views():
+    runs, log = recorded_runs()
+    made = runs.first_pass(TARGETS)
+    assert log[:6] == [((view, learner), 0) for learner in "pq" for view in range(3)]
+    assert len(log) > 6
+    assert all(number > 0 for _, number in log[6:])
+    assert [sorted(fits) for fits in made] == [list(range(len(fits))) for fits in made]
+    assert runs.n_fits == len(log)
+    again = runs.second_pass(-TARGETS)
+    assert sorted(log[: runs.n_fits // 2]) == sorted(log[runs.n_fits // 2 :])
+    assert [list(fits) for fits in again] == [list(fits) for fits in made]
+
+
+def test_arms_that_gain_nothing_are_not_repeated():
+    runs, log = recorded_runs(noise=0.0)
+    runs.first_pass(TARGETS)
+    assert 6 < len(log) <= 6 + passes.FITS_AT_ONCE + 2
+
+
+@pytest.mark.parametrize("max_fits", [1, 3, 4, 5, 6, 7, 9, 12, 17, 30, 100])
+def test_no_more_fits_than_allowed(max_fits):
+    runs, log = recorded_runs(max_fits)
+    runs.first_pass(TARGETS)
+    first = runs.n_fits
+    free, _ = recorded_runs()
+    free.first_pass(TARGETS)
+    # Beyond one fit of each arm, the first pass leaves as many for the second one.
+    assert first <= free.n_fits
+    assert first == min(max_fits, 6) if max_fits < 14 else first > 6
+    second = runs.second_pass(TARGETS)
+    assert (second is not None) == (2 * first <= max_fits)
+    assert runs.n_fits == len(log) <= max_fits
+
+
+@pytest.mark.parametrize("max_fits", [1, 2, 5, 12, 13, 20, 60])
+def test_the_model_counts_its_fits(max_fits):
+    model = clone(MODEL).set_params(max_fits=max_fits).fit(X, y)
+    assert model.n_fits_ <= max_fits
+    if max_fits <= 12:
+        assert model.n_fits_ == max_fits
+        assert sum(len(models) for models in model.estimators_) == max_fits
+        assert np.all(model.arm_weights_[[not models for models in model.estimators_]] == 0)
+    assert model.score(X_NEW, Y_NEW) > 0.6
+
+
+def test_time_that_is_up_leaves_a_usable_model():
+    model = clone(MODEL).set_params(time_limit=1e-9).fit(X, y)
+    assert model.n_fits_ == 1
+    assert model.arms_[0] == ("a", "svm")
+    assert model.score(X_NEW, Y_NEW) > 0.6
+    assert_allclose(model.predict_proba(np.full((1, 6), np.nan)), [[0.5, 0.5]], atol=0.15)
+    assert model.leaderboard_["fits"].tolist() == [1] + [0] * 11
+
+
+def test_no_fit_begins_after_the_time_limit(monkeypatch):
+    class Clock:
+        now = 0.0
+
+        def monotonic(self):
+            Clock.now += 1.0
+            return Clock.now
+
+    monkeypatch.setattr(passes, "time", Clock())
+    allowed = Budget(time_limit=2.5, started=0.0)
+    assert [allowed.grant(4) for _ in range(4)] == [4, 4, 0, 0]
+    assert allowed.used == 8
+
+
+def test_the_most_promising_arms_are_repeated_until_they_bring_nothing():
+    repeats = Repeats([1, 2, 2, 0, 2, 2], np.array([0.3, 0.1, 0.2, 0.4, 0.15, 0.0]))
+    assert repeats.choose() == [0, 2, 4, 1]
+    repeats.reward([0, 2, 4, 1], 0.1)
+    assert repeats.choose() == [2, 4, 1]
+    repeats.reward([2, 4, 1], -0.5)
+    assert repeats.choose() == []
+
+
+class Interrupted(GaussianNB):
+    """Is interrupted in its fit number `last`."""
+
+    fits = 0
+    last = 3
+
+    def fit(self, X, y, sample_weight=None):
+        Interrupted.fits += 1
+        if Interrupted.fits == Interrupted.last:
+            raise KeyboardInterrupt
+        return super().fit(X, y, sample_weight)
+
+
+@pytest.fixture
+def interrupted():
+    Interrupted.fits = 0
+    yield Interrupted
+    Interrupted.last = 3
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_interruption_keeps_what_was_fitted(interrupted, n_jobs):
+    model = clone(MODEL).set_params(learners=["linear", interrupted()], n_jobs=n_jobs)
+    with pytest.warns(InterruptedFitWarning, match="the 4 fits that were done"):
+        model.fit(X, y)
+    assert model.n_fits_ == 4
+    assert [len(models) for models in model.estimators_] == [1, 0] * 4
+    assert model.score(X_NEW, Y_NEW) > 0.6
+    assert len(model.leaderboard_) == 8
+
+
+def test_an_interruption_of_the_second_pass_keeps_the_first(interrupted):
+    learners = [interrupted()]
+    interrupted.last = 10**6
+    clone(MODEL).set_params(learners=learners, consensus=False).fit(X, y)
+    n_first = interrupted.fits
+    once = clone(MODEL).set_params(learners=learners, consensus=False).fit(X, y)
+    interrupted.fits, interrupted.last = 0, n_first + 1
+    model = clone(MODEL).set_params(learners=learners)
+    with pytest.warns(InterruptedFitWarning):
+        model.fit(X, y)
+    assert model.n_fits_ == once.n_fits_
+    assert_array_equal(model.arm_weights_, once.arm_weights_)
+
+
+def test_an_interruption_before_anything_was_fitted_changes_nothing(interrupted):
+    model = clone(MODEL).fit(X, y)
+    before = model.predict_proba(X_NEW)
+    interrupted.last = 1
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(learners=interrupted()).fit(X[:50], y[:50])
+    assert_array_equal(model.predict_proba(X_NEW), before)
+    assert len(model.posterior_) == 90
+    fresh = clone(MODEL).set_params(learners=interrupted())
+    interrupted.fits = 0
+    with pytest.raises(KeyboardInterrupt):
+        fresh.fit(X, y)
+    assert not hasattr(fresh, "classes_")
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_steps_are_reported_in_order_and_printed_where_asked(n_jobs, capsys):
+    steps = []
+    quiet = clone(MODEL).set_params(learners=["linear", "trees"], n_jobs=n_jobs)
+    with progress.listening(steps.append):
+        quiet.fit(X, y)
+    assert capsys.readouterr().out == ""
+    assert [step.done for step in steps] == list(range(1, quiet.n_fits_ + 1))
+    assert {step.estimator for step in steps} == {"FusionClassifier"}
+    # Only the second pass knows how many fits there will be.
+    n_first = quiet.n_fits_ // 2
+    assert [step.total for step in steps] == [None] * n_first + [quiet.n_fits_] * n_first
+    assert steps[0].text == "fit 1: linear on 'a'"
+    loud = clone(quiet).set_params(verbose=1).fit(X, y)
+    assert capsys.readouterr().out == "".join(f"[FusionClassifier] {step.text}\n" for step in steps)
+    same(loud, quiet)
