@@ -41,6 +41,11 @@ _listener: ContextVar[Listener | None] = ContextVar("fuselearn_progress", defaul
 def listening(listener: Listener) -> Iterator[None]:
     """Pass the steps of all fits within the block to a listener.
 
+    Parameters
+    ----------
+    listener : callable of Step
+        Receives every step when it is done.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
