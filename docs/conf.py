@@ -60,6 +60,8 @@ numpydoc_validation_checks = {
     *("GL01", "GL02", "GL03", "GL06", "GL07", "GL09", "PR01", "PR02", "PR03", "PR04", "PR05", "PR06", "PR07", "PR08"),
     *("PR10", "RT04", "RT05", "SS01", "SS02", "SS03", "SS04"),
 }
+# Packages for developers, where a function has one line.
+numpydoc_validation_exclude = {r"^fuselearn\.(backends|data)\."}
 numpydoc_validation_overrides = {
     # The fields of a result are described as its attributes. A docstring of one line is a developers' function, or a
     # method whose parameters the protocol describes.
