@@ -37,7 +37,7 @@ class Agreement:
     Attributes
     ----------
     posterior : ndarray of shape (n_rows, n_classes)
-        p(true class | values, labels).
+        Probabilities p(true class | values, labels).
     noise_rates : ndarray of shape (n_columns,)
         Estimated share of the labels of each column that are wrong; NaN for a column without labels.
     column_rates : ndarray of shape (n_columns, n_classes)
@@ -155,7 +155,7 @@ def judge(values: FloatArray, codes: IntArray, agreement: Agreement) -> tuple[Fl
     Returns
     -------
     posterior : ndarray of shape (n_rows, n_classes)
-        p(true class | values, labels).
+        Probabilities p(true class | values, labels).
     noise_rates : ndarray of shape (n_columns,)
         Expected share of the labels of each column that are wrong.
     """
@@ -185,7 +185,7 @@ def agree_on_subsample(
     Returns
     -------
     posterior : ndarray of shape (n_rows, n_classes)
-        p(true class | values, labels).
+        Probabilities p(true class | values, labels).
     noise_rates : ndarray of shape (n_columns,)
         Estimated share of wrong labels of each column.
     class_rates : ndarray of shape (n_classes,) or None
