@@ -67,7 +67,7 @@ problems = st.builds(
 @settings(max_examples=60)
 def test_a_forest_is_what_its_rows_make_it(problem, leaf, share, fewer):
     n_drawn = max(1, problem.n_rows // 2) if fewer else problem.n_rows
-    forest, totals, counts = grow(
+    forest, totals, n_trees = grow(
         problem.columns, problem.targets, leaf=leaf, share=share, n_drawn=n_drawn, weights=problem.weights
     )
     n_nodes = len(forest.feature)
@@ -83,19 +83,20 @@ def test_a_forest_is_what_its_rows_make_it(problem, leaf, share, fewer):
         leaves = naive.leaves_of(forest, tree, problem.columns)
         drawn = counts > 0
         stop = forest.roots[tree + 1] if tree + 1 < len(forest.roots) else n_nodes
-        own = np.arange(forest.roots[tree], stop)
-        assert_array_equal(np.unique(leaves[drawn]), own[~inner[own]])
-        for node in own[~inner[own]]:
-            here = drawn & (leaves == node)
-            assert here.sum() >= min(leaf, drawn.sum())
-            worth = counts[here] * (1.0 if problem.weights is None else problem.weights[here])
-            means = np.average(problem.targets[here], axis=0, weights=worth)
+        tree_nodes = np.arange(forest.roots[tree], stop)
+        tree_leaves = tree_nodes[~inner[tree_nodes]]
+        assert_array_equal(np.unique(leaves[drawn]), tree_leaves)
+        for node in tree_leaves:
+            rows = drawn & (leaves == node)
+            assert rows.sum() >= min(leaf, drawn.sum())
+            row_weights = counts[rows] * (1.0 if problem.weights is None else problem.weights[rows])
+            means = np.average(problem.targets[rows], axis=0, weights=row_weights)
             assert_allclose(forest.values[node], means, rtol=1e-5, atol=1e-6)
-    expected, expected_counts = naive.out_of_bag(forest, problem.columns, counts_of_trees)
-    assert_array_equal(counts, expected_counts)
+    expected, expected_n_trees = naive.out_of_bag(forest, problem.columns, counts_of_trees)
+    assert_array_equal(n_trees, expected_n_trees)
     assert_allclose(totals, expected, rtol=1e-6, atol=1e-9)
-    everyone, _ = naive.out_of_bag(forest, problem.columns, [np.zeros(problem.n_rows)] * len(forest.roots))
-    assert_allclose(forest.predict(problem.columns), everyone / len(forest.roots), rtol=1e-6, atol=1e-9)
+    sums, _ = naive.out_of_bag(forest, problem.columns, [np.zeros(problem.n_rows)] * len(forest.roots))
+    assert_allclose(forest.predict(problem.columns), sums / len(forest.roots), rtol=1e-6, atol=1e-9)
 
 
 @given(problems)
