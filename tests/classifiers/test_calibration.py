@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import balanced_accuracy_score
 
-from fuselearn.classifiers.calibration import SHIFT_PENALTY, SLOPE_PENALTY, class_shares, fit_calibration
+from fuselearn.classifiers.calibration import SHIFT_PENALTY, SLOPE_PENALTY, class_shares, fit_calibration, fit_sigmoid
 from tests.naive import fusion_arms as naive
 
 
@@ -20,7 +20,7 @@ from tests.naive import fusion_arms as naive
     st.sampled_from([1.0, 7.5]),
     st.booleans(),
 )
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_slope_and_shifts_are_the_most_probable_ones(seed, n_classes, share, distance, offset, caution, heavy_tails):
     rng = np.random.default_rng(seed)
     rare = rng.random(200) < share
@@ -92,3 +92,27 @@ def test_shares_are_equal_unless_classes_clearly_differ():
     assert_array_equal(class_shares(np.array([60.0, 20.0, 20.0])), [0.6, 0.2, 0.2])
     shares = class_shares(np.array([99.0, 0.0]))
     assert_allclose(shares, [0.99, 0.01])
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(1e-3, 1e3))
+def test_the_sigmoid_has_the_largest_likelihood(seed, scale):
+    rng = np.random.default_rng(seed)
+    positive = rng.random(40) < rng.uniform(0.2, 0.8)
+    values, weights = scale * (rng.normal(size=40) + positive), rng.exponential(size=40)
+    n_positive, n_negative = weights[positive].sum(), weights[~positive].sum()
+    targets = np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
+
+    def loss(slope, offset):
+        odds = slope * values + offset
+        return weights @ (np.logaddexp(0, odds) - targets * odds)
+
+    slope, offset = fit_sigmoid(values, positive, weights)
+    least = loss(slope, offset)
+    for other in (loss(slope * 1.01, offset), loss(slope * 0.99, offset), loss(slope, offset + 0.01), loss(0.0, 0.0)):
+        assert least <= other + 1e-9
+
+
+def test_a_sigmoid_of_separated_values_is_finite():
+    slope, offset = fit_sigmoid(np.r_[np.full(50, -1.0), np.full(50, 1.0)], np.arange(100) >= 50)
+    assert_allclose(1 / (1 + np.exp(-(slope + offset))), 51 / 52, rtol=1e-4)
+    assert_allclose(fit_sigmoid(np.zeros(4), np.array([True, True, True, False]))[0], 0)
