@@ -64,7 +64,7 @@ def test_other_models_and_rows_are_refused(fitted, rows, labelled):
         margin_distribution(labelled[2], labelled[0], labelled[1][:, 0])
     with pytest.raises(ValueError, match="holds 0 and 1 only"):
         suspects(labelled[2], labelled[0], 2 * labelled[1])
-    consensus = LabelConsensus(LogisticRegression(), views=VIEWS, random_state=0).fit(X, y)
+    consensus = LabelConsensus(LogisticRegression(), views=VIEWS, cv=2, random_state=0).fit(X[:60], y[:60])
     with pytest.raises(ValueError, match="LabelConsensus has no predict_proba"):
         suspects(consensus, X, y)
 

@@ -6,7 +6,6 @@ import pytest
 import fuselearn
 from fuselearn import TomographicClassifier
 from fuselearn.inspection import correspondence
-from tests.inspection.example_models import VIEWS
 
 
 @pytest.fixture(scope="module")
@@ -36,9 +35,8 @@ def test_correspondence_shows_rows_that_were_put_together(unmatched):
     assert leads[1, 90, 7] == pytest.approx(2 * model.decision_function(point)[0])
 
 
-def test_views_of_several_columns_lie_along_their_first_component(rows):
-    X, y = rows
-    model = TomographicClassifier(views=VIEWS, random_state=0).fit(X, y)
+def test_views_of_several_columns_lie_along_their_first_component(rows, fitted):
+    X, model = rows[0][:120], fitted["tomographic"]
     found = correspondence(model, X, views=["noise", "signal"])
     centred = X[:, :3] - X[:, :3].mean(axis=0)
     u, s, _ = np.linalg.svd(centred, full_matrices=False)
