@@ -50,7 +50,7 @@ Fits: TypeAlias = list[dict[int, ArmFit]]
 Pull: TypeAlias = tuple[int, int]
 """Number of an arm, and of one of its fits."""
 Report: TypeAlias = Callable[[int, int | None, str], None]
-"""Told the number of fits done, the number in all where it is known, and a description of the last one."""
+"""Called with the number of fits done, the number in all where it is known, and a description of the last fit."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class ArmRuns:
     two_passes : bool
         Whether there is to be a second pass, for which repeats in the first one leave enough of the budget.
     report : callable, default=None
-        Told of each fit, in the thread of the caller.
+        Called after each fit, in the thread of the caller.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 A machine hardly follows single wrong labels: their dual variables end at the bound C, and with a low one it comes near
 the plain difference of the class means in the space of the kernel. Where few rows have many wrong labels, this is
-better than a ridge, whose strength has to be told from these labels. So both are tried.
+better than a ridge, whose strength is estimated from these labels. So both are tried.
 """
 
 from collections.abc import Sequence
