@@ -1,4 +1,4 @@
-"""What estimators share: checks of their settings, and predictions from decision values.
+"""Common parts of estimators: checks of their settings, and predictions from decision values.
 
 An error of a check names the setting, what was given and what would be right.
 """

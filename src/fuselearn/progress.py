@@ -1,4 +1,4 @@
-"""How far a fit has come, for whoever listens.
+"""Progress of a fit, for whoever listens.
 
 A fit reports its steps; a listener, such as the progress bar of the command line, receives them. Without a listener a
 report costs one look-up. Reports are made in the thread that called `fit`, in the order of the steps.

@@ -57,7 +57,7 @@ class Exp3P(Policy):
 
     @property
     def follows_theory(self) -> bool:
-        """Whether Theorem 1's bound on the regret holds."""
+        """True if Theorem 1's bound on the regret holds."""
         return self.gamma == "theory" and self.alpha == "theory"
 
     def start(self, n_arms: int, horizon: int, seed: np.random.SeedSequence | None) -> "Exp3PState":

@@ -1,4 +1,4 @@
-"""What a policy is, and the state it has during a run."""
+"""The protocol of a policy, and of its state during a run."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from fuselearn.typing import FloatArray
 
 
 class Policy(ABC):
-    """How the arm of a round is chosen.
+    """Rule by which the arm of a round is chosen.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the boosting classifiers share: `fit`, which reads the data and runs the rounds, and the weights of a run."""
+"""The base of the boosting classifiers: `fit`, which reads the data and runs the rounds, and the weights of a run."""
 
 import os
 import warnings

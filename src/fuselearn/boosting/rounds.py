@@ -32,7 +32,7 @@ SAME_NORMALISER = 1e-9
 
 
 class RoundRule(Protocol):
-    """How a round is run, and how one that was recorded is run again.
+    """Rule by which a round is run, and one that was recorded is run again.
 
     Attributes
     ----------

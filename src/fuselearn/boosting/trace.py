@@ -65,7 +65,7 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What stays the same through a run, also one that is continued.
+    """Settings that stay the same through a run, also one that is continued.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Trace:
 
     @property
     def ended(self) -> bool:
-        """Whether the last round left nothing to learn."""
+        """True if the last round left nothing to learn."""
         return bool(self.rounds) and self.rounds[-1].last
 
     @property

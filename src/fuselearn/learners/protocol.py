@@ -1,4 +1,4 @@
-"""What a learner, its plan of a view, and its hypotheses have in common.
+"""The protocol of a learner, its plan of a view, and its hypotheses.
 
 Fitting is written as a generator that yields statistics of the rows and is sent their totals:
 
@@ -57,7 +57,7 @@ class ViewQuestion(Protocol):
 
 
 class Plan(ABC):
-    """What is known about a view since its learner first looked at it.
+    """Knowledge about a view since its learner first looked at it, by which rows are prepared.
 
     Attributes
     ----------

@@ -247,7 +247,7 @@ class NodeHistograms:
 
 @dataclass(frozen=True)
 class Growth:
-    """How far and by what measure a tree grows.
+    """Measure by which a tree grows, and how far.
 
     Parameters
     ----------
