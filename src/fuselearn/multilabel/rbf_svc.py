@@ -249,7 +249,7 @@ def _check_weights(sample_weight: ArrayLike | None, X: FloatArray) -> FloatArray
     """Check the weights of rows, and return them as an array; ones where none are given."""
     if sample_weight is None:
         return np.ones(len(X))
-    shape = np.shape(sample_weight)
+    shape = np.asarray(sample_weight).shape
     if shape not in ((), (len(X),)):
         raise ValueError(f"sample_weight must hold a weight for each of the {len(X)} rows of X; got shape {shape}.")
     weights = check_sample_weight(sample_weight, X)
