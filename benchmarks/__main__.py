@@ -9,7 +9,8 @@ from pathlib import Path
 
 from benchmarks.command_line import Options, parser
 from benchmarks.machine import description
-from benchmarks.tables import section, wrapped
+from benchmarks.tables import section
+from fuselearn.evaluation.result_table import wrap_markdown
 
 SCRIPTS = (
     "per_round",
@@ -63,7 +64,7 @@ def main():
     command_line.add_argument("--write", action="store_true", help=f"replace the figures in benchmarks/{README.name}")
     arguments = command_line.parse_args()
     options = Options(arguments.quick, arguments.mumbo_python)
-    sections, all_succeeded = [wrapped(description())], True
+    sections, all_succeeded = [wrap_markdown(description())], True
     print(sections[0], flush=True)
     for script in SCRIPTS:
         markdown, succeeded = run(script, options)

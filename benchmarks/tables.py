@@ -1,11 +1,6 @@
 """Figures as Markdown."""
 
-import re
-import textwrap
-
-LINE_LENGTH = 120
-LIST_ITEM = re.compile(r"([-+*#>]|\d+[.)])(\s|$)")
-"""Start of a line that Markdown takes for more than text."""
+from fuselearn.evaluation.result_table import wrap_markdown
 
 
 def markdown_table(header, rows):
@@ -22,25 +17,7 @@ def markdown_table(header, rows):
 
 def section(title, *parts):
     """Return a section of the report: its title, paragraphs and tables."""
-    return "\n\n".join((f"### {title}", *map(wrapped, parts)))
-
-
-def wrapped(paragraph):
-    """Return a paragraph in lines of at most 120 characters; a table and a heading stay as they are.
-
-    Examples
-    --------
-    >>> [len(line) for line in wrapped("word " * 23 + "four - four").splitlines()]
-    [114, 11]
-    """
-    if paragraph.lstrip().startswith(("|", "#", "<!--")):
-        return paragraph
-    lines = textwrap.wrap(paragraph, LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
-    for number in range(len(lines) - 1, 0, -1):
-        while LIST_ITEM.match(lines[number]) and " " in lines[number - 1]:
-            lines[number - 1], word = lines[number - 1].rsplit(" ", 1)
-            lines[number] = f"{word} {lines[number]}"
-    return "\n".join(lines)
+    return wrap_markdown("\n\n".join((f"### {title}", *parts)))
 
 
 def at_least(measured, target):

@@ -4,6 +4,8 @@ import csv
 import io
 import json
 import math
+import re
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -16,6 +18,9 @@ from fuselearn.persistence import write_atomically
 
 DEFAULT_DECIMALS = 3
 NO_VALUE = "–"
+LINE_LENGTH = 120
+LIST_START = re.compile(r"([-+*#>]|\d+[.)])(\s|$)")
+"""Start of a line that Markdown does not take for plain text."""
 Cell: TypeAlias = str | int | float | None
 
 
@@ -205,6 +210,19 @@ class Table:
         return [any(isinstance(value, int | float) for value in self.column(name)) for name in self.columns]
 
 
+def wrap_markdown(text: str) -> str:
+    """Return Markdown with paragraphs and list items in lines of at most 120 characters.
+
+    Tables, headings and images stay as they are.
+
+    Examples
+    --------
+    >>> [len(line) for line in wrap_markdown("word " * 23 + "four - four").splitlines()]
+    [114, 11]
+    """
+    return "\n\n".join(map(_wrapped_block, text.split("\n\n")))
+
+
 def _checked_columns(columns: Iterable[str]) -> tuple[str, ...]:
     """Return the names of columns, which must be different strings."""
     if isinstance(columns, str):
@@ -277,3 +295,23 @@ def _for_json(value: Cell) -> Cell:
 def _paragraphs(*parts: str) -> str:
     """Return the parts that are not empty, with empty lines between them."""
     return "\n\n".join(part for part in parts if part)
+
+
+def _wrapped_block(block: str) -> str:
+    """Return a paragraph or a list in short lines, and any other block as it is."""
+    if block.lstrip().startswith(("|", "#", "!", "<!--")):
+        return block
+    if block.startswith("- "):
+        return "\n".join(_wrapped_lines(item, "  ") for item in block.splitlines())
+    return _wrapped_lines(block, "")
+
+
+def _wrapped_lines(text: str, indent: str) -> str:
+    """Return text in short lines, none of which but the first looks like an item of a list."""
+    width = LINE_LENGTH - len(indent)
+    lines = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+    for number in range(len(lines) - 1, 0, -1):
+        while LIST_START.match(lines[number]) and " " in lines[number - 1]:
+            lines[number - 1], word = lines[number - 1].rsplit(" ", 1)
+            lines[number] = f"{word} {lines[number]}"
+    return f"\n{indent}".join(lines)

@@ -15,7 +15,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from fuselearn import __version__
-from fuselearn.evaluation.result_table import Table
+from fuselearn.evaluation.result_table import Table, wrap_markdown
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.papers.experiments import EXPERIMENTS, PAPERS, Experiment, experiments_named
 from fuselearn.papers.verdicts import FAILS, HOLDS, RULE, UNTESTED, Drawing, Effort, Finding, Outcome
@@ -181,7 +181,7 @@ def page_of(records: Sequence[Record]) -> str:
         "## How to rerun",
         _how_to_rerun(records),
     ]
-    return "\n\n".join(parts) + "\n"
+    return wrap_markdown("\n\n".join(parts)) + "\n"
 
 
 def counted(findings: Sequence[Finding]) -> str:
