@@ -38,7 +38,7 @@ def test_wrong_labels_are_believed_where_they_explain_more(digits):
     assert abs(sure - model.score(X[300:], y[300:])) < 0.05
 
 
-def test_a_row_left_out_has_no_say_in_its_links():
+def test_a_held_out_row_has_no_say_in_its_calibration():
     rows, labels = table(90)
     seen = {}
 
