@@ -1,5 +1,8 @@
 """Comparisons of rows that come in groups: no group is on both sides of a split."""
 
+import functools
+import importlib
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_wine
@@ -88,6 +91,29 @@ def test_methods_that_take_groups_get_them(wine):
     assert 1 < len(set(given["groups"])) == 12
     run(wine, methods=methods, runs=1, groups=None)
     assert given["groups"] is None
+
+
+@pytest.mark.parametrize(
+    ("method", "module", "name"),
+    [
+        ("stacking", "fuselearn.ensembles", "ViewStackingClassifier"),
+        ("super_kernel", "fuselearn.ensembles", "SuperKernelClassifier"),
+        ("svm_sum", "fuselearn.consensus", "LabelConsensus"),
+    ],
+)
+def test_named_methods_and_consensus_get_groups(wine, monkeypatch, method, module, name):
+    estimator = getattr(importlib.import_module(module), name)
+    fit, given = estimator.fit, []
+
+    @functools.wraps(fit)
+    def spy(self, *arguments, **settings):
+        given.append(settings.get("groups"))
+        return fit(self, *arguments, **settings)
+
+    monkeypatch.setattr(estimator, "fit", spy)
+    result = run(wine, methods=[method], runs=1, consensus=name == "LabelConsensus")
+    assert result.scores.min() > 0.5
+    assert [len(set(groups)) for groups in given] == [12]
 
 
 def test_a_view_alone_has_the_groups_of_the_rows_that_have_it(wine):
