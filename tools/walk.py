@@ -15,6 +15,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from types import FrameType
 
@@ -43,7 +44,7 @@ def traced(job: Callable[[], object], package: str) -> list[tuple[str, str]]:
 def walk_of(functions: list[tuple[str, str]]) -> tuple[int, int]:
     """Return the number of files and the number of changes of file."""
     files = [file for file, _ in functions]
-    return len(set(files)), sum(before != after for before, after in zip(files, files[1:]))
+    return len(set(files)), sum(before != after for before, after in pairwise(files))
 
 
 def shareboost() -> Callable[[], object]:

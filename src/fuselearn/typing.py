@@ -29,7 +29,7 @@ RandomState: TypeAlias = "int | np.random.RandomState | None"
 
 
 class Estimator(Protocol):
-    """What every scikit-learn estimator has."""
+    """The methods of every scikit-learn estimator."""
 
     def fit(self, X: Any, y: Any = ...) -> Any: ...
 

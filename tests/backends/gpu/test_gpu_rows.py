@@ -267,7 +267,7 @@ def test_a_score_that_is_not_a_number_is_of_the_first_class(library):
     arrays = arrays_of(library.array(scores))
     with arrays.current():
         codes = prepared_rows.codes_of_largest(arrays, arrays.from_host(scores))
-    assert_array_equal(arrays.to_host(codes), [0, 1, 0])  # as `numeric.quadratic` has it
+    assert_array_equal(arrays.to_host(codes), [0, 1, 0])  # as `numeric.moments` has it
 
 
 @ON_TORCH
