@@ -16,12 +16,12 @@ from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_row
 from fuselearn.data.labels import check_two_classes
 from fuselearn.data.view_table import data_frame
 from fuselearn.estimators import check_count, check_flag, check_jobs, check_positive
+from fuselearn.fusion.arm_weights import by_class, weighted_sum
 from fuselearn.fusion.base_models.catalogue import check_learners_take_weights, make_arms, resolve_learners
 from fuselearn.fusion.base_models.preparation import Arm
-from fuselearn.fusion.calibration import PatternCalibration, fit_pattern_calibration, out_of_fold_decisions
 from fuselearn.fusion.importance import Assessment, assess
 from fuselearn.fusion.passes import ArmRuns, Budget, PassResult, run_passes
-from fuselearn.fusion.weights import by_class, weighted_sum
+from fuselearn.fusion.pattern_calibration import PatternCalibration, fit_pattern_calibration, out_of_fold_decisions
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.numeric.votes import codes_of
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, RandomState, TableLike, Views

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
+from fuselearn.fusion.arm_weights import by_class
 from fuselearn.fusion.base_models.preparation import Arm
-from fuselearn.fusion.weights import by_class
 from fuselearn.typing import FloatArray, IntArray
 
 RIDGE = 1e-3

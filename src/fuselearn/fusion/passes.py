@@ -18,9 +18,7 @@ from fuselearn.classifiers.calibration import SoftmaxCalibration
 from fuselearn.consensus.expectation_maximisation import agree_on_subsample
 from fuselearn.data import TrainingData
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.fusion.base_models.preparation import Arm, ArmFit, FittedModel, PreparedRows
-from fuselearn.fusion.calibration import fit_full_calibration
-from fuselearn.fusion.weights import (
+from fuselearn.fusion.arm_weights import (
     STRENGTHS,
     Combination,
     by_class,
@@ -30,6 +28,8 @@ from fuselearn.fusion.weights import (
     weigh_arms,
     weighted_sum,
 )
+from fuselearn.fusion.base_models.preparation import Arm, ArmFit, FittedModel, PreparedRows
+from fuselearn.fusion.pattern_calibration import fit_full_calibration
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 

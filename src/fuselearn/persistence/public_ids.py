@@ -48,7 +48,7 @@ DEFINED_IN: dict[str, str] = {
     "learners.TreeHypothesis": "fuselearn.learners.tree:TreeHypothesis",
     # Parts of the other estimators
     "classifiers.ViewModel": "fuselearn.classifiers.view_model:ViewModel",
-    "fusion.Calibration": "fuselearn.fusion.calibration:PatternCalibration",
+    "fusion.Calibration": "fuselearn.fusion.pattern_calibration:PatternCalibration",
     "fusion.CrossFittedModel": "fuselearn.fusion.base_models.cross_fitted:CrossFittedModel",
     "fusion.Forest": "fuselearn.fusion.base_models.forests:ForestModel",
     "fusion.KernelMachine": "fuselearn.fusion.base_models.kernel_machines:KernelMachine",

@@ -12,10 +12,10 @@ from sklearn.metrics import balanced_accuracy_score, log_loss
 
 from fuselearn import FusionClassifier
 from fuselearn.fusion import fusion_classifier
-from fuselearn.fusion.calibration import _design_effect, fit_full_calibration, out_of_fold_decisions
-from fuselearn.fusion.weights import (
+from fuselearn.fusion.arm_weights import (
     deal_folds,
 )
+from fuselearn.fusion.pattern_calibration import _design_effect, fit_full_calibration, out_of_fold_decisions
 from tests.fusion.fusion_data import MODEL, VIEWS, split, table
 from tests.naive import fusion_arms as naive
 

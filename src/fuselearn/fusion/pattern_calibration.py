@@ -17,8 +17,8 @@ from scipy.special import log_softmax
 
 from fuselearn.classifiers.calibration import SoftmaxCalibration, fit_calibration, fit_slope
 from fuselearn.data import TrainingData
+from fuselearn.fusion.arm_weights import by_class, deal_folds, weighted_sum
 from fuselearn.fusion.base_models.preparation import Arm
-from fuselearn.fusion.weights import by_class, deal_folds, weighted_sum
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:

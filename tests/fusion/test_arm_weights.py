@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from fuselearn import FusionClassifier
-from fuselearn.fusion.weights import (
+from fuselearn.fusion.arm_weights import (
     FOLDS,
     STRENGTHS,
     combine,
