@@ -15,9 +15,9 @@ AnyArray: TypeAlias = NDArray[Any]
 """An array of labels or of mixed values, whose type only the user knows."""
 
 TableLike: TypeAlias = Any
-"""What a user passes as `X`: an array, a data frame, a Dask collection, paths of files or a CUDA array."""
+"""The `X` of a user: an array, a data frame, a Dask collection, paths of files or a CUDA array."""
 ArrayLike: TypeAlias = Any
-"""What a user passes as `y`, weights, labels or groups: a list, an array, a series or a CUDA array."""
+"""The `y`, weights, labels or groups of a user: a list, an array, a series or a CUDA array."""
 
 Selector: TypeAlias = (
     "int | str | slice | Sequence[int] | Sequence[str] | Sequence[bool] | AnyArray | Callable[..., Any]"

@@ -48,6 +48,7 @@ VIEWS = {"a": [0, 1], "b": [2, 3]}
         ({"estimator": {"a": None}}, ValueError, "estimator has nothing for the view 'b'"),
         ({"preprocess": {"c": PCA()}}, ValueError, "preprocess names the view 'c'"),
         ({"preprocess": SVC()}, TypeError, "preprocess for the view 'a' is SVC.*, an object with no transform method"),
+        ({"preprocess": False}, TypeError, "preprocess for the view 'a' is False, an object with no fit method"),
         ({"preprocess": PCA}, TypeError, "preprocess for the view 'a' is .*PCA.*, a class, not an instance"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be None, a number of threads, or -1 for all cores; got 0"),
         ({"n_jobs": "2"}, ValueError, "n_jobs must be None, a number of threads, .*; got '2'"),

@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import RandomTreesEmbedding
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -86,6 +87,15 @@ def test_preprocess_is_fitted_once_per_view_on_the_rows_that_have_it():
     assert_array_equal(model.predict(table), plain.predict(np.hstack([by_hand, table[:, 20:30]])))
     supervised = ShareBoostClassifier(views=views, n_estimators=5, preprocess=LinearDiscriminantAnalysis())
     assert supervised.fit(table, target).score(table, target) > 0.9
+
+
+def test_preprocess_may_be_an_ensemble_of_transformers():
+    # Which has no length, and so no truth, before it is fitted.
+    leaves = RandomTreesEmbedding(5, random_state=0)
+    model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=5, preprocess={"petal": leaves}).fit(X, y)
+    assert model.preprocessors_[0] is None
+    assert len(model.preprocessors_[1]) == 5
+    assert model.score(X, y) > 0.6
 
 
 @pytest.mark.parametrize(

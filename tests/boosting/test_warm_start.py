@@ -71,6 +71,7 @@ def test_warm_start_is_one_long_run(kind, settings):
         ({"view_policy": "round_robin"}, r"view_policy was Best\(\); it is now RoundRobin"),
         ({"learning_rate": 0.5}, "learning_rate was 1.0; it is now 0.5"),
         ({"resample": True}, "resample was False; it is now True"),
+        ({"preprocess": {"colour": PCA(1)}}, "preprocess names the view 'colour', but the views are"),
     ],
 )
 def test_warm_start_refuses_another_run(settings, message):

@@ -134,3 +134,42 @@ def test_the_number_of_folds_or_their_rows(cv):
         for fold, pair in zip(folds, pairs):
             assert_array_equal(fold[0], pair[0])
             assert_array_equal(fold[1], pair[1])
+
+
+class ListSplitter:
+    """A splitter of the user's own: without groups, and with lists of numbers or masks."""
+
+    def __init__(self, *, masks=False):
+        self.masks = masks
+
+    def split(self, X, y):
+        for number in range(3):
+            mask = [row % 3 == number for row in range(len(y))]
+            train, test = [not held_out for held_out in mask], mask
+            yield (train, test) if self.masks else (np.flatnonzero(train).tolist(), np.flatnonzero(test).tolist())
+
+
+@pytest.mark.parametrize("masks", [False, True])
+@pytest.mark.parametrize("iterable", [False, True])
+def test_folds_may_be_lists_of_numbers_or_masks(masks, iterable):
+    data = read_training_data(LabelConsensus(), np.arange(12.0)[:, None], np.arange(12) % 2)
+    cv = ListSplitter(masks=masks)
+    folds = read_cv(cv.split(None, np.zeros(12)) if iterable else cv, data, data.codes[:, 0])
+    for number, (train, test) in enumerate(folds):
+        assert_array_equal(train, np.flatnonzero(np.arange(12) % 3 != number))
+        assert_array_equal(test, np.flatnonzero(np.arange(12) % 3 == number))
+
+
+@pytest.mark.parametrize(
+    ("cv", "message"),
+    [
+        ([1, 2, 3], r"cv must have pairs \(training rows, held-out rows\); got \[1, 2, 3\]"),
+        ([([0, 1], [12])], r"cv must have numbers from 0 to 11, or masks, of the 12 rows; got \[12\]"),
+        ([([0.5, 1.5], [2])], r"cv must have numbers from 0 to 11, or masks, of the 12 rows; got \[0.5, 1.5\]"),
+        ([([True, False], [2])], r"cv must have numbers from 0 to 11, or masks, of the 12 rows; got \[True, False\]"),
+    ],
+)
+def test_folds_that_are_not_of_the_rows_are_refused(cv, message):
+    data = read_training_data(LabelConsensus(), np.arange(12.0)[:, None], np.arange(12) % 2)
+    with pytest.raises(ValueError, match=message):
+        read_cv(cv, data, data.codes[:, 0])

@@ -107,6 +107,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             [clone(learner) for learner in view_learners]
             for view_learners in per_view("estimator", named_learners, data.names, complete=True)
         ]
+        transformers = per_view("preprocess", self.preprocess, data.names)
         data.check_learners(learners)
         settings = RunSettings(
             tuple(map(len, learners)), self._policy(), float(self.learning_rate), bool(self.resample), self.error
@@ -118,7 +119,6 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             self._check_same_run(settings)
             trace, preprocessors = self.trace_.copy(), self.preprocessors_
         else:
-            transformers = per_view("preprocess", self.preprocess, data.names)
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             if checkpoint is not None:
                 identity = identity_of(self, data, settings, learners, transformers, seed)
@@ -331,7 +331,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         self.preprocessors_ = preprocessors
         self.trace_ = trace
         self.n_iter_ = len(trace)
-        self.arms_ = [(name, learner) for name, several in zip(data.names, learners) for learner in several]
+        self.arms_ = [(name, learner) for name, view_learners in zip(data.names, learners) for learner in view_learners]
         self.estimators_ = [round_.winner.hypothesis for round_ in trace.rounds]
         self.estimator_weights_ = trace.alphas
         self.estimator_errors_ = trace.errors

@@ -73,7 +73,9 @@ class BoostingData(TrainingData):
         """Return the transformers of the views, fitted on the rows that have them; None where a view has none."""
         present = self.blocks.present
         return [
-            transformer and fit_transformer(view, transformer, self.classes[codes[present[:, number]]])
+            None
+            if transformer is None  # not its truth: an ensemble of transformers has no length before it is fitted
+            else fit_transformer(view, transformer, self.classes[codes[present[:, number]]])
             for number, (view, transformer, codes) in enumerate(
                 zip(self.blocks.views, transformers, self._codes_of_views())
             )

@@ -1,14 +1,13 @@
 """Cross-fitting: outputs of the views' models for rows that the models were not fitted on, and the folds for it."""
 
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
 from sklearn.model_selection import StratifiedKFold
-from sklearn.model_selection import check_cv as as_splitter
 from sklearn.utils.parallel import Parallel, delayed
 
 from fuselearn.classifiers.adapter import array_for, seeded_clone
@@ -155,13 +154,15 @@ def read_cv(cv: Any, data: TrainingData, codes: IntArray) -> int | list[Fold]:
     """
     if cv is None or isinstance(cv, Integral):
         return DEFAULT_FOLDS if cv is None else int(cv)
-    if hasattr(cv, "split"):
+    if not hasattr(cv, "split"):
+        folds = _folds_of_used_rows(_as_pairs(list(cv), data.n_rows_given), data)
+    else:
+        options = {} if data.groups is None else {"groups": data.groups}
         with warnings.catch_warnings():
             # A splitter that ignores the groups is found below, by its folds.
             warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
-            folds = list(cv.split(np.zeros((len(data), 1)), data.classes[codes], groups=data.groups))
-    else:
-        folds = _folds_of_used_rows(as_splitter(cv).split(), data)
+            splits = list(cv.split(np.zeros((len(data), 1)), data.classes[codes], **options))
+        folds = _as_pairs(splits, len(data))
     _check_folds(folds, data, cv)
     return folds
 
@@ -249,14 +250,34 @@ def _folds_of_groups(codes: IntArray, n_folds: int, generator: np.random.Generat
     return fold_of
 
 
-def _folds_of_used_rows(folds: Iterable[tuple[ArrayLike, ArrayLike]], data: TrainingData) -> list[Fold]:
-    """Return folds of rows of `X`, by numbers or masks, as folds of the rows that are used."""
+def _as_pairs(splits: list[Any], n_rows: int) -> list[Fold]:
+    """Return (training rows, held-out rows), given as numbers or masks in lists or arrays, as arrays of numbers."""
+    try:
+        pairs = [(train, test) for train, test in splits]
+    except (TypeError, ValueError):
+        raise ValueError(f"cv must have pairs (training rows, held-out rows); got {splits!r:.80}.") from None
+    return [(_row_numbers(train, n_rows), _row_numbers(test, n_rows)) for train, test in pairs]
+
+
+def _row_numbers(rows: ArrayLike, n_rows: int) -> IntArray:
+    """Return the numbers of some of `n_rows` rows, given as numbers or as a mask."""
+    given = np.asarray(rows)
+    if given.size == 0 or (given.shape == (n_rows,) and given.dtype == bool):
+        return np.flatnonzero(given)
+    if given.ndim != 1 or given.dtype.kind not in "iu" or given.min() < -n_rows or given.max() >= n_rows:
+        raise ValueError(
+            f"cv must have numbers from 0 to {n_rows - 1}, or masks, of the {n_rows} rows; got {rows!r:.80}."
+        )
+    return given
+
+
+def _folds_of_used_rows(folds: list[Fold], data: TrainingData) -> list[Fold]:
+    """Return folds of rows of `X` as folds of the rows that are used."""
     position = np.full(data.n_rows_given, -1)
     position[data.row_numbers] = np.arange(len(data))
 
-    def used(rows: ArrayLike) -> IntArray:
-        given = np.asarray(rows)
-        positions = position[given if given.size else given.astype(np.intp)]
+    def used(rows: IntArray) -> IntArray:
+        positions = position[rows]
         return positions[positions >= 0]
 
     return [(used(train), used(test)) for train, test in folds]
