@@ -173,7 +173,7 @@ def test_resume(wines, tmp_path):
         (["--target", "kind", "--view", "acid"], "--view takes NAME=GLOB"),
         (["--target", "kind", "--view", "a=sugar_*"], "no column of the data matches 'sugar_*' of the view 'a'"),
         (["--target", "kind", "--view", "a=acid_*", "--view", "a=acid_0"], "--view names 'a' more than once"),
-        (["--target", "kind", "--view", "a=acid_*", "--views", "x.toml"], "cannot be given both"),
+        (["--target", "kind", "--view", "a=acid_*", "--views", "x.toml"], "cannot both be given"),
         (["--target", "kind", "--views", "nowhere.toml"], "nowhere.toml cannot be read"),
         (["--target", "acid_0", "--view", "colour=colour_*"], "y must hold classes; its values are continuous"),
         (["--target", "kind", "--methods", "sharebost"], "did you mean 'shareboost'"),

@@ -1,6 +1,7 @@
 """The pages of the repository: lines of a readable length, and files that exist."""
 
 import doctest
+import itertools
 import re
 from pathlib import Path
 
@@ -22,6 +23,15 @@ def test_lines_of_a_page_are_short(page):
     # A row of a table cannot be broken.
     long_lines = [number for number, line in enumerate(lines, 1) if len(line) > WIDTH and not line.startswith("|")]
     assert long_lines == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_broken_sentence_begins_a_numbered_list(page):
+    """A number with a full stop at the beginning of a line begins a list, also in the middle of a sentence."""
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    pairs = itertools.pairwise(lines)
+    in_prose = [line for before, line in pairs if re.match(r"\d+[.)] ", line) and re.match(r"[A-Za-z`*(\[]", before)]
+    assert in_prose == []
 
 
 def test_files_that_contributing_names_exist():

@@ -8,7 +8,7 @@ import pytest
 from sklearn.datasets import load_wine
 from sklearn.svm import SVC
 
-from fuselearn import FusionClassifier, compare
+from fuselearn import FusionClassifier, ViewStackingClassifier, compare
 from fuselearn.evaluation import cells
 from fuselearn.evaluation.cells import PROTOCOLS, Protocol
 
@@ -160,6 +160,25 @@ def test_a_class_of_fewer_groups_than_folds(wine):
     groups = np.where(y == 1, np.arange(178) % 2, 2 + np.arange(178) % 30)
     with pytest.raises(ValueError, match=r"groups has the class 1 in 2 groups only; .* in at least 3 groups"):
         run(wine, groups=groups, protocol="tomographic")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"methods": ["mkl_uniform", "stacking"]}, "about 4 are trained on; stacking makes 5 folds of them"),
+        ({"methods": ["tuned_stacking"]}, "about 4 are trained on; tuned_stacking makes 5 folds of them"),
+        ({"consensus": True}, "about 4 are trained on; consensus makes 5 folds of them"),
+        ({"methods": {"stack": ViewStackingClassifier(SVC(), cv=7)}, "train_size": 0.75}, "about 6 .*; stack makes 7"),
+    ],
+)
+def test_fewer_groups_than_a_method_makes_folds_of(wine, settings, words):
+    with pytest.raises(ValueError, match=f"groups has 8 groups, of which {words}"):
+        run(wine, groups=np.arange(178) % 8, **settings)
+
+
+def test_as_many_groups_as_a_method_makes_folds_of(wine):
+    result = run(wine, groups=np.arange(178) % 9, methods=["stacking", "svm_sum"], runs=1)
+    assert result.scores.min() > 0.5
 
 
 def test_groups_that_no_split_can_divide(monkeypatch):

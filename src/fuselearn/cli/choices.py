@@ -1,4 +1,4 @@
-"""What the user chose on the command line: views and their learners, the method and its settings.
+"""The choices that the user made on the command line: views and their learners, the method and its settings.
 
 Views are given by ``--view NAME=GLOB``, by a TOML file, or guessed from prefixes; settings by ``--set KEY=VALUE``.
 """
@@ -62,7 +62,7 @@ def choose_views(
     """
     reserved = reserved or {}
     if view_options and views_file:
-        refuse("--view and --views cannot be given both.")
+        refuse("--view and --views cannot both be given.")
     if views_file:
         settings_of = _from_file(views_file)
         return {
@@ -110,7 +110,7 @@ def make_estimator(
     typed = typed_settings(estimator, settings, method.name)
     if typed.get("estimator") in LEARNERS:
         if learners:
-            refuse("--set estimator and learners in --views cannot be given both.")
+            refuse("--set estimator and learners in --views cannot both be given.")
         typed["estimator"] = make_learner(typed["estimator"], _boosts(estimator), seed)
     estimator.set_params(**typed)
     if "n_jobs" in estimator.get_params(deep=False):

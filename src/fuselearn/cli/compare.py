@@ -71,7 +71,7 @@ def compare(
     free = [name for name in table.column_names if name not in reserved]
     if not free:
         refuse(f"{path} has no columns beside the target; views need some.")
-    choices, found = choose_views(view or [], views, free, reserved)
+    choices, views_found = choose_views(view or [], views, free, reserved)
     y = _classes(table.column(target), target, path)
     groups = None
     if group is not None:
@@ -81,7 +81,7 @@ def compare(
     X, view_columns = _matrix(table, choices, y, path)
     if not as_json:
         listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
-        typer.echo(f"Views, {found}: {listed}", err=True)
+        typer.echo(f"Views, {views_found}: {listed}", err=True)
         if any(choice.learner or choice.preprocess or choice.categorical == "target" for choice in choices.values()):
             typer.echo(
                 "Every method is compared with its own learner and preprocessing, and text one-hot encoded: those of "

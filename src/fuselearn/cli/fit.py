@@ -69,14 +69,12 @@ FEW_IN_FOLDS = "The least populated class"
 
 @dataclass(frozen=True)
 class Task:
-    """What the user asked for."""
+    """A fit as the user asked for it."""
 
     target: str
-    identifier: str | None
     group: str | None
     label_columns: list[str]
     choices: dict[str, ViewChoice]
-    views_found: str
     method: "Method"
     settings: list[str]
     categorical: str
@@ -163,7 +161,7 @@ def fit(
     with interruptible("nothing was written"):
         with open_data(Source(data, file_format, delimiter, encoding)) as opened:
             path = opened.source.name
-            choices, label_names, found = _choose_columns(
+            choices, label_names, views_found = _choose_columns(
                 opened.names, path, target, identifier, group, label_columns, view or [], views
             )
             chosen = find_method(method, list(choices))
@@ -171,11 +169,9 @@ def fit(
                 choices = {chosen.only_view: choices[chosen.only_view]}
             task = Task(
                 target,
-                identifier,
                 group,
                 label_names,
                 choices,
-                found,
                 chosen,
                 settings or [],
                 categorical,
@@ -184,7 +180,7 @@ def fit(
                 jobs,
             )
             listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
-            notes.add(f"Views, {found}: {listed}")
+            notes.add(f"Views, {views_found}: {listed}")
             table = _read(opened, task)
         training = _training_table(table, task, path, notes)
         started = time.perf_counter()
@@ -202,14 +198,14 @@ def fit(
             "rows": facts["rows"],
             "class_weight": facts["class_weight"],
             "label_columns": label_names,
-            "views": found,
+            "views": views_found,
         }
         save_model(model, output, note)
     summary = {
         "model": output,
         **{key: note[key] for key in ("method", "settings", "target", "id", "group", "seed")},
         "views": {name: choice.columns for name, choice in choices.items()},
-        "views_found": found,
+        "views_found": views_found,
         **facts,
         "notes": notes.lines,
     }
@@ -261,11 +257,11 @@ def _choose_columns(
     free = [name for name in names if name not in reserved]
     if not free:
         refuse(f"{path} has no columns beside the target; views need some.")
-    choices, found = choose_views(view, views, free, reserved)
+    choices, views_found = choose_views(view, views, free, reserved)
     label_names = label_columns_of(label_columns, list(choices)) if label_columns else []
     for column in label_names:
         check_column(column, names, path, "--label-columns")
-    return choices, label_names, found
+    return choices, label_names, views_found
 
 
 def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":

@@ -76,9 +76,8 @@ class ModelColumns:
         for view in self.absent_views:
             notes.add(f"{self.path} has no column of the view {view!r}: it is taken as missing in every row.")
         for view, lost in self.lost.items():
-            notes.add(
-                f"{self.path} lacks {len(lost)} columns of the view {view!r}: they are taken as missing in every row."
-            )
+            which, are = ("1 column", "it is") if len(lost) == 1 else (f"{len(lost)} columns", "they are")
+            notes.add(f"{self.path} lacks {which} of the view {view!r}: {are} taken as missing in every row.")
 
     def note_unknown(self, table: pyarrow.Table, notes: Notes) -> None:
         """Note texts that the model was not fitted on."""

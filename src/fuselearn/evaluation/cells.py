@@ -222,11 +222,11 @@ def _run_cell(task: Task, method: Method, kind: str, run: int) -> CellResult:
 def _with_gaps_filled(task: Task, present: BoolArray, train: IntArray) -> FloatArray:
     """Return the table with gaps inside the views that a row has filled by the means of the training rows."""
     table = task.table.copy()
-    for columns, here in zip(task.views.values(), present.T):
+    for columns, has_view in zip(task.views.values(), present.T):
         values = table[:, columns]
-        gaps = np.isnan(values) & here[:, None]
+        gaps = np.isnan(values) & has_view[:, None]
         if gaps.any():
-            known = values[train][here[train]]
+            known = values[train][has_view[train]]
             counts = (~np.isnan(known)).sum(axis=0)
             means = np.nansum(known, axis=0) / np.maximum(counts, 1)
             table[:, columns] = np.where(gaps, means, values)
@@ -279,7 +279,7 @@ def majority_labels(view_labels: AnyArray, rng: np.random.Generator, present: Bo
     present = np.ones(view_labels.shape, dtype=bool) if present is None else present
     classes = np.unique(view_labels[present])
     votes = np.zeros((len(view_labels), len(classes)))
-    for column, here in zip(view_labels.T, present.T):
-        votes[here, np.searchsorted(classes, column[here])] += 1
+    for labels, has_view in zip(view_labels.T, present.T):
+        votes[has_view, np.searchsorted(classes, labels[has_view])] += 1
     # Less than a vote, so that it decides between equals only.
     return classes[(votes + rng.uniform(0, 0.5, size=votes.shape)).argmax(axis=1)]

@@ -15,7 +15,9 @@ from joblib import hash as content_hash
 from sklearn.metrics import get_scorer_names
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import has_fit_parameter
 
+from fuselearn.consensus import LabelConsensus
 from fuselearn.data import ViewBlocks, check_on_host, encode_view_labels, resolve_views
 from fuselearn.data.training_data import encode_groups
 from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs
@@ -123,6 +125,11 @@ def compare(
     splits = _checked_protocol(protocol, runs, train_size)
     _check_class_sizes(y, splits, chosen, consensus)
     group_numbers = None if groups is None else _checked_groups(groups, y, splits)
+    if group_numbers is not None:
+        estimators = {method.name: method.estimator(columns, None, 0) for method in chosen}
+        if consensus:
+            estimators["consensus"] = LabelConsensus(views=columns)
+        _check_group_folds(int(group_numbers.max()) + 1, splits, estimators)
     _check_scoring(scoring, y)
     seed = CellStore.seed_of(resume) if resume is not None and random_state is None else None
     if seed is None:
@@ -224,6 +231,18 @@ def _checked_groups(groups: ArrayLike, y: AnyArray, protocol: Protocol) -> IntAr
     return numbers
 
 
+def _check_group_folds(n_groups: int, protocol: Protocol, estimators: dict[str, Any]) -> None:
+    """Refuse fewer groups to train on than an estimator makes folds of, by its `cv`."""
+    trained_on = int(n_groups * protocol.train_share)
+    for name, estimator in estimators.items():
+        cv = getattr(estimator, "cv", None)
+        if isinstance(cv, int) and has_fit_parameter(estimator, "groups") and trained_on < cv:
+            raise ValueError(
+                f"groups has {n_groups} groups, of which about {trained_on} are trained on; {name} makes {cv} folds of "
+                f"them. Leave {name} out, or leave groups out where rows are independent."
+            )
+
+
 def _check_scoring(scoring: str | Score, y: AnyArray) -> None:
     """Refuse what scikit-learn does not know as a score, and scores of two classes where there are more."""
     if isinstance(scoring, str):
@@ -307,10 +326,15 @@ def _compute_missing(
     cells = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
         delayed(_computed)(task, trial, run) for trial, run in missing
     )
-    for number, (key, cell) in enumerate(cells, start=1):
-        store.add(key, cell)
-        if verbose:
-            _print_progress(number, len(missing), time.monotonic() - started)
+    number = 0
+    try:
+        for number, (key, cell) in enumerate(cells, start=1):
+            store.add(key, cell)
+            if verbose:
+                _print_progress(number, len(missing), time.monotonic() - started)
+    finally:
+        if verbose and 0 < number < len(missing):
+            print(file=sys.stderr)  # an error or an interrupt gets a line of its own
 
 
 def _computed(task: Task, trial: Trial, run: int) -> tuple[Key, CellResult]:

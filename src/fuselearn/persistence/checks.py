@@ -370,6 +370,6 @@ def _check_histogram_tree(node: Json, n_columns: int, members: dict[str, bytes])
 def _array(node: Json, members: dict[str, bytes]) -> AnyArray:
     """Return the array of a node."""
     if node["__loader__"] != "NdArrayNode" or node.get("type") != "numpy":
-        raise ValueError("it has a tree whose arrays are none")
+        raise ValueError("it has a tree with a value that is not an array")
     array: AnyArray = np.load(io.BytesIO(members[node["file"]]), allow_pickle=False)
     return array

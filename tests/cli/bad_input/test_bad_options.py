@@ -13,7 +13,7 @@ VIEWS = {
     "twice": (["--view", "a=rna_*", "--view", "a=image_*"], ["--view names 'a' more than once"]),
     "target in a view": (["--view", "a=rna_*,kind"], ["the view 'a' has 'kind', which is the target"]),
     "id in a view": (["--view", "a=patient"], ["the view 'a' has 'patient', which is the id"]),
-    "both": (["--view", "a=rna_*", "--views", "views.toml"], ["cannot be given both"]),
+    "both": (["--view", "a=rna_*", "--views", "views.toml"], ["cannot both be given"]),
     "no file": (["--views", "nowhere.toml"], ["nowhere.toml cannot be read: No such file"]),
 }
 
