@@ -10,6 +10,7 @@ from sklearn.datasets import load_wine
 
 from fuselearn import compare
 from fuselearn.cli.choices import choose_views
+from fuselearn.evaluation import comparison
 from tests.cli import command_line
 
 METHODS = ["--methods", "mkl_uniform,shareboost", "--runs", "2"]
@@ -48,6 +49,22 @@ def test_leaderboard(wines, tmp_path):
     assert "--force" in again.output
     forced = run(wines, "--target", "kind", "--id", "bottle", *METHODS, "--output", output, "--force")
     assert forced.exit_code == 0
+
+
+def test_interrupt_keeps_the_runs_that_are_done(wines, monkeypatch):
+    run_cell = comparison.run_cell
+
+    def interrupted(task, method, kind, number):
+        if number == 2:
+            raise KeyboardInterrupt
+        return run_cell(task, method, kind, number)
+
+    monkeypatch.setattr(comparison, "run_cell", interrupted)
+    result = run(wines, "--target", "kind", "--id", "bottle", "--methods", "mkl_uniform", "--runs", "4")
+    assert result.exit_code == 0, result.output
+    # In a line of its own, without the place in the code.
+    assert "Warning: Interrupted: the comparison has the 2 of 4 runs that were done." in result.stderr.splitlines()
+    assert "178 objects, 2 views, 2 runs" in result.stdout
 
 
 @pytest.mark.parametrize("suffix", ["tsv", "parquet", "feather"])

@@ -1,6 +1,7 @@
 """``fuselearn compare``: every fusion method and every view alone, on the same splits."""
 
 import json
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fuselearn.cli.choices import ViewChoice, choose_views
-from fuselearn.cli.console import check_jobs, check_seed, refuse, refusing
+from fuselearn.cli.console import Notes, check_jobs, check_seed, refuse, refusing
 from fuselearn.cli.files import Source, check_column, check_output, open_data, read_opened, writing
 from fuselearn.cli.options import (
     AsJson,
@@ -47,7 +48,7 @@ def compare(
     scoring: Annotated[str, typer.Option(help="Any score of scikit-learn.")] = "accuracy",
     seed: Annotated[int, typer.Option(help="Seed of splits, noise and methods.")] = 0,
     group: Annotated[
-        str | None, typer.Option(help="Column of what rows belong to, such as a person; a split never parts such rows.")
+        str | None, typer.Option(help="Column of groups, such as persons; no group is on both sides of a split.")
     ] = None,
     jobs: Processes = None,
     resume: Annotated[str | None, typer.Option(help="File that keeps finished fits, to go on from.")] = None,
@@ -91,10 +92,12 @@ def compare(
     from sklearn.metrics import get_scorer_names
 
     from fuselearn import compare as compare_methods
+    from fuselearn.exceptions import InterruptedFitWarning
 
     if scoring not in get_scorer_names():
         refuse(f"--scoring {scoring!r} is not a score of scikit-learn, such as accuracy or balanced_accuracy.")
-    with refusing(ValueError, OSError):
+    with warnings.catch_warnings(record=True) as caught, refusing(ValueError, OSError):
+        warnings.simplefilter("always", InterruptedFitWarning)
         result = compare_methods(
             X,
             y,
@@ -112,6 +115,9 @@ def compare(
             resume=resume,
             verbose=int(not as_json),
         )
+    notes = Notes(quiet=False)
+    for warning in caught:
+        notes.add(f"Warning: {warning.message}")
     if output is not None:
         with writing(output):
             result.save(output)

@@ -107,7 +107,10 @@ def fit(
         str | None, typer.Option(help="Labels that views have of their own: VIEW=COLUMN, with commas.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="Column of what rows belong to, such as a person; such rows are judged together.")
+        str | None,
+        typer.Option(
+            help="Column of groups, such as persons; each row is evaluated by models that saw no row of its group."
+        ),
     ] = None,
     categorical: Annotated[
         str, typer.Option(help="What becomes of text: onehot, target (mean of a category), none (refuse).")
