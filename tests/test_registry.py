@@ -82,6 +82,7 @@ print("IMPORTED", [name for name in packages if name in sys.modules])
 """
 
 
+@pytest.mark.long
 def test_to_fit_the_default_method_imports_nothing_of_the_others(tmp_path):
     rows = np.random.default_rng(0).normal(size=(60, 4))
     lines = [",".join([*map(str, row), "yes" if sum(row) > 0 else "no"]) for row in rows.tolist()]

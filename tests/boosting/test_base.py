@@ -159,6 +159,7 @@ def test_a_perfect_view_ends_the_run():
     assert_allclose(model.estimator_weights_, 0.5 * np.log((1 - 2.2e-16) / 2.2e-16))
 
 
+@pytest.mark.long
 def test_strong_learners_are_boosted_out_of_bag():
     table, target = load_breast_cancer(return_X_y=True)
     views = [slice(0, 10), slice(10, 20), slice(20, 30)]

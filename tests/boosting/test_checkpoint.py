@@ -236,6 +236,7 @@ class Interrupted:
         return result
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize(("name", "call"), [("round", 2), ("round", 4), ("plan", 1), ("plan", 2), ("_fields", 3)])
 def test_an_interrupt_while_the_log_is_written(name, call, after, tmp_path, monkeypatch):

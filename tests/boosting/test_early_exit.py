@@ -146,6 +146,7 @@ def test_what_is_not_used_does_not_matter(problem, instead):
     assert not (used & np.column_stack([lacks[:, view].all(axis=1) for view in problem.views])).any()
 
 
+@pytest.mark.long
 @given(problems(sorted(VOTES), 12), st.sampled_from([1, 2]))
 def test_blocks_and_threads_do_not_matter(problem, n_jobs):
     model, X = problem.model, problem.X
@@ -286,6 +287,7 @@ def test_the_company_of_rows_with_gaps_does_not_matter():
             assert model.predict(np.vstack([X[:1], company]))[0] == (alone > 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("learner", ["gaussian_nb", "stump", "tree"])
 @pytest.mark.parametrize("n_classes", [2, 10])

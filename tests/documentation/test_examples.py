@@ -99,6 +99,7 @@ def test_words_follow_from_the_numbers(iris):
     assert "0 of the 100 runs end before" in description
 
 
+@pytest.mark.long
 def test_script_prints_the_study_and_saves_the_figure(iris, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(iris, "N_ROUNDS_SHOWN", 2)
     output = tmp_path / "images" / "iris.png"
@@ -121,6 +122,7 @@ def test_too_few_draws_are_a_usage_error(iris, capsys):
     assert "at least 2" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_accuracy_against_rounds(tmp_path, capsys):
     output = tmp_path / "rounds.png"
     results = load("digits_rounds").main(["--rounds", "12", "--splits", "2", "--output", str(output)])
@@ -133,6 +135,7 @@ def test_accuracy_against_rounds(tmp_path, capsys):
     assert results[0.3]["ShareBoost"].mean() > results[0.3]["iBoost"].mean()
 
 
+@pytest.mark.long
 def test_unmatched_views(tmp_path, capsys):
     outputs = [tmp_path / "views.png", tmp_path / "bias.png"]
     unmatched = load("unmatched_views")
@@ -150,6 +153,7 @@ def test_unmatched_views(tmp_path, capsys):
     assert "--trials must be at least 2; got 1" in capsys.readouterr().err
 
 
+@pytest.mark.long
 def test_shared_and_separate_stumps(tmp_path, capsys):
     output = tmp_path / "images" / "labels.png"
     curves = load("overlapping_labels").main(["--stumps", "12", "--splits", "4", "--output", str(output)])
@@ -280,6 +284,7 @@ def test_example_of_the_gallery_answers_its_question(name, capsys, monkeypatch):
     CHECKS[name](*run_example(name, capsys, monkeypatch))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SMALLER)
 def test_example_of_the_gallery_runs_with_less_data(name, capsys, monkeypatch):
     defined, printed = run_example(name, capsys, monkeypatch, SMALLER[name])

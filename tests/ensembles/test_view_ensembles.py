@@ -21,6 +21,7 @@ from fuselearn import (
 from tests.ensembles.view_problems import VIEWS, NamesOnly, Problem, all_kinds, as_codes, by_kind
 
 
+@pytest.mark.long
 @settings(max_examples=3)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([2, 3]))
 def test_true_labels_do_not_leak(seed, n_classes):

@@ -56,13 +56,13 @@ def test_weights_are_non_negative_least_squares_with_a_row_per_arm(arms, strengt
 def test_the_strength_is_the_largest_that_is_not_clearly_worse(arms):
     n_rows = len(arms.targets)
     part_of = np.random.default_rng(n_rows).permutation(n_rows) % FOLDS
-    found = arms.combined(*STRENGTHS)
+    combination = arms.combined(*STRENGTHS)
     strength, loss = naive.chosen_strength(arms.values, arms.targets, arms.row_weights, STRENGTHS, part_of)
-    assert_allclose(found.loss, loss, rtol=1e-6)
+    assert_allclose(combination.loss, loss, rtol=1e-6)
     # Several strengths may give the same weights, up to rounding: one arm has nothing to be drawn to.
     expected = naive.arm_weights(arms.values, arms.targets, arms.row_weights, strength)
     if expected.any():
-        assert_allclose(found.weights, expected, rtol=1e-6, atol=1e-8)
+        assert_allclose(combination.weights, expected, rtol=1e-6, atol=1e-8)
 
 
 def test_a_strong_pull_makes_weights_equal():
@@ -100,11 +100,11 @@ def test_arms_that_know_nothing_beside_one_that_does_count_next_to_nothing():
     values[0] += 0.5 * targets
     values[1] += 0.4 * targets
     values[5] = 0
-    found = reliabilities(values, targets, np.ones(300))
-    assert found[:2].min() > 20 * found[2:].max()
+    factors = reliabilities(values, targets, np.ones(300))
+    assert factors[:2].min() > 20 * factors[2:].max()
     # Scale is nothing that an arm knows.
     sizes = np.array([1e-6, 1e3, 1.0, 10.0, 5.0, 1.0])[:, None, None]
-    assert_allclose(found, reliabilities(sizes * values, targets, np.ones(300)))
+    assert_allclose(factors, reliabilities(sizes * values, targets, np.ones(300)))
 
 
 def test_where_no_arm_stands_out_all_of_them_count_alike():
@@ -153,9 +153,9 @@ def test_gaps_are_filled_with_what_the_others_say():
 def test_sums_are_renormalised_over_the_arms_that_speak(arms):
     arms.values[arms.rng.random(arms.values.shape[:2]) < 0.4] = np.nan
     weights = np.where(arms.rng.random(len(arms.values)) < 0.3, 0.0, arms.rng.random(len(arms.values)))
-    sums, heard = weighted_sum(arms.values, weights)
+    sums, covered = weighted_sum(arms.values, weights)
     assert_allclose(sums, naive.weighted_sum(arms.values, weights), atol=1e-12)
-    assert_array_equal(heard, ((weights[:, None] > 0) & ~np.isnan(arms.values[:, :, 0])).any(axis=0))
+    assert_array_equal(covered, ((weights[:, None] > 0) & ~np.isnan(arms.values[:, :, 0])).any(axis=0))
 
 
 def test_groups_are_one_observation_where_weights_are_compared():

@@ -103,6 +103,7 @@ def test_weight_goes_to_what_holds_for_new_groups(n_seeds):
     assert np.mean(gains) > 0.02
 
 
+@pytest.mark.long
 def test_labels_are_judged_by_the_rest_of_the_group():
     wrong = np.arange(3, len(Y), 17)
     given_labels = Y.copy()
@@ -112,6 +113,7 @@ def test_labels_are_judged_by_the_rest_of_the_group():
     assert len(found & set(wrong)) >= 0.8 * len(wrong)
 
 
+@pytest.mark.long
 def test_names_of_groups_do_not_matter():
     model = clone(MODEL).set_params(learners=["linear", "trees"])
     expected = clone(model).fit(X, Y, groups=PERSON).predict_proba(X)

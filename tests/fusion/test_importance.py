@@ -36,23 +36,23 @@ def test_an_arm_of_all_views_counts_for_those_it_listens_to():
     values[[2, 3], :20] = np.nan  # rows without the second view
     values[4, :20] = np.nan
     spread = np.sqrt(np.nanmean(values[:5] ** 2, axis=(1, 2)))
-    here = np.sqrt((values[:, 20:] ** 2).mean(axis=(1, 2)))
-    share = 3 * here[0] / (3 * here[0] + here[2])
+    spread_of_complete = np.sqrt((values[:, 20:] ** 2).mean(axis=(1, 2)))
+    share = 3 * spread_of_complete[0] / (3 * spread_of_complete[0] + spread_of_complete[2])
     weights = np.array([0.0, 0.5, 0.0, 0.2, 1.0, 0.0])
     expected = np.array([0.5 * spread[1] + share * spread[4], 0.2 * spread[3] + (1 - share) * spread[4]])
-    found = importances_of_views(arms, weights, values, 2)
-    assert_allclose(found, expected / expected.sum(), rtol=1e-3)
+    importances = importances_of_views(arms, weights, values, 2)
+    assert_allclose(importances, expected / expected.sum(), rtol=1e-3)
     # Nothing that its learner says of single views is known: alike.
     values[[0, 2]] = np.nan
-    found = importances_of_views(arms, np.eye(6)[4], values, 2)
-    assert_allclose(found, 0.5)
+    importances = importances_of_views(arms, np.eye(6)[4], values, 2)
+    assert_allclose(importances, 0.5)
 
 
 def test_views_that_say_the_same_have_equal_shares():
     rng = np.random.default_rng(0)
     y = np.arange(120) % 2
-    one = rng.normal(size=(120, 3)) + y[:, None]
-    X = np.hstack([one, one, np.ones((120, 1))])
+    view = rng.normal(size=(120, 3)) + y[:, None]
+    X = np.hstack([view, view, np.ones((120, 1))])
     model = FusionClassifier(views={"a": slice(0, 3), "b": slice(3, 6), "c": [6]}, learners=["rbf"], random_state=0)
     first, second, constant = model.fit(X, y).view_importances_
     assert_allclose(first, second, rtol=1e-6)

@@ -109,17 +109,18 @@ def test_noise_rates_of_label_columns(digits):
     assert model.score(digits.X[test], labels[test]) > 0.94
     suspects = model.suspects()
     right = [
-        columns[one["row"], model.label_columns_.index(one["column"])] != labels[train][one["row"]] for one in suspects
+        columns[record["row"], model.label_columns_.index(record["column"])] != labels[train][record["row"]]
+        for record in suspects
     ]
     assert np.mean(right) > 0.95
 
 
 def test_with_view_labels_y_gives_the_classes_only():
     columns, _ = noisy_columns(y == 1, [0.1, 0.1, 0.1])
-    one = clone(MODEL).fit(X, y == 1, view_labels=columns)
+    model = clone(MODEL).fit(X, y == 1, view_labels=columns)
     other = clone(MODEL).fit(X, (y == 1)[::-1], view_labels=columns)
-    same(one, other)
-    assert one.posterior_.shape == (90, 2)
+    same(model, other)
+    assert model.posterior_.shape == (90, 2)
 
 
 def test_labels_that_views_did_not_give():
@@ -143,16 +144,16 @@ def test_suspects_are_wrong_labels(digits):
     flipped = rng.random(400) < 0.2
     labels = np.where(flipped, (digits.y[train] + rng.integers(1, 10, 400)) % 10, digits.y[train])
     model = FusionClassifier(views=digits.views, max_fits=60, random_state=0).fit(digits.X[train], labels)
-    found = np.array([one["row"] for one in model.suspects()])
-    assert np.mean(flipped[found]) > 0.9
-    assert flipped[found].sum() > 0.75 * flipped.sum()
+    suspected = np.array([record["row"] for record in model.suspects()])
+    assert np.mean(flipped[suspected]) > 0.9
+    assert flipped[suspected].sum() > 0.75 * flipped.sum()
     assert_allclose(model.noise_rates_, [0.2], atol=0.05)
     first = model.suspects(20)
-    assert [one["row"] for one in first] == found[:20].tolist()
-    chances = [one["probability"] for one in first]
+    assert [record["row"] for record in first] == suspected[:20].tolist()
+    chances = [record["probability"] for record in first]
     assert chances == sorted(chances, reverse=True)
-    assert all(one["column"] == "y" and one["given"] == labels[one["row"]] for one in first)
-    assert np.mean([one["proposed"] == digits.y[train][one["row"]] for one in first]) > 0.9
+    assert all(record["column"] == "y" and record["given"] == labels[record["row"]] for record in first)
+    assert np.mean([record["proposed"] == digits.y[train][record["row"]] for record in first]) > 0.9
     assert model.suspects(0) == []
     assert model.score(digits.X[test], digits.y[test]) > 0.93
 

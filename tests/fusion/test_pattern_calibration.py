@@ -20,6 +20,7 @@ from tests.fusion.fusion_data import MODEL, VIEWS, split, table
 from tests.naive import fusion_arms as naive
 
 
+@pytest.mark.long
 def test_wrong_labels_are_believed_where_they_explain_more(digits):
     train, test = split(digits, 300)
     labels = digits.y[train].copy()
@@ -119,6 +120,7 @@ def test_overlap_is_not_taken_for_wrong_labels_by_probabilities():
     assert abs(np.mean(gaps)) < 0.05
 
 
+@pytest.mark.long
 def test_what_is_left_without_the_strong_view_is_believed_less():
     gaps = []
     for seed in range(4):
@@ -134,6 +136,7 @@ def test_what_is_left_without_the_strong_view_is_believed_less():
     assert abs(np.mean(gaps)) < 0.06
 
 
+@pytest.mark.long
 def test_shares_of_classes_are_those_of_rows():
     rng = np.random.default_rng(0)
     person = np.repeat(np.arange(20), 30)

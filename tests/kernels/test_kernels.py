@@ -313,6 +313,7 @@ def test_known_matches_weigh_as_much_as_others(cut_apart):
         assert np.median(sums[alone]) == pytest.approx(1.0, abs=0.2)
 
 
+@pytest.mark.long
 def test_cross_validation(wine):
     X, y = wine
     assert cross_val_score(MKLClassifier(views=HALVES), X, y).mean() > 0.94

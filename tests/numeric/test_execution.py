@@ -19,6 +19,8 @@ def blas_threads():
 @pytest.fixture(autouse=True)
 def _two_threads():
     """Two threads before each test; a machine of one core has them too."""
+    with single_threaded_blas():
+        pass  # a thread of an earlier test may still be the one that threadpoolctl listens to
     with threadpool_limits(limits=2, user_api="blas"):
         assert blas_threads() == {2}
         yield

@@ -26,14 +26,21 @@ def test_moments_and_scores(seed, ordered, gaps):
     codes = np.sort(codes) if ordered else codes
     weights = rng.exponential(size=n) * (rng.random(n) < 0.8)
     moments = weighted_moments(in_blocks(X), p, codes, weights, n_classes, gaps=gaps)
-    own = weights[:, None] * (codes[:, None] == np.arange(n_classes))
+    class_weights = weights[:, None] * (codes[:, None] == np.arange(n_classes))
     observed, filled = ~np.isnan(X), np.nan_to_num(X)
-    expected = np.hstack([own.sum(axis=0)[:, None], own.T @ observed, own.T @ filled, own.T @ filled**2])
+    expected = np.hstack(
+        [
+            class_weights.sum(axis=0)[:, None],
+            class_weights.T @ observed,
+            class_weights.T @ filled,
+            class_weights.T @ filled**2,
+        ]
+    )
     assert_allclose(moments, expected, atol=1e-9)
 
     n_forms = 1 if n_classes == 2 else n_classes
     squares, slopes, column_constants = rng.normal(size=(3, n_forms, p))
     constants = rng.normal(size=n_forms)
-    found = largest_quadratic(in_blocks(X), n, squares, slopes, column_constants, constants, gaps=gaps)
+    predicted = largest_quadratic(in_blocks(X), n, squares, slopes, column_constants, constants, gaps=gaps)
     scores = constants + filled**2 @ squares.T + filled @ slopes.T + observed @ column_constants.T
-    assert_array_equal(found, scores[:, 0] > 0 if n_forms == 1 else scores.argmax(axis=1))
+    assert_array_equal(predicted, scores[:, 0] > 0 if n_forms == 1 else scores.argmax(axis=1))

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import Parallel, delayed
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from fuselearn.data import stack_unpaired
 from fuselearn.estimators import check_count, check_jobs, check_positive
 from fuselearn.evaluation.result_table import Table
 from fuselearn.kernels import AugmentedKernelClassifier, TomographicClassifier
+from fuselearn.numeric.execution import single_threaded_blas
 from fuselearn.papers.verdicts import MARGIN, Effort, Outcome, Pair, judge
 from fuselearn.typing import AnyArray, FloatArray, RandomState
 
@@ -176,7 +176,7 @@ def gaussian_illustration(
 
 
 # One thread for matrix products: their last bits depend on the number, and processes have fewer than their parent.
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded_blas()
 def _trial(vectors: int, separation: float, centre: float, seed: int) -> tuple[FloatArray, dict[str, Any]]:
     """Return the accuracies of one draw, of shape (3, n_fusions), and what its picture needs."""
     generator = np.random.RandomState(seed)

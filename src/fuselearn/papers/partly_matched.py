@@ -16,13 +16,13 @@ from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from fuselearn.datasets import fetch_views
 from fuselearn.estimators import check_choice, check_count, check_jobs
 from fuselearn.evaluation.result_table import Cell, Table
 from fuselearn.evaluation.statistics import half_interval
 from fuselearn.kernels import MKLClassifier, TomographicClassifier
+from fuselearn.numeric.execution import single_threaded_blas
 from fuselearn.papers.verdicts import Effort, Outcome, Pair, judge
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, RandomState
 
@@ -218,7 +218,7 @@ def _checked_shares(shares: Sequence[float]) -> tuple[float, ...]:
 
 
 # One thread for matrix products: their last bits depend on the number, and processes have fewer than their parent.
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded_blas()
 def _trial(
     X: FloatArray,
     y: AnyArray,

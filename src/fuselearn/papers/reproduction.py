@@ -12,11 +12,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from threadpoolctl import threadpool_limits
-
 from fuselearn import __version__
 from fuselearn.evaluation.result_table import Table, wrap_markdown
 from fuselearn.exceptions import InterruptedFitWarning
+from fuselearn.numeric.execution import single_threaded_blas
 from fuselearn.papers.experiments import EXPERIMENTS, PAPERS, Experiment, experiments_named
 from fuselearn.papers.verdicts import FAILS, HOLDS, RULE, UNTESTED, Drawing, Effort, Finding, Outcome
 from fuselearn.persistence import write_atomically
@@ -222,7 +221,7 @@ def _outcome(experiment: Experiment, effort: Effort) -> Outcome:
     """
     # One thread for matrix products: their last bits depend on the number, and on a busy machine several wait for each
     # other, sixteen times as long in all.
-    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
+    with warnings.catch_warnings(), single_threaded_blas():
         warnings.simplefilter("error", InterruptedFitWarning)
         # The experiment itself tells what could not be fetched.
         warnings.filterwarnings("ignore", "A network error occurred", UserWarning)

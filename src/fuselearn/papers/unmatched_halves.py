@@ -15,13 +15,13 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from fuselearn.data import stack_unpaired, stack_views
 from fuselearn.datasets import fetch_views
 from fuselearn.estimators import check_choice, check_count, check_jobs
 from fuselearn.evaluation.result_table import Table
 from fuselearn.kernels import AugmentedKernelClassifier, TomographicClassifier
+from fuselearn.numeric.execution import single_threaded_blas
 from fuselearn.papers.verdicts import MARGIN, Effort, Outcome, Pair, judge, reason
 from fuselearn.typing import AnyArray, FloatArray, IntArray, RandomState
 
@@ -338,7 +338,7 @@ def _two_classes(name: str) -> tuple[FloatArray, IntArray]:
 
 
 # One thread for matrix products: their last bits depend on the number, and processes have fewer than their parent.
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded_blas()
 def _trial(X: FloatArray, y: IntArray, split: str, seed: int) -> tuple[list[FloatArray], float]:
     """Return each fold's accuracies, of shape (2, n_fusions), and the classes' distance, of one deal of columns."""
     generator = np.random.RandomState(seed)

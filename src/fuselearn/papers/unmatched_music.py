@@ -13,11 +13,11 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import KFold
 from sklearn.preprocessing import scale
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from fuselearn.datasets import fetch_views
 from fuselearn.estimators import check_count, check_jobs
 from fuselearn.evaluation.result_table import Cell, Table
+from fuselearn.numeric.execution import single_threaded_blas
 from fuselearn.papers.unmatched_halves import FUSIONS, fusion_accuracies
 from fuselearn.papers.verdicts import MARGIN, Effort, Outcome, Pair, judge
 from fuselearn.typing import FloatArray, IntArray, RandomState
@@ -163,7 +163,7 @@ def _name_of_view(fusion: str) -> str:
 
 
 # One thread for matrix products: their last bits depend on the number, and processes have fewer than their parent.
-@threadpool_limits.wrap(limits=1, user_api="blas")
+@single_threaded_blas()
 def _trial(blocks: list[FloatArray], y: IntArray, seed: int) -> FloatArray:
     """Return the accuracies of one cross-validation, of shape (2, n_fusions)."""
     generator = np.random.RandomState(seed)

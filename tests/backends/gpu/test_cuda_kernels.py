@@ -1,5 +1,6 @@
 """The fused CUDA kernels: when they are used, and how rows and coefficients are laid out for them."""
 
+import re
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -13,9 +14,9 @@ from numpy.testing import assert_array_equal
 from fuselearn import (
     ShareBoostClassifier,
 )
-from fuselearn.backends.gpu import cuda_kernels
+from fuselearn.backends.gpu import cuda_kernels, gpu_pool
 from fuselearn.backends.gpu.arrays import TorchArrays, arrays_of
-from fuselearn.backends.gpu.cuda_kernels import FusedKernels, cut_into_pieces, fused_kernels, pack_forms
+from fuselearn.backends.gpu.cuda_kernels import FusedKernels, cuda_source, cut_into_pieces, fused_kernels, pack_forms
 from fuselearn.learners import Tree
 from tests.backends.gpu.gpu_problems import (
     ON_GPU,
@@ -24,6 +25,28 @@ from tests.backends.gpu.gpu_problems import (
     assert_same_model,
     fitted,
 )
+
+
+@pytest.mark.parametrize(
+    "name, kernels, constants",
+    [
+        (
+            "boosting.cu",
+            "lay_out moments largest_1 largest_4 add_pieces judge multiply histograms walk",
+            {"BLOCK": cuda_kernels.BLOCK_ROWS, "TALLY_ROWS": cuda_kernels.TALLY_ROWS},
+        ),
+        (
+            "multilabel.cu",
+            "losses_of_all losses_of_pairs add_blocks",
+            {"ROWS": gpu_pool.ROWS_OF_BLOCK, "CANDIDATES": gpu_pool.CANDIDATES, "LABELS": gpu_pool.LABELS},
+        ),
+    ],
+)
+def test_cuda_sources_have_the_kernels_and_sizes_that_are_used(name, kernels, constants):
+    source = cuda_source(name)
+    assert set(re.findall(r"__global__ void (?:__launch_bounds__\(.*?\) )?(\w+)\(", source)) == set(kernels.split())
+    defined = dict(re.findall(r"^#define (\w+) (\d+)$", source, re.MULTILINE))
+    assert {key: int(defined[key]) for key in constants} == constants
 
 
 def test_a_level_of_many_nodes(library, monkeypatch):

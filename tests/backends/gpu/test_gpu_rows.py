@@ -183,6 +183,7 @@ def test_other_learners_are_refused(library):
         fitted(ShareBoostClassifier(SVC()), problem, library.array)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_columns", [33, 65, 130])
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("learner", ["gaussian_nb", "linear", Stump(max_bins=31), Tree(2, max_bins=31)], ids=str)

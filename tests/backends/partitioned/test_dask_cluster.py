@@ -87,6 +87,7 @@ def set_status(status, dask_worker):
     dask_worker.status = Status[status]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("others", [True, False])
 def test_a_paused_worker_is_not_waited_for_in_vain(others, client, monkeypatch):
     """Dask pauses a worker whose memory is nearly full."""
@@ -239,6 +240,7 @@ def ask_or_die(marker, run_name, numbers, first, message):
     return dask_worker.ask_partitions(run_name, numbers, first, message)
 
 
+@pytest.mark.long
 @POSIX
 @LOST_WORKERS
 def test_a_worker_that_dies_at_work(processes, patient, monkeypatch, tmp_path):

@@ -35,6 +35,7 @@ def test_no_client():
         ShareBoostClassifier("stump", views=NUMBERED).fit(*in_chunks(2, X, y))
 
 
+@pytest.mark.long
 def test_data_frames(client):
     model = ShareBoostClassifier("stump", views=VIEWS, n_estimators=2, random_state=0)
     local = pickle.loads(pickle.dumps(model.fit(FRAME, y)))

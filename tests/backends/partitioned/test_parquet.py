@@ -125,6 +125,7 @@ def stores_of(monkeypatch):
     return made
 
 
+@pytest.mark.long
 def test_the_first_rows_do_not_speak_for_all(tmp_path, monkeypatch):
     """A wide view is absent in the first rows: they take little room."""
     rng = np.random.default_rng(0)
@@ -160,6 +161,7 @@ def test_outcomes_count_as_memory(tmp_path, monkeypatch):
         assert (kept > 0) == (limit == 2_000_000)
 
 
+@pytest.mark.long
 def test_wide_rows_are_read_few_at_a_time(tmp_path, monkeypatch):
     columns = [f"c{number}" for number in range(3000)]
     frame = pd.DataFrame(np.random.default_rng(0).normal(size=(700, 3000)), columns=columns)

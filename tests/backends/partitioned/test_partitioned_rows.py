@@ -82,6 +82,7 @@ def test_partitions_and_workers_do_not_matter(n_workers, client, monkeypatch):
         assert_equal_models(model.fit(*in_chunks(n_partitions, X, y)), first, exact=True)
 
 
+@pytest.mark.long
 def test_a_warm_start_and_a_checkpoint(client, tmp_path, monkeypatch):
     model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=6, random_state=0)
     chunks = in_chunks(3, X, y)

@@ -97,6 +97,7 @@ def test_without_matplotlib_the_extra_is_named(name, monkeypatch):
         DISPLAYS[name].plot()
 
 
+@pytest.mark.long
 def test_matplotlib_is_imported_when_it_is_needed():
     code = "import sys, fuselearn.inspection; sys.exit('matplotlib' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -30,6 +30,7 @@ def test_sharing_shows_weights_and_sources():
     assert display.shared == pytest.approx((served > 1).sum() / (served > 0).sum())
 
 
+@pytest.mark.long
 def test_fifty_labels_and_many_models():
     rng = np.random.default_rng(0)
     display = LabelSharingDisplay(

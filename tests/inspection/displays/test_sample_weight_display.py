@@ -66,6 +66,7 @@ def test_many_rounds_of_many_rows_are_thinned():
     np.testing.assert_array_equal(display.weights[17], every[display.rounds[17]])
 
 
+@pytest.mark.long
 def test_sixty_rows_and_a_thousand_rounds_make_a_small_file():
     rng = np.random.default_rng(0)
     display = SampleWeightDisplay(weights=rng.dirichlet(np.ones(60), 1001), wrong=rng.random(60) < 0.3).plot()
