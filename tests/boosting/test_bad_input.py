@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -43,6 +44,7 @@ VIEWS = {"a": [0, 1], "b": [2, 3]}
         ),
         ({"estimator": SVC}, TypeError, r"estimator must be an instance, not a class; pass SVC\(\)"),
         ({"estimator": LinearRegression()}, TypeError, "must be a classifier; got LinearRegression.*regressor"),
+        ({"estimator": FrozenEstimator(SVC().fit(X[:, :2], y))}, ValueError, "estimator is frozen, but a weak learner"),
         ({"estimator": []}, ValueError, "estimator is an empty list; name at least one"),
         ({"estimator": {"a": None, "c": None}}, ValueError, "estimator names the view 'c', but the views are"),
         ({"estimator": {"a": None}}, ValueError, "estimator has nothing for the view 'b'"),

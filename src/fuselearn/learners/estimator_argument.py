@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from fuselearn.classifiers.adapter import check_classifier
+from fuselearn.classifiers.adapter import check_classifier, is_frozen
 from fuselearn.learners.gaussian_nb import GaussianNB
 from fuselearn.learners.linear import LeastSquares
 from fuselearn.learners.protocol import Learner
@@ -46,6 +46,10 @@ def as_learner(estimator: Any) -> Learner:
     if isinstance(estimator, Learner):
         return estimator
     check_classifier(estimator, expected="a scikit-learn classifier or a learner")
+    if is_frozen(estimator):
+        raise ValueError(
+            "estimator is frozen, but a weak learner is fitted anew in each round; pass it without FrozenEstimator."
+        )
     return SklearnLearner(estimator)
 
 
