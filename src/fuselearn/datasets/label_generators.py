@@ -12,7 +12,7 @@ from fuselearn.estimators import check_count, check_flag
 from fuselearn.typing import FloatArray, IntArray, RandomState
 
 REACH = 1.0
-"""How far a concept reaches from its centre, in standard deviations of a column."""
+"""Distance that a concept reaches from its centre, in standard deviations of a column."""
 LABEL_SHARES = (0.2, 0.2, 0.4)
 """Share of the points that have each label of S2's set."""
 WIDTH, HEIGHT = 2.0, 3.0

@@ -60,7 +60,7 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
     n_jobs: int | None
 
     _items_have_all_views = True
-    """Whether an item has as many views as a test object, so that a sum over fewer has to be scaled up."""
+    """True if an item has as many views as a test object, so that a sum over fewer has to be scaled up."""
 
     def fit(self, X: TableLike, y: ArrayLike) -> Self:
         """Fit the machine.

@@ -13,7 +13,7 @@ from fuselearn.numeric.logistic import Winner
 from fuselearn.typing import FloatArray
 
 REDRAWS = 10
-"""How often in a row a slot draws anew because its candidate can serve no label."""
+"""Most draws in a row of a slot whose candidate can serve no label."""
 
 
 class MSSBoostClassifier(BaseSubspaceEnsemble):

@@ -1,4 +1,4 @@
-"""How loops run: compiled on their first call, on threads that share out ranges of items, in memory that is used again.
+"""Execution of loops: compiled on their first call, on threads that share out ranges of items, in memory used again.
 
 Importing numba takes as long as fitting a small model, and a command such as ``fuselearn --help`` never needs it. So a
 loop stays a plain function until it is called.

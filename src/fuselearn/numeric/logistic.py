@@ -41,7 +41,7 @@ LANES = 512
 FLOOR = 1e-6
 """Least weight w = p·(1 - p) of a row in a Newton step (S2 footnote 4)."""
 HALVINGS = 5
-"""How often a Newton step that raises the loss is halved before the model is left out of the label."""
+"""Most halvings of a Newton step that raises the loss; then the weight of the label is 0."""
 
 
 @compiled(reassociate=True)

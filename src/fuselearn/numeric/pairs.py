@@ -10,8 +10,8 @@ from fuselearn.numeric.weights import TIE
 from fuselearn.typing import AnyArray, FloatArray, IntArray
 
 KERNEL_ROUNDING = 1e-6
-"""How far a kernel may be from symmetric or positive semi-definite, relative to its largest value on the diagonal and,
-for its eigenvalues, to the root of its size: kernels are often saved in single precision."""
+"""Largest departure of a kernel from a symmetric or positive semi-definite one, relative to its largest value on the
+diagonal and, for its eigenvalues, to the root of its size: kernels are often saved in single precision."""
 
 
 def squared_distances(gram: FloatArray) -> FloatArray:

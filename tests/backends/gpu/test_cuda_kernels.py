@@ -28,7 +28,7 @@ from tests.backends.gpu.gpu_problems import (
 
 
 @pytest.mark.parametrize(
-    "name, kernels, constants",
+    ("name", "kernels", "constants"),
     [
         (
             "boosting.cu",
