@@ -30,7 +30,12 @@ from tests.backends.partitioned.partition_problems import (
 )
 
 
-def test_no_client():
+def test_no_client(monkeypatch):
+    def no_client():
+        raise ValueError("No global client found and no address provided")
+
+    # A cluster of other tests in this process would be found.
+    monkeypatch.setattr("distributed.get_client", no_client)
     with pytest.raises(RuntimeError, match=r"no Dask client to run on\. Start one"):
         ShareBoostClassifier("stump", views=NUMBERED).fit(*in_chunks(2, X, y))
 
