@@ -53,7 +53,7 @@ class BoostingData(TrainingData):
         codes = self._codes_of_views()[:1] if self.one_label_column else self._codes_of_views()
         return {
             "rows": len(table),
-            "kind of numbers": str(getattr(view.table, "kind", None) or view.table.dtype),
+            "kind of numbers": str(view.table.dtype),
             "view_labels": not self.one_label_column,
             "content of X": f"{content:016x}",
             "labels": f"{fingerprint(np.column_stack(codes)):016x}",
