@@ -105,6 +105,7 @@ def test_predicts_what_the_full_votes_say(problem):
     assert_array_equal([model.predict(row)[0] for row in X[:5, None]], model.predict(X)[:5])
 
 
+@pytest.mark.long
 @given(problems(["as fitted", "any", "one view"], 5))
 @settings(max_examples=60)
 def test_reads_no_view_too_many_and_none_too_few(problem):

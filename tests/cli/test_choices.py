@@ -62,6 +62,7 @@ def test_ranges_lists_and_globs():
     assert "without a name" in how
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "method",
     [
@@ -114,6 +115,7 @@ def test_settings_have_the_type_of_their_default(fit):
     }
 
 
+@pytest.mark.long
 def test_learners_by_name(table, fit):
     kinds = {
         "stump": "DecisionTreeClassifier",

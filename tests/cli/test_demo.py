@@ -73,6 +73,7 @@ def test_demo_of_all_digits():
     assert rows[0]["standard_error"] < 0.015  # of 719 rows
 
 
+@pytest.mark.long
 def test_rows_depend_on_the_seed_only(small_demo):
     def told(**settings):
         rows = compare_methods(rounds=2, noise=0.3, **settings)

@@ -35,6 +35,7 @@ def test_concatenation_is_the_classifier_on_all_columns(n_classes, estimator):
         assert_array_equal(model.classes_[as_codes(model.decision_function(problem.X))], model.predict(problem.X))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_adaboost_per_view_and_on_the_concatenation(n_classes):
     """S0's and S1's AdaBoost-MV and AdaBoost-Ca."""

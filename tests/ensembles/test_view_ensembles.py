@@ -64,6 +64,7 @@ def test_rows_without_any_view_get_the_prior(model, n_classes):
     assert_allclose(model.predict_proba(both)[:3], model.predict_proba(problem.X[:3]))
 
 
+@pytest.mark.long
 @by_kind
 def test_string_classes(model):
     problem = Problem(n_classes=3, absent=True)
@@ -109,6 +110,7 @@ def test_the_number_of_threads_changes_nothing(model):
     assert_array_equal(problem.fit(clone(model).set_params(n_jobs=2)).predict_proba(problem.X), expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kind", [ViewVotingClassifier, ViewStackingClassifier, ConcatenatedClassifier], ids=lambda kind: kind.__name__
 )
@@ -125,6 +127,7 @@ def test_random_state_seeds_the_classifiers(kind):
         assert_array_equal(fitted(0, random_state=5), fitted(1, random_state=5))
 
 
+@pytest.mark.long
 @by_kind
 def test_tables_of_all_kinds(model):
     problem = Problem(absent=True)

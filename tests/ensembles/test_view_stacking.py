@@ -41,6 +41,7 @@ class KeepsTheTable(KNeighborsClassifier):
         return super().fit(X, y)
 
 
+@pytest.mark.long
 @settings(max_examples=6)
 @given(problems, st.sampled_from(["predict", "decision_function"]))
 def test_the_last_classifier_sees_rows_that_models_were_not_fitted_on(problem, method):

@@ -258,6 +258,7 @@ def test_method_is_seeded():
     assert method.estimator({"a": [0]}, 7, 5).n_estimators == 7
 
 
+@pytest.mark.long
 def test_a_view_alone_is_trained_on_the_rows_that_have_it(wine):
     X, y = wine
     X = X.copy()
@@ -330,6 +331,7 @@ def test_absent_views_have_no_vote():
     assert majority_labels(labels, np.random.default_rng(0), present).tolist() == [1, 1]
 
 
+@pytest.mark.long
 def test_gaps_and_rows_without_any_view(wine):
     X, y = wine
     X = X.copy()

@@ -17,6 +17,7 @@ from fuselearn import FusionClassifier
 from tests.fusion.fusion_data import MODEL, X_NEW, Y_NEW, X, table, y
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "learners",
     [

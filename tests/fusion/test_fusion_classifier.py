@@ -17,6 +17,7 @@ from fuselearn import FusionClassifier
 from tests.fusion.fusion_data import MODEL, VIEWS, X_NEW, Y_NEW, X, same, table, y
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("learners", ["default", ["trees", DecisionTreeClassifier(max_features=1)]])
 def test_threads_and_repetition_do_not_matter(learners):
     models = [clone(MODEL).set_params(learners=learners, n_jobs=n_jobs).fit(X, y) for n_jobs in (None, 1, 2, 3)]
@@ -150,6 +151,7 @@ def test_constant_columns(columns):
         assert_allclose(model.predict_proba(new), 0.5, atol=0.01)
 
 
+@pytest.mark.long
 def test_large_and_small_numbers():
     for factor in (1e-30, 1e30):
         model = clone(MODEL).fit(factor * X, y)

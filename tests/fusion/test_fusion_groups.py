@@ -54,6 +54,7 @@ def mean_accuracies(learner):
     return np.mean(within_groups), np.mean(out_of_fold)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("learner", ["svm", "rbf", "trees", KNeighborsClassifier(3)])
 def test_out_of_fold_values_have_seen_nobody_of_the_group(learner):
     within_groups, out_of_fold = mean_accuracies(learner)
@@ -129,6 +130,7 @@ def test_groups_of_one_are_none():
     assert_array_equal(one.out_of_sample_decision_, other.out_of_sample_decision_)
 
 
+@pytest.mark.long
 def test_threads_do_not_matter():
     one, two = (clone(MODEL).set_params(n_jobs=n).fit(X, Y, groups=PERSON) for n in (1, 2))
     assert_array_equal(one.predict_proba(X), two.predict_proba(X))
@@ -159,6 +161,7 @@ def test_a_view_that_one_group_has_is_left_out():
     assert {view for view, _ in model.arms_} == {"second"}
 
 
+@pytest.mark.long
 def test_cross_validation_hands_groups_on():
     with config_context(enable_metadata_routing=True):
         model = clone(MODEL).set_fit_request(groups=True)

@@ -20,6 +20,7 @@ def test_classes_of_any_kind(labels, model):
     assert_array_equal(other.predict(X_NEW), other.classes_[model.predict(X_NEW)])
 
 
+@pytest.mark.long
 def test_ten_classes(digits):
     train, test = split(digits, 300)
     model = FusionClassifier(views=digits.views, max_fits=30, random_state=0).fit(digits.X[train], digits.y[train])
@@ -78,6 +79,7 @@ def test_weights_count():
     assert model.fit(rows, labels, sample_weight=first[::-1]).score(X_NEW, Y_NEW) < 0.25
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("orders", [3, 8, 50, 300])
 def test_weights_of_any_size(orders):
     rows, labels = table(80)

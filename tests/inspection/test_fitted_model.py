@@ -16,6 +16,7 @@ from fuselearn.inspection import margin_distribution, missingness, redundancy, s
 from tests.inspection.example_models import COLUMNS, MODELS, VIEWS, make_rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 @pytest.mark.parametrize("name", ["share", "voting", "mkl"])
 def test_data_frames_give_the_same_numbers(frame, name):

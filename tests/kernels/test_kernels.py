@@ -437,6 +437,7 @@ def test_a_machine_that_does_not_converge_says_so(monkeypatch):
         MKLClassifier(views=[[0], [1]], weights="mkl").fit(X, y)
 
 
+@pytest.mark.long
 def test_many_classes_take_little_memory():
     rng = np.random.default_rng(0)
     y = np.repeat(np.arange(60), 4)

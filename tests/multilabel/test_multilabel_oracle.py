@@ -391,6 +391,7 @@ def test_estimators(kind, name):
     assert_allclose(model.decision_function(X), expected["F"], rtol=tolerance, atol=5 * tolerance)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["tree", "ours"])
 @pytest.mark.parametrize(("data_ratio", "feature_ratio"), [("auto", "auto"), ("auto", 0.5), (0.3, "auto")])
 def test_automatic_ratios(name, data_ratio, feature_ratio):

@@ -29,6 +29,7 @@ def loss(Y, decision):
     return np.logaddexp(0, -(2 * Y - 1) * decision).sum()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [3, 4, 5])
 @pytest.mark.parametrize("name", BASE_MODELS)
 @pytest.mark.parametrize("kind", [MSSBoostClassifier, NSBoostClassifier])

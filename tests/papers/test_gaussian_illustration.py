@@ -37,6 +37,7 @@ def test_meta_objects_of_the_illustration_are_of_its_ordinates(illustration):
     assert (illustration.meta_objects["augmented"] == 0).sum() == 40
 
 
+@pytest.mark.long
 def test_augmented_kernel_suffers_from_classes_away_from_the_origin(illustration):
     augmented = illustration.fusions.index("augmented")
     tomographic = illustration.fusions.index("tomographic")

@@ -22,6 +22,7 @@ def result():
     return halves.unmatched_halves(["wine", "iris"], trials=3)
 
 
+@pytest.mark.long
 def test_result_has_a_value_for_each_fold(result):
     for scores in (result.test, result.train):
         assert scores.shape == (2, 3, 3, len(halves.FUSIONS))

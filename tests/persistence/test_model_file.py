@@ -48,6 +48,7 @@ def test_a_loaded_model_predicts_bit_for_bit_the_same(name, path):
     assert_same(model, load(path), rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("classifier", CLASSIFIERS, ids=lambda classifier: type(classifier).__name__)
 def test_classifiers_of_scikit_learn(classifier, path):
     model = ViewVotingClassifier(classifier, views=VIEWS).fit(X, TWO)
@@ -128,6 +129,7 @@ def test_the_training_rows_are_not_in_the_file(path):
     assert abs(sizes[1] - sizes[0]) < 0.05 * sizes[0]
 
 
+@pytest.mark.long
 def test_a_long_run_on_wide_views_stays_small(path):
     rows = np.random.default_rng(1).normal(size=(300, 300))
     y = (rows[:, ::10].sum(axis=1) + 9 * np.random.default_rng(2).normal(size=300) > 0).astype(int)

@@ -49,6 +49,7 @@ def test_cuda_sources_have_the_kernels_and_sizes_that_are_used(name, kernels, co
     assert {key: int(defined[key]) for key in constants} == constants
 
 
+@pytest.mark.long
 def test_a_level_of_many_nodes(library, monkeypatch):
     monkeypatch.setattr(cuda_kernels, "MAX_GROUP_SUMS", 1)
     problem = Problem(15, 3, n_rows=150)

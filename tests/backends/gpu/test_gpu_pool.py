@@ -21,6 +21,7 @@ from tests.backends.gpu.gpu_problems import (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", [MSSBoostClassifier, NSBoostClassifier, RSBagClassifier])
 @pytest.mark.parametrize(
     "options",

@@ -41,6 +41,7 @@ from tests.backends.gpu.gpu_problems import (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("n_classes", [2, 3, 6])
 @pytest.mark.parametrize("lack", ["nothing", "absent", "gaps"])
@@ -57,6 +58,7 @@ def test_fit_equals_the_fit_on_the_host(library, learner, n_classes, lack):
     assert_allclose(np.array(weights_there), np.array(weights_here), atol=1e-10)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize(
     "options",
@@ -110,6 +112,7 @@ def test_random_problems(seed, n_classes, learner, absent, gaps):
     assert_same_model(there, here)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("learner", ["gaussian_nb", "stump", Tree(3, impurity_tolerance=0.0)], ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("lack", ["nothing", "absent", "gaps"])

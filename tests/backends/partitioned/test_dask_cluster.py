@@ -58,6 +58,7 @@ def spill(dask_worker):
     return times
 
 
+@pytest.mark.long
 def test_what_dask_writes_to_disk_are_not_the_partitions(client, monkeypatch):
     model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=3, random_state=0)
     chunks = in_chunks(4, X, y)

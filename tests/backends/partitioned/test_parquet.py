@@ -144,6 +144,7 @@ def test_the_first_rows_do_not_speak_for_all(tmp_path, monkeypatch):
     assert_allclose(there.estimator_weights_, local.estimator_weights_, rtol=0, atol=1e-9)
 
 
+@pytest.mark.long
 def test_outcomes_count_as_memory(tmp_path, monkeypatch):
     """Of 24 views with a column each, outcomes take as much as the bins."""
     monkeypatch.setattr(parquet, "PARTITIONS_OF_LIMIT", 4)  # fewer partitions take less time

@@ -61,6 +61,7 @@ def test_a_cluster_gives_the_local_model(case, client):
     assert_nothing_is_held()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 def test_partitions_and_workers_do_not_matter(n_workers, client, monkeypatch):
     refresh = dask_cluster.Workers.refresh

@@ -71,6 +71,7 @@ def test_settings_of_the_user_stay(name):
         assert dict(matplotlib.rcParams) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_pictures_are_small_files(name):
     file = io.BytesIO()

@@ -45,6 +45,7 @@ def test_arms_are_lanes_where_views_have_several_learners(iris):
     np.testing.assert_array_equal(display.shares, np.bincount(model.winning_arms_, minlength=4) / model.n_iter_)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n_views", "n_rounds"), [(1, 1), (2, 1), (4, 1000), (50, 300)])
 def test_selection_of_any_size(n_views, n_rounds):
     rng = np.random.default_rng(0)
