@@ -15,7 +15,7 @@ This package imports no other, so that every other may write its files with it. 
 a model is saved or loaded: the command line reads headers without it.
 """
 
-from fuselearn.persistence.container import write_atomically
+from fuselearn.persistence.atomic_write import write_atomically
 from fuselearn.persistence.model_file import describe, load, save
 
 __all__ = ["describe", "load", "save", "write_atomically"]

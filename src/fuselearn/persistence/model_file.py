@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from fuselearn.persistence.atomic_write import write_atomically
 from fuselearn.persistence.container import (
     SCHEMA,
     Json,
@@ -19,7 +20,6 @@ from fuselearn.persistence.container import (
     read_bytes,
     unpack,
     warn_of_other_versions,
-    write_atomically,
 )
 from fuselearn.persistence.public_ids import DEFINED_IN
 from fuselearn.persistence.schema import id_of, read_schema, write_schema
@@ -38,7 +38,14 @@ DESCRIBED = (
 """Keys of a header that `describe` returns, with the versions of the other packages."""
 
 
-def save(model: Any, path: str | os.PathLike[str], *, trusted: Any = (), note: dict[str, Any] | None = None) -> Path:
+def save(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    trusted: Any = (),
+    note: dict[str, Any] | None = None,
+    overwrite: bool = True,
+) -> Path:
     """Write a fitted model to a file, from which :func:`fuselearn.load` reads it again.
 
     The file holds the model, its settings, and what it knows of the data: feature names, views, classes. It does not
@@ -51,12 +58,15 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Any = (), note: d
     model : estimator
         Any estimator of fuselearn, or a pipeline or search around one.
     path : str or Path
-        The file to write; an existing one is replaced. By custom its name ends in ``.fuse``.
+        The file to write. By custom its name ends in ``.fuse``.
     trusted : list of type or of str, default=()
         Types of other packages that the model holds, or their full names, like ``"xgboost.sklearn.XGBClassifier"``.
         `load` will have to be given them, too.
     note : dict, default=None
         Anything to keep with the model that JSON can hold; :func:`fuselearn.persistence.describe` returns it.
+    overwrite : bool, default=True
+        Whether a file that is at `path` is replaced. Without it, one that appears meanwhile stays as it is, and the
+        model is kept under another name beside it, which is the error's `filename2`.
 
     Returns
     -------
@@ -68,7 +78,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Any = (), note: d
     ValueError
         The model holds something that cannot be saved, such as a lambda. Nothing is written then.
     OSError
-        The file cannot be written.
+        The file cannot be written. It is a `FileExistsError` where there is one that may not be overwritten.
 
     Examples
     --------
@@ -97,7 +107,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Any = (), note: d
         raise ValueError(f"The {kind} was not saved: {error}. {_advice_on_types(error.names)}") from None
     except Exception as error:
         raise ValueError(f"The {kind} was not saved, since it could not be loaded again: {error}.") from error
-    with write_atomically(path, "wb") as file:
+    with write_atomically(path, "wb", overwrite=overwrite) as file:
         file.write(content)
     return Path(path)
 
