@@ -40,8 +40,8 @@ from benchmarks.fusion_sets import (
 )
 from benchmarks.tables import at_least, at_most, markdown_table, number, quick_note, section
 from fuselearn import fusion as fusion_package
+from fuselearn.evaluation.leaderboard import interval, mean_ranks
 from fuselearn.evaluation.result_store import CellStore
-from fuselearn.evaluation.statistics import interval, mean_ranks
 
 LEAST_LEAD, MOST_BEHIND = 2.0, 3.0
 """In points of balanced accuracy: over the best single peer, and behind the best peer of a cell."""

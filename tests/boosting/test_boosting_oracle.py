@@ -14,7 +14,7 @@ from fuselearn import IndependentBoostClassifier, ShareBoostClassifier
 from fuselearn.bandits import Exp3P
 from fuselearn.exceptions import NoEdgeWarning
 from fuselearn.learners import Stump
-from fuselearn.numeric.weights import draw_rows
+from fuselearn.numeric.votes import draw_rows
 from tests.naive import boosting as naive
 from tests.naive import exp3p as naive_exp3p
 from tests.naive import gaussian_nb, least_squares, tree

@@ -72,7 +72,7 @@ def test_each_view_alone_tells_digits_apart(digits, name):
 
 def test_descriptors_of_images_that_can_be_worked_out_by_hand():
     """One black row in a white image."""
-    module = datasets.digit_views
+    module = datasets.image_views
     image = np.zeros((1, 8, 8))
     image[0, 2, 4:] = 16.0
     profiles = module._profiles(image)[0]

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.svm import SVC
 
-from fuselearn.learners import GaussianNB, LeastSquares, SklearnLearner, Stump, Tree, as_learner
+from fuselearn.learners import GaussianNB, LeastSquares, SklearnLearner, Stump, Tree
 from fuselearn.numeric.execution import Threads
 from tests.fitting import fit_learner
 
@@ -59,13 +59,3 @@ def test_threads_do_not_change_a_bit(learner):
 def test_impossible_settings_are_refused(learner, message):
     with pytest.raises(ValueError, match=message):
         fit_learner(learner, np.zeros((4, 2)), [0, 1, 0, 1], np.full(4, 0.25), 2)
-
-
-def test_names_of_learners():
-    assert [type(as_learner(name)) for name in (None, "gaussian_nb", "stump", "tree", "linear")] == [
-        GaussianNB,
-        GaussianNB,
-        Stump,
-        Tree,
-        LeastSquares,
-    ]

@@ -1,4 +1,4 @@
-"""Classifiers of scikit-learn as weak learners."""
+"""Classifiers of scikit-learn as weak learners, and the learners that `estimator` means."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from fuselearn.learners import SklearnLearner
+from fuselearn.learners import GaussianNB, LeastSquares, SklearnLearner, Stump, Tree, as_learner
 from tests.fitting import fit_learner
 
 
@@ -99,3 +99,13 @@ def test_random_classifiers_follow_the_seed():
     states = [fitted.estimator[-1].random_state for fitted in (one, same, other)]
     assert states[0] == states[1] != states[2]
     assert learner.estimator[-1].random_state is None
+
+
+def test_names_of_learners():
+    assert [type(as_learner(name)) for name in (None, "gaussian_nb", "stump", "tree", "linear")] == [
+        GaussianNB,
+        GaussianNB,
+        Stump,
+        Tree,
+        LeastSquares,
+    ]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fuselearn.numeric.exact_sums import fingerprint, in_units, joined, limb_sums, scale_by_outcome, sums_of_limbs
-from fuselearn.numeric.weights import ABSENT, RIGHT, WRONG
+from fuselearn.numeric.votes import ABSENT, RIGHT, WRONG
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 60))

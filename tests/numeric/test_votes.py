@@ -1,4 +1,4 @@
-"""Decision values, probabilities and votes of pairs of classes."""
+"""Weights and votes of a round, one row at a time; decision values, probabilities and votes of pairs of classes."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,57 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fuselearn.numeric.votes import codes_of, one_against_one, pairs_of_classes, prior_votes, probabilities
+from fuselearn.numeric.votes import (
+    ABSENT,
+    RIGHT,
+    WRONG,
+    add_all_votes,
+    add_votes,
+    codes_of,
+    draw_rows,
+    mark_outcomes,
+    multiply_by_outcome,
+    one_against_one,
+    pairs_of_classes,
+    prior_votes,
+    probabilities,
+    sum_by_outcome,
+)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40))
+def test_a_round_of_weights(seed, n_rows):
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero(rng.random(n_rows) < 0.7)
+    codes, predicted = rng.integers(3, size=(2, len(rows)))
+    outcome = np.zeros(n_rows, dtype=np.int8)
+    mark_outcomes(predicted, codes, rows, outcome)
+    expected = [ABSENT] * n_rows
+    for row, code, guess in zip(rows, codes, predicted):
+        expected[row] = RIGHT if code == guess else WRONG
+    assert_array_equal(outcome, expected)
+    weights = rng.dirichlet(np.ones(n_rows))
+    sums = [weights[outcome == kind].sum() for kind in (RIGHT, WRONG, ABSENT)]
+    assert_allclose(sum_by_outcome(outcome, weights), sums, atol=1e-15)
+    factors = {RIGHT: 0.5, WRONG: 2.0, ABSENT: 1.5}
+    scaled = weights * [factors[kind] for kind in outcome.tolist()]
+    multiply_by_outcome(outcome, weights, *factors.values())
+    assert_allclose(weights, scaled / scaled.sum())
+
+
+def test_votes_are_added_to_the_predicted_classes():
+    rows, codes = np.array([0, 2]), np.array([[1, 0], [1, 1]])
+    votes, at_once = np.zeros((3, 2)), np.zeros((3, 2))
+    for row_codes, alpha in zip(codes, (0.5, 0.25)):
+        add_votes(votes, row_codes, rows, alpha)
+    add_all_votes(at_once, codes, rows, np.array([0.5, 0.25]))
+    assert_array_equal(votes, [[0.0, 0.75], [0.0, 0.0], [0.5, 0.25]])
+    assert_array_equal(at_once, votes)
+
+
+def test_rows_are_drawn_by_their_weights():
+    drawn = draw_rows(np.array([0.0, 0.2, 0.8]), 5000, np.random.default_rng(0))
+    assert_allclose(np.bincount(drawn, minlength=3) / 5000, [0.0, 0.2, 0.8], atol=0.03)
 
 
 @pytest.mark.parametrize("prior", [[0.3, 0.7], [0.2, 0.5, 0.3]])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fuselearn.evaluation.statistics import interval, paired_tests
+from fuselearn.evaluation.leaderboard import interval, paired_tests
 from fuselearn.papers.verdicts import FAILS, HOLDS, UNTESTED, Effort, Finding, Pair, judge, mean_interval
 
 

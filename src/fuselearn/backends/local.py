@@ -10,7 +10,7 @@ from fuselearn.classifiers.adapter import keep_sklearn_config
 from fuselearn.data import View
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, PreparedRows, run_reduction
 from fuselearn.numeric.execution import Threads
-from fuselearn.numeric.weights import ABSENT, draw_rows, mark_outcomes, multiply_by_outcome, sum_by_outcome
+from fuselearn.numeric.votes import ABSENT, draw_rows, mark_outcomes, multiply_by_outcome, sum_by_outcome
 from fuselearn.typing import FloatArray, IntArray
 
 

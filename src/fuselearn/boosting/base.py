@@ -25,8 +25,8 @@ from fuselearn.boosting.vote_prediction import VotePrediction
 from fuselearn.data import View, note_features, per_view
 from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs, check_positive
 from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
-from fuselearn.learners.estimator_argument import as_learners
 from fuselearn.learners.protocol import Learner
+from fuselearn.learners.sklearn_learner import as_learners
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, RandomState, TableLike, Transformer, Views
 

@@ -21,7 +21,7 @@ import numpy as np
 from fuselearn.backends.protocol import Rows, Tally, Trial
 from fuselearn.bandits.protocol import Policy, PolicyState
 from fuselearn.boosting.trace import OUT_OF_BAG, Round, RunSettings, Trace, Update
-from fuselearn.numeric.weights import TIE
+from fuselearn.numeric.votes import TIE
 
 POLICY_STREAM = 2**31
 """Marks the seed of the policy's draws, which no round or arm has."""

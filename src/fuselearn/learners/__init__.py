@@ -4,11 +4,10 @@ A learner is a set of settings. It makes a *plan* of a view once, the plan prepa
 each round turns weights into a *hypothesis* (see `fuselearn.learners.protocol`).
 """
 
-from fuselearn.learners.estimator_argument import as_learner
 from fuselearn.learners.gaussian_nb import GaussianNB
 from fuselearn.learners.linear import LeastSquares
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan
-from fuselearn.learners.sklearn_learner import SklearnLearner
+from fuselearn.learners.sklearn_learner import SklearnLearner, as_learner
 from fuselearn.learners.tree import Stump, Tree
 
 __all__ = [

@@ -21,7 +21,7 @@ from fuselearn.numeric.tree_histograms import (
     leaves_of_values,
     node_histograms,
 )
-from fuselearn.numeric.weights import TIE
+from fuselearn.numeric.votes import TIE
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 CRITERIA = ("error", "gini", "entropy", "gain_ratio")

@@ -8,7 +8,7 @@ import numpy as np
 from fuselearn.multilabel.subspace_models import Candidate
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.logistic import Winner, add_to_margins, least_losses, passes_test, safe_steps
-from fuselearn.numeric.weights import TIE
+from fuselearn.numeric.votes import TIE
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 LABELS_AT_A_TIME = 64

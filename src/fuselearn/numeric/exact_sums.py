@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from fuselearn.numeric.execution import compiled
-from fuselearn.numeric.weights import RIGHT, WRONG
+from fuselearn.numeric.votes import RIGHT, WRONG
 from fuselearn.typing import AnyArray, FloatArray, IntArray
 
 UNIT = 2.0**-62

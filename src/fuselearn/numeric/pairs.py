@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from fuselearn.numeric.weights import TIE
+from fuselearn.numeric.votes import TIE
 from fuselearn.typing import AnyArray, FloatArray, IntArray
 
 KERNEL_ROUNDING = 1e-6

@@ -10,7 +10,7 @@ parent.
 import numpy as np
 
 from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, compiled, n_blocks
-from fuselearn.numeric.weights import TIE
+from fuselearn.numeric.votes import TIE
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 CACHED_ROWS = 8192

@@ -27,8 +27,8 @@ from sklearn.utils import check_random_state
 
 from fuselearn.datasets import make_overlapping_labels
 from fuselearn.estimators import check_count
+from fuselearn.evaluation.leaderboard import half_interval, paired_tests
 from fuselearn.evaluation.result_table import Cell, Table
-from fuselearn.evaluation.statistics import half_interval, paired_tests
 from fuselearn.multilabel import MSSBoostClassifier, NSBoostClassifier, RSBagClassifier
 from fuselearn.typing import ArrayLike, BoolArray, FloatArray, IntArray, RandomState
 

@@ -20,7 +20,7 @@ from sklearn.utils import Bunch
 from fuselearn.data import resolve_views
 from fuselearn.datasets import fetch_glasses_views, fetch_views, load_digit_views, load_face_views
 from fuselearn.evaluation.cells import ONE_VIEW, Protocol, Task, run_cell
-from fuselearn.evaluation.statistics import half_interval
+from fuselearn.evaluation.leaderboard import half_interval
 from fuselearn.exceptions import NoEdgeWarning
 from fuselearn.papers.verdicts import Effort, Pair, reason
 from fuselearn.registry import Method

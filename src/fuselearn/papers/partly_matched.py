@@ -19,8 +19,8 @@ from sklearn.utils import check_random_state
 
 from fuselearn.datasets import fetch_views
 from fuselearn.estimators import check_choice, check_count, check_jobs
+from fuselearn.evaluation.leaderboard import half_interval
 from fuselearn.evaluation.result_table import Cell, Table
-from fuselearn.evaluation.statistics import half_interval
 from fuselearn.kernels import MKLClassifier, TomographicClassifier
 from fuselearn.numeric.execution import single_threaded_blas
 from fuselearn.papers.verdicts import Effort, Outcome, Pair, judge

@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 
 from fuselearn.boosting import ShareBoostClassifier
 from fuselearn.datasets import fetch_views, load_colour_patches
-from fuselearn.datasets.colour_patches import PHOTOGRAPHS
+from fuselearn.datasets.image_views import PHOTOGRAPHS
 from fuselearn.ensembles import ViewStackingClassifier, ViewVotingClassifier
 from fuselearn.evaluation.result_table import Table
 from fuselearn.learners import Tree

@@ -16,8 +16,8 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs
+from fuselearn.evaluation.leaderboard import interval
 from fuselearn.evaluation.result_table import Table
-from fuselearn.evaluation.statistics import interval
 from fuselearn.typing import FloatArray
 
 if TYPE_CHECKING:

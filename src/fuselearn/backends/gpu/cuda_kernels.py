@@ -22,7 +22,7 @@ from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import Hypothesis
 from fuselearn.learners.standardisation import ScoreHypothesis
 from fuselearn.learners.tree import TreeHypothesis
-from fuselearn.numeric.weights import TIE
+from fuselearn.numeric.votes import TIE
 from fuselearn.typing import FloatArray, IntArray
 
 BLOCK_ROWS = 1024

@@ -17,7 +17,7 @@ from fuselearn.backends.gpu.arrays import Arrays, GpuArray, on_its_gpu
 from fuselearn.backends.gpu.cuda_kernels import cuda_source, fused_kernels
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.logistic import FLOOR, HALVINGS, Winner, passes_test
-from fuselearn.numeric.weights import TIE
+from fuselearn.numeric.votes import TIE
 from fuselearn.typing import FloatArray, IntArray
 
 VALUES_AT_A_TIME = 2**24

@@ -20,7 +20,7 @@ from fuselearn.learners.protocol import Hypothesis, Learner, Plan, Statistic, Su
 from fuselearn.learners.sklearn_learner import AsGiven
 from fuselearn.learners.standardisation import ColumnSums, Standardisation
 from fuselearn.numeric.execution import Threads
-from fuselearn.numeric.weights import draw_rows
+from fuselearn.numeric.votes import draw_rows
 from fuselearn.typing import FloatArray, IntArray
 
 

@@ -11,7 +11,7 @@ from fuselearn.data import is_gpu_array
 from fuselearn.numeric.pairs import KERNEL_ROUNDING
 from fuselearn.numeric.pairs import mean_squared_distance as mean_on_host
 from fuselearn.numeric.pairs import squared_distances as distances_on_host
-from fuselearn.numeric.weights import TIE
+from fuselearn.numeric.votes import TIE
 from fuselearn.typing import FloatArray, IntArray
 
 VALUES_AT_A_TIME = 2**25

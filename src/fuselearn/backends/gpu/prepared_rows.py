@@ -19,7 +19,7 @@ from fuselearn.learners.linear import CrossProducts
 from fuselearn.learners.protocol import Hypothesis, Plan, Statistic
 from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
 from fuselearn.learners.tree import ClassHistograms, NodeHistograms, TreeHypothesis
-from fuselearn.numeric.weights import ABSENT, RIGHT, TIE, WRONG
+from fuselearn.numeric.votes import ABSENT, RIGHT, TIE, WRONG
 from fuselearn.typing import FloatArray, IntArray
 
 VALUES_AT_A_TIME = 2**23
@@ -269,7 +269,7 @@ class GpuBins(PreparedRows):
 
 
 class GpuWeights:
-    """Operations on the weights of all rows on a GPU; see `fuselearn.numeric.weights`."""
+    """Operations on the weights of all rows on a GPU; see `fuselearn.numeric.votes`."""
 
     def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays

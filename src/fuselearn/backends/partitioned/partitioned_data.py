@@ -22,8 +22,8 @@ from fuselearn.data import View, per_view, resolve_views
 from fuselearn.data.labels import check_classes, check_some_weight, check_two_classes
 from fuselearn.data.training_data import ViewEstimator
 from fuselearn.data.view_table import Features, check_same_features, check_views_present
-from fuselearn.learners.estimator_argument import as_learners
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, ViewQuestion, run_reductions
+from fuselearn.learners.sklearn_learner import as_learners
 from fuselearn.numeric.exact_sums import joined, sums_of_limbs
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import FloatArray, IntArray, Transformer

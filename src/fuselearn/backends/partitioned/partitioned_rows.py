@@ -21,7 +21,7 @@ from fuselearn.data import ViewBlocks
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, PreparedRows, Statistic, run_reductions
 from fuselearn.numeric.exact_sums import UNIT, in_units, limb_sums, scale_by_outcome, sums_of_limbs
 from fuselearn.numeric.execution import SERIAL, Threads
-from fuselearn.numeric.weights import ABSENT, RIGHT, WRONG, mark_outcomes
+from fuselearn.numeric.votes import ABSENT, RIGHT, WRONG, mark_outcomes
 from fuselearn.typing import AnyArray, FloatArray, IntArray
 
 N_OUTCOMES = 3
