@@ -19,6 +19,7 @@ from fuselearn.classifiers.calibration import SoftmaxCalibration, fit_calibratio
 from fuselearn.data import TrainingData
 from fuselearn.fusion.arm_weights import by_class, deal_folds, weighted_sum
 from fuselearn.fusion.base_models.preparation import Arm
+from fuselearn.numeric.stored_arrays import check_array
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -46,6 +47,15 @@ class PatternCalibration:
     slopes: FloatArray
     shifts: FloatArray
     log_shares: FloatArray
+
+    def validate(self) -> None:
+        """Check that patterns, slopes and shifts are as many, and that the first pattern has all views."""
+        patterns = check_array(self, "patterns", np.bool_, (None, None))
+        n_classes = len(check_array(self, "log_shares", np.float64, (None,)))
+        check_array(self, "slopes", np.float64, (len(patterns),))
+        check_array(self, "shifts", np.float64, (len(patterns), n_classes))
+        if not len(patterns) or not patterns.shape[1] or not patterns[0].all():
+            raise ValueError("patterns of a PatternCalibration does not begin with all views")
 
     def decision_values(self, values: FloatArray, present: BoolArray) -> FloatArray:
         """Return shifted values times slopes, by the largest known pattern among the views that a row has.

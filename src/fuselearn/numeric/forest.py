@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fuselearn.numeric.execution import SERIAL, Threads, compiled
+from fuselearn.numeric.stored_arrays import check_array, check_count, check_indices
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 CACHED_ROWS = 256
@@ -50,6 +51,25 @@ class Forest:
     left: IntArray
     values: FloatArray
     n_columns: int
+
+    def validate(self) -> None:
+        """Check what the compiled walk down the trees relies on: every way ends in a leaf of these arrays."""
+        n_columns = check_count(self, "n_columns", least=1)
+        roots = check_array(self, "roots", np.int32, (None,))
+        feature = check_array(self, "feature", np.int32, (None,))
+        n_nodes = len(feature)
+        check_array(self, "threshold", np.float32, (n_nodes,))
+        left = check_array(self, "left", np.int32, (n_nodes,))
+        values = check_array(self, "values", np.float32, (n_nodes, None))
+        if not len(roots) or not values.shape[1]:
+            raise ValueError(f"a Forest has {len(roots)} trees of {values.shape[1]} targets, but needs one of each")
+        check_indices(self, "roots", roots, n_nodes)
+        inner = np.flatnonzero(feature >= 0)
+        check_indices(self, "feature", feature[inner], n_columns)
+        # The right child is the next node. Children that come after their parent cannot lead back to it.
+        check_indices(self, "left", left[inner], n_nodes - 1)
+        if np.any(left[inner] <= inner):
+            raise ValueError("left of a Forest leads from a node back to itself or to one before it")
 
     def predict(self, columns: FloatArray, *, threads: Threads = SERIAL) -> FloatArray:
         """Return the mean over the trees, of shape (n_rows, n_targets), for float32 columns (n_columns, n_rows)."""

@@ -13,6 +13,7 @@ from fuselearn.classifiers.adapter import keep_sklearn_config, weight_parameter
 from fuselearn.classifiers.cross_fitting import CrossFitting, as_folds, stratified_folds
 from fuselearn.classifiers.view_model import ViewModel
 from fuselearn.fusion.base_models.preparation import ArmFit, target_codes
+from fuselearn.numeric.stored_arrays import check_equal, check_parts
 from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
 FOLDS = 5
@@ -100,6 +101,13 @@ class CrossFittedModel:
     """The mean of the models of all folds."""
 
     models: list[ViewModel]
+
+    def validate(self) -> None:
+        """Check the classes of the models; their classifiers are not ours."""
+        models: list[ViewModel] = check_parts(self, "models", [ViewModel])
+        for model in models:
+            model.validate()
+        check_equal(self, "classes", [model.n_classes for model in models])
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Return values of shape (n_rows, n_targets)."""

@@ -10,6 +10,7 @@ import numpy as np
 from fuselearn.classifiers.cross_fitting import stratified_folds
 from fuselearn.fusion.base_models.preparation import ArmFit, likelihood_shares, target_codes
 from fuselearn.numeric.forest import Forest, grow_forest
+from fuselearn.numeric.stored_arrays import check_array, check_equal, check_parts
 from fuselearn.typing import FloatArray, IntArray
 
 MOST_TREES = 24
@@ -110,6 +111,16 @@ class ForestModel:
     forests: list[Forest]
     shares: FloatArray
     fill: FloatArray
+
+    def validate(self) -> None:
+        """Check the forests, and that they are of the same columns and targets."""
+        forests: list[Forest] = check_parts(self, "forests", [Forest])
+        for forest in forests:
+            forest.validate()
+        n_columns = len(check_array(self, "fill", np.float64, (None,)))
+        check_equal(self, "columns", [n_columns, *(forest.n_columns for forest in forests)])
+        check_equal(self, "targets", [forest.values.shape[1] for forest in forests])
+        check_array(self, "shares", np.float64, (len(forests),))
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Return values of shape (n_rows, n_targets)."""

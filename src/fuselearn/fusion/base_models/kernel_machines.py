@@ -28,6 +28,7 @@ from fuselearn.fusion.base_models.preparation import (
 )
 from fuselearn.numeric.least_squares import NEGLIGIBLE, RidgeFits, SpectralRidge
 from fuselearn.numeric.rbf import rbf_kernel
+from fuselearn.numeric.stored_arrays import check_array, check_equal, check_number, check_part, check_parts
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 NEGLIGIBLE_SHARE = 1e-3
@@ -175,7 +176,7 @@ class RadialSpectrum:
             self._roots = axes[:, kept] / np.sqrt(eigenvalues[kept])
             self.ridge = SpectralRidge.of_features(rbf_kernel(scaled, self._centres, gamma) @ self._roots, weights)
 
-    def machine(self, fits: RidgeFits, shares: FloatArray) -> FittedModel:
+    def machine(self, fits: RidgeFits, shares: FloatArray) -> "RadialMachine":
         """Return the predictor of its part of the average."""
         dual, mean = self.ridge.dual(fits, shares), fits.mean * shares.sum()
         if self._exact:
@@ -197,7 +198,7 @@ class LinearSpectrum:
         else:
             self.ridge = SpectralRidge.of_kernel(scaled @ scaled.T, weights)
 
-    def machine(self, fits: RidgeFits, shares: FloatArray) -> FittedModel:
+    def machine(self, fits: RidgeFits, shares: FloatArray) -> "LinearMachine":
         """Return the predictor of its part of the average."""
         dual, mean = self.ridge.dual(fits, shares), fits.mean * shares.sum()
         if self._by_columns:
@@ -213,7 +214,15 @@ Spectrum: TypeAlias = RadialSpectrum | LinearSpectrum
 class KernelMachine:
     """The sum of the parts of an average."""
 
-    parts: list[FittedModel]
+    parts: "list[RadialMachine | LinearMachine]"
+
+    def validate(self) -> None:
+        """Check the parts, and that they are of the same columns and targets."""
+        parts: list[RadialMachine | LinearMachine] = check_parts(self, "parts", [RadialMachine, LinearMachine])
+        for part in parts:
+            part.validate()
+        check_equal(self, "columns", [len(part.scale.centre) for part in parts])
+        check_equal(self, "targets", [len(part.offsets) for part in parts])
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Return values of shape (n_rows, n_targets)."""
@@ -229,6 +238,15 @@ class RadialMachine:
     gamma: float
     coefficients: FloatArray
     offsets: FloatArray
+
+    def validate(self) -> None:
+        """Check that scale, centres and coefficients are of the same columns, centres and targets."""
+        scale = check_part(self, "scale", Scale)
+        scale.validate()
+        n_targets = len(check_array(self, "offsets", np.float64, (None,)))
+        centres = check_array(self, "centres", np.float64, (None, len(scale.centre)))
+        check_array(self, "coefficients", np.float64, (len(centres), n_targets))
+        check_number(self, "gamma", least=0.0)
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Return values of shape (n_rows, n_targets)."""
@@ -246,6 +264,13 @@ class LinearMachine:
     scale: Scale
     coefficients: FloatArray
     offsets: FloatArray
+
+    def validate(self) -> None:
+        """Check that scale and coefficients are of the same columns and targets."""
+        scale = check_part(self, "scale", Scale)
+        scale.validate()
+        n_targets = len(check_array(self, "offsets", np.float64, (None,)))
+        check_array(self, "coefficients", np.float64, (len(scale.centre), n_targets))
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Return values of shape (n_rows, n_targets)."""

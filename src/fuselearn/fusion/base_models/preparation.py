@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from fuselearn.numeric.stored_arrays import check_array, check_number
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 LARGEST_DEVIATION = 5.0
@@ -25,6 +26,9 @@ NO_FOLD = -1
 
 class FittedModel(Protocol):
     """A fitted base model."""
+
+    def validate(self) -> None:
+        """Raise ValueError, in words, unless all that the model holds fits together; for models out of a file."""
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Return values of rows (columns of the view only), of shape (n_rows, n_targets)."""
@@ -110,6 +114,14 @@ class Scale:
     divisor: FloatArray
     size: FloatArray
     largest: float
+
+    def validate(self) -> None:
+        """Check that there are as many numbers of each kind, and that none that is divided by is 0."""
+        n_columns = len(check_array(self, "centre", np.float64, (None,)))
+        for name in ("divisor", "size"):
+            if not (check_array(self, name, np.float64, (n_columns,)) > 0).all():
+                raise ValueError(f"{name} of a Scale has numbers that are not positive")
+        check_number(self, "largest", least=0.0)
 
     def __call__(self, X: FloatArray) -> FloatArray:
         """Return scaled rows; a gap is at the centre."""

@@ -23,6 +23,7 @@ from fuselearn.fusion.base_models.preparation import (
     rbf_gamma,
 )
 from fuselearn.numeric.rbf import rbf_kernel
+from fuselearn.numeric.stored_arrays import check_array, check_equal, check_number, check_part, check_parts
 from fuselearn.numeric.svm import solve_checked
 from fuselearn.typing import FloatArray, IntArray
 
@@ -175,6 +176,15 @@ class SupportVectorMachines:
     def __init__(self, parts: "list[SupportVectorMachine]") -> None:
         self.parts = parts
 
+    def validate(self) -> None:
+        """Check the machines, and that they are of the same columns and have a share in the mean."""
+        parts: list[SupportVectorMachine] = check_parts(self, "parts", [SupportVectorMachine])
+        for part in parts:
+            part.validate()
+        check_equal(self, "columns", [len(part.scale.centre) for part in parts])
+        if not sum(part.shares.sum() for part in parts) > 0:
+            raise ValueError("the shares of the machines of a SupportVectorMachines are not positive")
+
     def predict(self, X: FloatArray) -> FloatArray:
         """Return values of shape (n_rows, 1)."""
         sums = sum((part.predict(X) for part in self.parts), start=np.zeros((len(X), 1)))
@@ -193,6 +203,16 @@ class SupportVectorMachine:
         self.scale, self.gamma = scale, gamma
         self.centres, self.coefficients = centres[used], coefficients[used]
         self.intercepts, self.shares = solutions.intercepts[kept], shares[kept]
+
+    def validate(self) -> None:
+        """Check that scale, centres and coefficients are of the same columns, centres and penalties."""
+        scale = check_part(self, "scale", Scale)
+        scale.validate()
+        n_machines = len(check_array(self, "shares", np.float64, (None,)))
+        centres = check_array(self, "centres", np.float64, (None, len(scale.centre)))
+        check_array(self, "coefficients", np.float64, (len(centres), n_machines))
+        check_array(self, "intercepts", np.float64, (n_machines,))
+        check_number(self, "gamma", least=0.0)
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Return the weighted sum of the values, of shape (n_rows, 1)."""
