@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from fuselearn.tables.fitted_steps import check_contents
 from fuselearn.tables.view_columns import ViewColumns
 from fuselearn.typing import AnyArray, ArrayLike, Classifier, FloatArray, TableLike
 
@@ -178,6 +179,43 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     def view_importances_(self) -> FloatArray:
         """Share of each view, where the model knows it."""
         return self.model_.view_importances_
+
+    def validate(self) -> None:
+        """Check what a fit left, before anything else is called, as :func:`fuselearn.load` does.
+
+        Raises
+        ------
+        ValueError
+            Where the columns and the model do not agree.
+        """
+        columns, model, classes, view_names, view_columns, names, n_names = check_contents(
+            self,
+            {
+                "columns_": ViewColumns,
+                "model_": object,
+                "classes_": np.ndarray,
+                "view_names_": list,
+                "view_columns_": list,
+                "feature_names_in_": np.ndarray,
+                "n_features_in_": int,
+            },
+        )
+        columns.validate()
+        of_model = getattr(model, "__dict__", {})
+        width = sum(map(len, columns.views_.values()))
+        if of_model.get("n_features_in_", width) != width:
+            raise ValueError(f"the model takes {of_model['n_features_in_']} numbers a row, the views make {width}")
+        model_classes = of_model.get("classes_", classes)
+        if type(model_classes) is not np.ndarray or model_classes.tolist() != classes.tolist():
+            raise ValueError("the classes of the table are not those of the model")
+        if names.tolist() != columns.feature_names_in_.tolist() or n_names != columns.n_features_in_:
+            raise ValueError("the names of the table's columns are not those of its views")
+        number_of = {column: number for number, column in enumerate(names.tolist())}
+        numbers = [[number_of[column] for column in members] for members in columns.views.values()]
+        if view_names != list(columns.views) or not all(type(members) is np.ndarray for members in view_columns):
+            raise ValueError("the views of the table are not those of its columns")
+        if [members.tolist() for members in view_columns] != numbers:
+            raise ValueError("the columns of the views are not those that they were fitted on")
 
     def _set_fitted(self, columns: ViewColumns, model: Any) -> None:
         """Set the fitted attributes."""

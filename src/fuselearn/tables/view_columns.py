@@ -1,6 +1,7 @@
 """Views of a table with names, text and gaps, as the matrix of numbers that an estimator takes."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Self
 
 import narwhals as nw
@@ -9,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import per_view
+from fuselearn.tables.fitted_steps import check_contents, check_texts
 from fuselearn.tables.view_preparation import ViewPreparation
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
 
@@ -132,10 +134,8 @@ class ViewColumns(TransformerMixin, BaseEstimator):
                 fill_gaps=self.fill_gaps,
                 random_state=self.random_state,
             )
-            try:
+            with _named_view(name):
                 blocks.append(preparation.fit_transform(values, np.asarray(y)))
-            except ValueError as error:
-                raise ValueError(f"The view {name!r} cannot be used: {str(error).rstrip('.')}.") from error
             self.preparations_[name] = preparation
             self.views_[name] = np.arange(start, start + blocks[-1].shape[1])
             start += blocks[-1].shape[1]
@@ -163,7 +163,11 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             column: _missing(len(table), kind) if column in absent else _values(table[column], kind)
             for column, kind in self.kinds_.items()
         }
-        return np.hstack([preparation.transform(values) for preparation in self.preparations_.values()])
+        blocks: list[FloatArray] = []
+        for name, preparation in self.preparations_.items():
+            with _named_view(name):
+                blocks.append(preparation.transform(values))
+        return np.hstack(blocks)
 
     def check_columns(self, names: Collection[str]) -> set[str]:
         """Return the columns that are missing because their views are; a view that lacks single columns is an error.
@@ -183,10 +187,56 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             name, columns = next(iter(lost.items()))
             more = f" and {len(columns) - 1} more" if len(columns) > 1 else ""
             raise ValueError(f"The view {name!r} lacks the column {columns[0]!r}{more}, which the model was fitted on.")
-        absent = [column for column in self.kinds_ if column not in set(names)]
+        present = set(names)
+        absent = [column for column in self.kinds_ if column not in present]
         if len(absent) == len(self.kinds_):
             raise ValueError(f"X has none of the columns that the model was fitted on, such as {absent[0]!r}.")
         return set(absent)
+
+    def validate(self) -> None:
+        """Check what a fit left, before anything else is called, as :func:`fuselearn.load` does.
+
+        Raises
+        ------
+        ValueError
+            Where views, kinds of columns and preparations do not agree.
+        """
+        views, kinds, preparations, matrix_columns, names, n_names = check_contents(
+            self,
+            {
+                "views": dict,
+                "kinds_": dict,
+                "preparations_": dict,
+                "views_": dict,
+                "feature_names_in_": np.ndarray,
+                "n_features_in_": int,
+            },
+        )
+        check_texts("names of columns", list(kinds))
+        check_texts("names of views", list(views))
+        if not views or not all(kind in (NUMBER, BOOLEAN, TEXT) for kind in kinds.values()):
+            raise ValueError("there are no views, or columns of an unknown kind")
+        if names.ndim != 1 or names.tolist() != list(kinds) or n_names != len(kinds):
+            raise ValueError("the names of the columns are not those whose kinds are known")
+        if not list(views) == list(preparations) == list(matrix_columns):
+            raise ValueError("the views differ from those that were prepared")
+        start = 0
+        for name, columns in views.items():
+            check_texts(f"columns of the view {name!r}", columns)
+            preparation, numbers = preparations[name], matrix_columns[name]
+            if type(preparation) is not ViewPreparation:
+                raise ValueError(f"the view {name!r} has a {type(preparation).__name__} for its preparation")
+            preparation.validate()
+            if list(preparation.columns) != list(columns) or not kinds.keys() >= set(columns):
+                raise ValueError(f"the view {name!r} was prepared with other columns")
+            if set(preparation.categories) != {column for column in columns if kinds[column] == TEXT}:
+                raise ValueError(f"the view {name!r} was prepared with other columns of text")
+            width = len(preparation.feature_names_)
+            if type(numbers) is not np.ndarray or numbers.dtype.kind != "i" or numbers.shape != (width,):
+                raise ValueError(f"the view {name!r} does not have the {width} columns of numbers that it makes")
+            if np.any(numbers != np.arange(start, start + width)):
+                raise ValueError(f"the columns of numbers of the view {name!r} are not in their order")
+            start += width
 
     def unknown_categories(self, X: TableLike) -> dict[str, list[str]]:
         """Return the texts of a table that its columns did not have at fit.
@@ -268,6 +318,15 @@ def lost_columns(views: Mapping[str, Sequence[str]], names: Collection[str]) -> 
     present = set(names)
     lost = {name: [column for column in columns if column not in present] for name, columns in views.items()}
     return {name: columns for name, columns in lost.items() if 0 < len(columns) < len(views[name])}
+
+
+@contextmanager
+def _named_view(name: str) -> Iterator[None]:
+    """Name the view in an error."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"The view {name!r} cannot be used: {str(error).rstrip('.')}.") from error
 
 
 def _as_frame(X: TableLike) -> Any:

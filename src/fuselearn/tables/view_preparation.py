@@ -1,5 +1,6 @@
 """One view on its way from the columns of a table to a block of numbers: text encoded, then steps by name."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,18 @@ from sklearn.impute import SimpleImputer
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
+from fuselearn.tables.fitted_steps import (
+    ENCODINGS,
+    STEPS,
+    TOO_LARGE,
+    GapFilling,
+    OneHotEncoding,
+    Projection,
+    Scaling,
+    TargetMeanEncoding,
+    check_contents,
+    check_texts,
+)
 from fuselearn.typing import AnyArray, BoolArray, FloatArray
 
 TARGET_FOLDS = 5
@@ -62,10 +75,10 @@ class ViewPreparation(BaseEstimator):
 
     Attributes
     ----------
-    encoders_ : dict of str to encoder
-        Column name to its fitted encoder.
-    steps_ : list of transformer
-        The fitted steps.
+    encoders_ : dict of str to OneHotEncoding or TargetMeanEncoding
+        Column name to what was learnt of its texts.
+    steps_ : list of GapFilling, Scaling or Projection
+        What the steps have learnt, in their order.
     feature_names_ : list of str
         Names of the columns of the block.
     """
@@ -92,43 +105,49 @@ class ViewPreparation(BaseEstimator):
 
         `values` maps a column name to floats with NaN, or to texts with None.
         """
-        self.encoders_: dict[str, Any] = {}
+        self.encoders_: dict[str, OneHotEncoding | TargetMeanEncoding] = {}
         parts: list[FloatArray] = []
         names: list[str] = []
+        texts = set(self.categories)
         for column in self.columns:
-            if column not in self.categories:
+            if column not in texts:
                 parts.append(values[column][:, None])
                 names.append(column)
                 continue
             known = _is_known(values[column])
             encoder = self._encoder(column, y[known])
-            texts = values[column][known][:, None]
-            encoded = (
-                encoder.fit_transform(texts, y[known]) if self.categorical == "target" else encoder.fit_transform(texts)
-            )
-            self.encoders_[column] = encoder
+            targets = (y[known],) if self.categorical == "target" else ()
+            encoded = encoder.fit_transform(values[column][known][:, None], *targets)
+            self.encoders_[column] = ENCODINGS[type(encoder).__name__].of(encoder)
             parts.append(_spread(encoded, known))
-            names += self._encoded_names(column, encoder, encoded.shape[1])
+            names += self.encoders_[column].names(column)
         block = np.hstack(parts)
         present = ~np.asarray(np.isnan(block).all(axis=1))
         if not present.any():
             raise ValueError("it is empty in every row; leave it out")
-        self.steps_ = make_steps(self.preprocess, self.random_state)
+        self.steps_: list[GapFilling | Scaling | Projection] = []
+        steps = make_steps(self.preprocess, self.random_state)
         if self.fill_gaps:
-            self.steps_.insert(0, SimpleImputer(keep_empty_features=True))
-        if not self.steps_:
+            steps.insert(0, SimpleImputer(keep_empty_features=True))
+        if not steps:
             self.feature_names_ = names
             return block
         rows = block[present]
-        for step in self.steps_:
-            rows = step.fit_transform(rows)
+        for step in steps:
+            rows = self._fit_step(step, rows)
         width = rows.shape[1]
         self.feature_names_ = names if width == len(names) else [f"component_{number}" for number in range(width)]
         return _spread(rows, present)
 
     def transform(self, values: dict[str, AnyArray]) -> FloatArray:
         """Return the block of any rows. A category that was not seen is none of the known ones."""
-        block = np.hstack([self._encoded(column, values[column]) for column in self.columns])
+        texts = set(self.categories)
+        block = np.hstack(
+            [
+                self._encoded(column, values[column]) if column in texts else values[column][:, None]
+                for column in self.columns
+            ]
+        )
         if not self.steps_:
             return block
         present = ~np.asarray(np.isnan(block).all(axis=1))
@@ -141,8 +160,55 @@ class ViewPreparation(BaseEstimator):
 
     def unknown(self, column: str, texts: AnyArray) -> list[str]:
         """Return the texts that a column did not have when it was fitted."""
-        (categories,) = self.encoders_[column].categories_
-        return sorted({text for text in texts if text is not None}.difference(categories))
+        return sorted({text for text in texts if text is not None}.difference(self.encoders_[column].categories))
+
+    def validate(self) -> None:
+        """Raise an error in words where columns, encoders and steps do not agree."""
+        columns, categories, encoders, steps, names = check_contents(
+            self,
+            {
+                "columns": (list, tuple),
+                "categories": (list, tuple),
+                "encoders_": dict,
+                "steps_": list,
+                "feature_names_": list,
+            },
+        )
+        for what, texts in {"columns": columns, "columns of text": categories, "names of numbers": names}.items():
+            check_texts(what, texts)
+        if not columns or not set(categories) <= set(columns) or set(encoders) != set(categories):
+            raise ValueError("the columns of text are not those of the view, or lack what was learnt of them")
+        width = len(columns)
+        for column in columns:
+            if column in encoders:
+                encoder = encoders[column]
+                if type(encoder) not in ENCODINGS.values():
+                    raise ValueError(f"the column {column!r} has a {type(encoder).__name__} for its text")
+                encoder.validate()
+                width += encoder.width - 1
+        for step in steps:
+            if type(step) not in STEPS.values():
+                raise ValueError(f"there is a step that is a {type(step).__name__}")
+            step.validate()
+            if step.shape[0] != width:
+                raise ValueError(f"a step takes {step.shape[0]} columns, where there are {width}")
+            width = step.shape[1]
+        if len(names) != width:
+            raise ValueError(f"there are {len(names)} names for {width} columns of numbers")
+
+    def _fit_step(self, step: Any, rows: FloatArray) -> FloatArray:
+        """Fit a step and keep what it has learnt; return its rows."""
+        with warnings.catch_warnings():
+            # An empty column has no scale, and numbers near the largest have none either: that is told below.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            changed: FloatArray = step.fit_transform(rows)
+        fitted = STEPS[type(step).__name__].of(step)
+        # A variance that overflows is taken for none by scikit-learn, which then does not scale at all.
+        overflows = (changed, *vars(fitted).values(), getattr(step, "var_", 0.0))
+        if any(np.isinf(array).any() for array in overflows):
+            raise ValueError(TOO_LARGE.format(np.nanmax(np.abs(rows))))
+        self.steps_.append(fitted)
+        return changed
 
     def _encoder(self, column: str, y: AnyArray) -> Any:
         """Return an unfitted encoder of a column of text."""
@@ -160,20 +226,10 @@ class ViewPreparation(BaseEstimator):
             return TargetEncoder(cv=folds.n_splits, random_state=self.random_state)
         return TargetEncoder(cv=folds)
 
-    def _encoded(self, column: str, values: AnyArray) -> FloatArray:
-        """Return the numbers of a column."""
-        if column not in self.categories:
-            return values[:, None]
-        known, encoder = _is_known(values), self.encoders_[column]
-        if not known.any():
-            return np.full((len(values), len(encoder.get_feature_names_out())), np.nan)
-        return _spread(encoder.transform(values[known][:, None]), known)
-
-    def _encoded_names(self, column: str, encoder: Any, width: int) -> list[str]:
-        """Return the names of the columns that a column of text becomes."""
-        if self.categorical == "onehot":
-            return [f"{column}={category}" for category in encoder.categories_[0]]
-        return [column] if width == 1 else [f"{column}~{label}" for label in encoder.classes_]
+    def _encoded(self, column: str, texts: AnyArray) -> FloatArray:
+        """Return the numbers of a column of text."""
+        known = _is_known(texts)
+        return _spread(self.encoders_[column].transform(texts[known]), known)
 
 
 def _is_known(texts: AnyArray) -> BoolArray:
