@@ -93,7 +93,7 @@ def test_interruption_keeps_what_is_finished(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Experiment, "run", run_of)
     result = run("all", "--quick", "--output", tmp_path / "pages")
-    assert result.exit_code == 1
+    assert result.exit_code == 130
     assert "interrupted; what was finished is in" in result.stderr
     assert (tmp_path / "pages" / "noisy-flowers.json").exists()
     assert "| noisy-flowers | claim | holds | why |" in (tmp_path / "pages" / "README.md").read_text()

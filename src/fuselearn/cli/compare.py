@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fuselearn.cli.choices import ViewChoice, choose_views
-from fuselearn.cli.console import Notes, check_jobs, check_seed, refuse, refusing
-from fuselearn.cli.files import Source, check_column, check_output, open_data, read_opened, writing
-from fuselearn.cli.options import (
+from fuselearn.cli.console import (
     AsJson,
     Data,
     Delimiter,
@@ -19,11 +17,23 @@ from fuselearn.cli.options import (
     Force,
     Format,
     Identifier,
+    Notes,
     Processes,
     Target,
     ViewGlobs,
     ViewsFile,
+    check_jobs,
+    check_seed,
+    interruptible,
+    refuse,
+    refusing,
+    say_json,
+    say_lines,
+    tell,
 )
+from fuselearn.cli.files import Source, check_column, open_data, read_opened
+from fuselearn.cli.interrupts import interrupts
+from fuselearn.cli.outputs import check_output, writing
 
 if TYPE_CHECKING:
     import pyarrow
@@ -82,12 +92,11 @@ def compare(
     X, view_columns = _matrix(table, choices, y, path)
     if not as_json:
         listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
-        typer.echo(f"Views, {views_found}: {listed}", err=True)
+        tell(f"Views, {views_found}: {listed}")
         if any(choice.learner or choice.preprocess or choice.categorical == "target" for choice in choices.values()):
-            typer.echo(
+            tell(
                 "Every method is compared with its own learner and preprocessing, and text one-hot encoded: those of "
-                "--views are left out.",
-                err=True,
+                "--views are left out."
             )
     from sklearn.metrics import get_scorer_names
 
@@ -96,7 +105,13 @@ def compare(
 
     if scoring not in get_scorer_names():
         refuse(f"--scoring {scoring!r} is not a score of scikit-learn, such as accuracy or balanced_accuracy.")
-    with warnings.catch_warnings(record=True) as caught, refusing(ValueError, OSError):
+    consequence = "nothing was written" if resume is None else f"finished fits are in {resume}, to go on from"
+    with (
+        interruptible(consequence),
+        interrupts.unwinding(),
+        warnings.catch_warnings(record=True) as caught,
+        refusing(ValueError, OSError),
+    ):
         warnings.simplefilter("always", InterruptedFitWarning)
         result = compare_methods(
             X,
@@ -115,13 +130,17 @@ def compare(
             resume=resume,
             verbose=int(not as_json),
         )
+        interrupts.keep()
     notes = Notes(quiet=False)
     for warning in caught:
         notes.add(f"Warning: {warning.message}")
     if output is not None:
         with writing(output):
-            result.save(output)
-    typer.echo(json.dumps(json.loads(result.summary.to_json()), indent=2) if as_json else str(result))
+            result.summary.save(output, overwrite=force)
+    if as_json:
+        say_json(json.loads(result.summary.to_json()))
+    else:
+        say_lines(str(result))
 
 
 def _reserved(names: list[str], path: str, target: str, identifier: str | None, group: str | None) -> dict[str, str]:

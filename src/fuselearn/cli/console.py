@@ -1,17 +1,78 @@
-"""Everything that a command tells the user on stderr beside its result: refusals, notes, progress."""
+"""What passes between the user and a command: options that several commands have, results, refusals, notes, progress.
 
+Whatever is printed goes through `say`, `say_json`, `refuse` or `Notes`. They show control characters, which a name in a
+file or in a model can hold, as escapes, so that none of them reaches the terminal.
+"""
+
+import json
 import math
+import os
+import re
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+
+from fuselearn.cli.interrupts import INTERRUPTED, EndedByUser, interrupts
 
 if TYPE_CHECKING:
     from fuselearn.progress import Step
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C, as shells have it."""
+Data = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or Feather file; - is standard input.")]
+Model = Annotated[str, typer.Argument(help="File that fuselearn fit made.")]
+Target = Annotated[str, typer.Option(help="Column that holds the classes.")]
+Identifier = Annotated[str | None, typer.Option("--id", help="Column that names the objects; no view has it.")]
+FittedIdentifier = Annotated[
+    str | None, typer.Option("--id", help="Column that names the objects.", show_default="the one named at fit")
+]
+ViewGlobs = Annotated[list[str] | None, typer.Option(help="NAME=GLOB, once for each view.")]
+ViewsFile = Annotated[str | None, typer.Option(help="TOML file with the views.")]
+AllowMissingColumns = Annotated[
+    bool, typer.Option("--allow-missing-columns", help="Take single columns that the file lacks as missing.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of all draws.")]
+Jobs = Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.", show_default="1")]
+Processes = Annotated[int | None, typer.Option("--jobs", help="Processes; -1 takes all cores.", show_default="1")]
+Format = Annotated[
+    str | None, typer.Option("--format", help="csv, tsv, parquet or feather.", show_default="by the suffix; - is csv")
+]
+Delimiter = Annotated[str | None, typer.Option(help="Of CSV.", show_default="a comma; a tab for TSV")]
+Encoding = Annotated[str, typer.Option(help="Of CSV and TSV.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(help="Type of another package that the model may hold, repeated; its code will run."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+
+HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, those that turn the direction of text, and halves of pairs, which cannot be written."""
+
+
+def say(text: str) -> None:
+    """Print a line of the result on standard output."""
+    _print(visible(text))
+
+
+def say_lines(text: str) -> None:
+    """Print a result of several lines on standard output."""
+    _print("\n".join(map(visible, text.split("\n"))))
+
+
+def say_json(value: Any) -> None:
+    """Print a result as JSON on standard output."""
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    _print("\n".join(HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line) for line in text.split("\n")))
+
+
+def tell(text: str) -> None:
+    """Print a line on stderr, if anybody listens there."""
+    try:
+        typer.echo(visible(text), err=True)
+    except OSError:
+        lead_nowhere(sys.stderr)
 
 
 def refuse(message: object) -> NoReturn:
@@ -19,13 +80,47 @@ def refuse(message: object) -> NoReturn:
 
     Exit code 2 is left to typer, for a command line that it cannot read.
     """
-    typer.echo(f"fuselearn: {one_line(message)}", err=True)
+    tell(f"fuselearn: {one_line(message)}")
     raise typer.Exit(1)
+
+
+def refuse_standard_output(error: OSError) -> NoReturn:
+    """Refuse a standard output that is closed or full."""
+    # What is still in its buffer would fail again when the process ends.
+    lead_nowhere(sys.stdout)
+    refuse(f"standard output cannot be written to: {error.strerror or error}.")
 
 
 def one_line(message: object) -> str:
     """Return a message without line breaks, whatever is quoted in it."""
     return " ".join(str(message).split())
+
+
+def visible(text: str) -> str:
+    """Return a line in which control characters are seen and do nothing.
+
+    Examples
+    --------
+    >>> print(visible("red \x1b[31m and \u202e back"))
+    red \x1b[31m and \u202e back
+    """
+    return HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def _print(text: str) -> None:
+    """Print on standard output; what is wrong with it is said in one line."""
+    try:
+        typer.echo(text)
+    except BrokenPipeError:
+        raise  # the reader has enough, as head does: no matter for a message
+    except OSError as error:
+        refuse_standard_output(error)
+
+
+def lead_nowhere(stream: IO[str]) -> None:
+    """Let a stream that cannot be written to lead nowhere."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @contextmanager
@@ -40,11 +135,13 @@ def refusing(*kinds: type[Exception], what: str | None = None) -> Iterator[None]
 @contextmanager
 def interruptible(consequence: str) -> Iterator[None]:
     """End the command in one line when it is interrupted, which says what that means for the output."""
+    interrupts.consequence = consequence
     try:
         yield
-    except KeyboardInterrupt:
-        typer.echo(f"fuselearn: interrupted; {consequence}.", err=True)
+    except (KeyboardInterrupt, EndedByUser):
+        tell(f"fuselearn: interrupted; {interrupts.consequence}.")
         raise typer.Exit(INTERRUPTED) from None
+    interrupts.consequence = ""
 
 
 def check_seed(seed: int, largest: int = 2**32 - 1) -> None:
@@ -85,7 +182,7 @@ class Notes:
             return
         self.lines.append(line)
         if not self.quiet:
-            typer.echo(line, err=True)
+            tell(line)
 
 
 @contextmanager
@@ -106,29 +203,39 @@ def progress_bar(description: str, total: int | None = None) -> Iterator[Callabl
         TimeRemainingColumn,
     )
 
-    console = Console(stderr=True)
+    # A name may look like rich's markup, and must not be read as it.
+    console = Console(stderr=True, markup=False)
     known = [BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()]
-    columns = [TextColumn("{task.description}"), *(known if total else [SpinnerColumn(), TimeElapsedColumn()])]
-    with Progress(
-        *columns,
-        console=console,
-        disable=not console.is_terminal,
-        # What a command prints is its result, which must not go through the bar.
-        redirect_stdout=False,
-        redirect_stderr=False,
-        transient=True,
-    ) as progress:
-        task = progress.add_task(description, total=total)
+    columns = [
+        TextColumn("{task.description}", markup=False),
+        *(known if total else [SpinnerColumn(), TimeElapsedColumn()]),
+    ]
+    with (
+        interrupts.unwinding(),
+        Progress(
+            *columns,
+            console=console,
+            disable=not console.is_terminal,
+            # What a command prints is its result, which must not go through the bar.
+            redirect_stdout=False,
+            redirect_stderr=False,
+            transient=True,
+        ) as progress,
+    ):
+        task = progress.add_task(visible(description), total=total)
 
         def update(done: int | None = None, total: int | None = None, description: str | None = None) -> None:
-            progress.update(task, completed=done, total=total, description=description)
+            progress.update(task, completed=done, total=total, description=description and visible(description))
 
         yield update
 
 
 @contextmanager
 def fit_shown(estimator: Any, name: str) -> Iterator[None]:
-    """Show how far an estimator is while it is fitted: rounds where it boosts, else a wheel with the steps done."""
+    """Show how far an estimator is while it is fitted: rounds where it boosts, else a wheel with the steps done.
+
+    After the first step an interrupt stops the fit at the next one, which keeps those that are done.
+    """
     from fuselearn.progress import listening
 
     rounds = getattr(estimator, "n_estimators", None)
@@ -139,11 +246,13 @@ def fit_shown(estimator: Any, name: str) -> Iterator[None]:
             # The fits inside of a fit do not tell how far the whole is.
             if step.estimator != type(estimator).__name__:
                 return
+            interrupts.keep()
             if total:
                 update(done=step.done, total=step.total)
             else:
                 of = "" if step.total is None else f" of {step.total}"
                 update(description=f"fitting {name}, step {step.done}{of}")
+            interrupts.stop_if_asked()
 
         with listening(show):
             yield

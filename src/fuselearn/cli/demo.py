@@ -1,6 +1,5 @@
 """``fuselearn demo``: the gain of fusion, with clean labels and when each view has wrong labels of its own."""
 
-import json
 import math
 import time
 import warnings
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fuselearn.cli.console import check_jobs, check_seed, progress_bar, refuse
-from fuselearn.cli.options import Jobs
+from fuselearn.cli.console import Jobs, check_jobs, check_seed, interruptible, progress_bar, refuse, say_json
 
 if TYPE_CHECKING:
     from fuselearn.typing import AnyArray, FloatArray
@@ -46,13 +44,11 @@ def demo(
         refuse(f"--noise must be between 0 and 1; got {noise:g}.")
     check_seed(seed)
     check_jobs(jobs)
-    with progress_bar("", total=1) as update:
+    with interruptible("the comparison is not finished"), progress_bar("", total=1) as update:
         rows = compare_methods(rounds, noise, seed, jobs, update)
     if as_json:
         settings = {"rounds": rounds, "noise": noise, "seed": seed}
-        typer.echo(
-            json.dumps({**settings, "rows": [asdict(row) for row in rows], "summary": summarise(rows)}, indent=2)
-        )
+        say_json({**settings, "rows": [asdict(row) for row in rows], "summary": summarise(rows)})
     else:
         _print_table(rows, summarise(rows), rounds)
 
@@ -162,7 +158,7 @@ def _fit(model: Any, X: "FloatArray", y: "AnyArray", view_labels: "AnyArray | No
         try:
             return model.fit(X, y, view_labels=view_labels)
         except InterruptedFitWarning as interrupted:
-            raise typer.Abort from interrupted
+            raise KeyboardInterrupt from interrupted
 
 
 def _print_table(rows: list[Row], sentences: list[str], rounds: int) -> None:

@@ -1,6 +1,6 @@
-"""Files of a command: tables that it reads, saved models, and what it writes, in whole or not at all.
+"""Tables that a command reads.
 
-Tables are CSV, TSV, Parquet and Feather by suffix, or come from standard input. Whatever is wrong with a file ends the
+They are CSV, TSV, Parquet and Feather by suffix, or come from standard input. Whatever is wrong with a file ends the
 command in one line.
 """
 
@@ -10,7 +10,6 @@ import os
 import shutil
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from fuselearn.cli.console import Notes, one_line, refuse, refusing
+from fuselearn.cli.console import one_line, refuse
 
 if TYPE_CHECKING:
     import pyarrow
@@ -107,7 +106,7 @@ def reading(name: str, kind: str) -> Iterator[None]:
     except UnicodeDecodeError as error:
         refuse_encoding(name, f"byte 0x{error.object[error.start]:02x}")
     except PermissionError:
-        _refuse_permission(name)
+        refuse_permission(name)
     except MemoryError:
         refuse(f"{name} does not fit into memory; predict reads it in parts, see --chunk-rows.")
     except (pyarrow.ArrowException, OSError, EOFError) as error:
@@ -138,96 +137,6 @@ def blank_hint(name: str, names: list[str]) -> str:
     """Return a hint where a name is that of a column but for blanks around it; else nothing."""
     padded = next((column for column in names if column != name and column.strip(' "\t') == name.strip()), None)
     return f" There is {padded!r}: leave out the blanks beside the delimiters of the first line." if padded else ""
-
-
-def check_output(output: str, force: bool, *inputs: str) -> None:
-    """Refuse, before any work, a path that cannot be written to, or is one of the inputs, or exists without `force`."""
-    path = Path(output)
-    if path.is_dir():
-        refuse(f"--output: {output} is a folder; name a file.")
-    folder = path.absolute().parent
-    if not folder.is_dir():
-        refuse(f"--output: the folder {folder} does not exist; make it, or name another.")
-    if path.exists():
-        if any(name != "-" and os.path.exists(name) and os.path.samefile(path, name) for name in inputs):
-            refuse(f"--output: {output} is also what is read; name another file.")
-        if not force:
-            refuse(f"--output: {output} exists; add --force to overwrite it.")
-    if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        refuse(f"--output: no permission to write {output}; name a file in a folder of yours.")
-
-
-@contextmanager
-def writing(output: str) -> Iterator[None]:
-    """Say in one line why a file could not be written."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise  # the reader has enough, as head does: no matter for a message
-    except OSError as error:
-        if error.errno == errno.ENOSPC:
-            refuse(f"{output} was not written: the disk is full; make room, or name a file on another disk.")
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            refuse(f"{output} was not written: no permission; name a file in a folder of yours.")
-        refuse(f"{output} was not written: {error.strerror or error}.")
-
-
-def size_of(path: str) -> str:
-    """Return the size of a file in words."""
-    size = os.path.getsize(path)
-    return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(1, round(size / 1000))} kB"
-
-
-def save_model(model: Any, path: str, note: dict[str, Any]) -> None:
-    """Save a model with the command line's note."""
-    from fuselearn.persistence import save
-
-    with writing(path), refusing(ValueError, TypeError, what=f"{path} was not written"):
-        save(model, path, note=note)
-
-
-def load_model(path: str, notes: Notes) -> tuple[Any, dict[str, Any]]:
-    """Load a model, and the note that the command line saved with it; empty for a model that a program saved."""
-    note = describe_model(path).get("note")
-    from fuselearn.exceptions import SavedByOtherVersionWarning
-    from fuselearn.persistence import load
-
-    with _reading_model(path), warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", SavedByOtherVersionWarning)
-        model = load(path)
-    for warning in caught:
-        notes.add(f"Warning: {warning.message}")
-    return model, note if isinstance(note, dict) else {}
-
-
-def describe_model(path: str) -> dict[str, Any]:
-    """Return the header of a model file."""
-    file = Path(path)
-    if path == "-":
-        refuse("MODEL must be a file; a model cannot come from standard input.")
-    if file.is_dir():
-        refuse(f"{path} is a folder; name a file that fuselearn fit made.")
-    if not file.exists():
-        refuse(f"{path} does not exist; name a file that fuselearn fit made.")
-    if file.suffix.lower() in FORMATS:
-        refuse(f"{path} is named as data, not as a model; the model comes first: MODEL, then the data.")
-    from fuselearn.persistence import describe
-
-    with _reading_model(path):
-        return describe(path)
-
-
-@contextmanager
-def _reading_model(path: str) -> Iterator[None]:
-    """Say in one line what is wrong with the file of a model."""
-    try:
-        yield
-    except PermissionError:
-        _refuse_permission(path)
-    except (ValueError, TypeError, OSError) as error:
-        message = one_line(error)
-        named = path in message or Path(path).name in message
-        refuse(message if named else f"{path} is not a model that can be used: {message}")
 
 
 def _check_options(source: Source) -> None:
@@ -282,7 +191,7 @@ def _first_bytes(path: Path) -> bytes:
             return file.read(8)
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM):
-            _refuse_permission(str(path))
+            refuse_permission(str(path))
         refuse(f"{path} cannot be read: {os.strerror(error.errno or 0)}.")
 
 
@@ -307,7 +216,7 @@ def _stream(source: Source, kind: str) -> Iterator[Any]:
             yield copy
 
 
-def _refuse_permission(path: str) -> NoReturn:
+def refuse_permission(path: str) -> NoReturn:
     """Refuse a file that may not be read."""
     refuse(f"{path} cannot be read: no permission; ask its owner, or copy it to where you may read it.")
 

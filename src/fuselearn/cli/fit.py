@@ -1,6 +1,5 @@
 """``fuselearn fit``: a model of the views of a file, saved with the way from its columns to numbers."""
 
-import json
 import time
 import warnings
 from dataclasses import dataclass
@@ -21,26 +20,6 @@ from fuselearn.cli.choices import (
     takes,
 )
 from fuselearn.cli.console import (
-    Notes,
-    check_choice,
-    check_jobs,
-    check_seed,
-    fit_shown,
-    interruptible,
-    refuse,
-    refusing,
-)
-from fuselearn.cli.files import (
-    FORMATS,
-    Source,
-    check_column,
-    check_output,
-    open_data,
-    read_opened,
-    save_model,
-    size_of,
-)
-from fuselearn.cli.options import (
     AsJson,
     Data,
     Delimiter,
@@ -49,11 +28,24 @@ from fuselearn.cli.options import (
     Format,
     Identifier,
     Jobs,
+    Notes,
     Seed,
     Target,
     ViewGlobs,
     ViewsFile,
+    check_choice,
+    check_jobs,
+    check_seed,
+    fit_shown,
+    interruptible,
+    refuse,
+    refusing,
+    say,
+    say_json,
 )
+from fuselearn.cli.files import FORMATS, Source, check_column, open_data, read_opened
+from fuselearn.cli.interrupts import interrupts
+from fuselearn.cli.outputs import check_output, save_model, size_of
 
 if TYPE_CHECKING:
     import pyarrow
@@ -203,7 +195,8 @@ def fit(
             "label_columns": label_names,
             "views": views_found,
         }
-        save_model(model, output, note)
+        save_model(model, output, note, force=force)
+    interrupts.saved(f"the model is saved in {output}")
     summary = {
         "model": output,
         **{key: note[key] for key in ("method", "settings", "target", "id", "group", "seed")},
@@ -213,7 +206,7 @@ def fit(
         "notes": notes.lines,
     }
     if as_json:
-        typer.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+        say_json(summary)
     else:
         _print(summary)
 
@@ -338,6 +331,7 @@ def _fit_table(training: TrainingTable, task: Task, notes: Notes) -> tuple[Any, 
         warnings.filterwarnings("ignore", message=FEW_IN_FOLDS)
         with fit_shown(estimator, task.method.name):
             estimator.fit(X, y, **arguments)
+            interrupts.keep()
     for warning in caught:
         if not issubclass(warning.category, DeprecationWarning | PendingDeprecationWarning | FutureWarning):
             notes.add(f"Warning: {warning.message}")
@@ -399,13 +393,13 @@ def _fit_arguments(
 def _print(summary: dict[str, Any]) -> None:
     """Print the facts about a fitted model."""
     classes = ", ".join(f"{label} ({count})" for label, count in summary["classes"].items())
-    typer.echo(f"{summary['rows']} rows, classes of {summary['target']}: {classes}")
+    say(f"{summary['rows']} rows, classes of {summary['target']}: {classes}")
     rounds = f", {summary['rounds']} rounds" if summary["rounds"] is not None else ""
     score = summary["out_of_sample_score"]
     scored = "" if score is None else f", out-of-fold {summary['out_of_sample_metric']} {score:.3f}"
-    typer.echo(f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{scored}")
+    say(f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{scored}")
     if summary["view_importances"]:
         shares = sorted(summary["view_importances"].items(), key=lambda pair: -pair[1])
-        typer.echo("Share of the views: " + ", ".join(f"{name} {share:.0%}" for name, share in shares))
+        say("Share of the views: " + ", ".join(f"{name} {share:.0%}" for name, share in shares))
     kept = " (what was fitted before the interrupt)" if summary["interrupted"] else ""
-    typer.echo(f"Saved {summary['model']}, {size_of(summary['model'])}{kept}.")
+    say(f"Saved {summary['model']}, {size_of(summary['model'])}{kept}.")

@@ -1,23 +1,20 @@
 """``fuselearn inspect``: the contents of a model file."""
 
-import json
 from typing import Any
 
-import typer
-
-from fuselearn.cli.console import Notes, one_line
-from fuselearn.cli.files import describe_model, load_model, size_of
-from fuselearn.cli.options import AsJson, Model
+from fuselearn.cli.console import AsJson, Model, Notes, Trust, one_line, say, say_json
+from fuselearn.cli.outputs import size_of
+from fuselearn.cli.saved_models import describe_model, load_model
 
 SHOWN = 6
 """Columns of a view that are listed."""
 
 
-def inspect(model: Model, as_json: AsJson = False) -> None:
+def inspect(model: Model, trust: Trust = None, as_json: AsJson = False) -> None:
     """Show what a model file holds: views, their importance, classes, settings, versions."""
     notes = Notes(as_json)
     header = describe_model(model)
-    loaded, note = load_model(model, notes)
+    loaded, note = load_model(model, notes, trust)
     inner = getattr(loaded, "model_", loaded)
     summary = {
         "file": model,
@@ -34,7 +31,7 @@ def inspect(model: Model, as_json: AsJson = False) -> None:
         "notes": notes.lines,
     }
     if as_json:
-        typer.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+        say_json(summary)
     else:
         _print(summary)
 
@@ -67,17 +64,17 @@ def _settings(model: Any) -> dict[str, Any]:
 def _print(summary: dict[str, Any]) -> None:
     """Print the contents of a model file."""
     rounds = "" if summary["rounds"] is None else f", {summary['rounds']} rounds"
-    typer.echo(f"{summary['file']}: {summary['model']}{rounds}, {size_of(summary['file'])}")
-    typer.echo(f"Saved {summary['created']} by fuselearn {summary['fuselearn_version']}")
+    say(f"{summary['file']}: {summary['model']}{rounds}, {size_of(summary['file'])}")
+    say(f"Saved {summary['created']} by fuselearn {summary['fuselearn_version']}")
     note = summary["note"]
     if note.get("target"):
         named = f", id {note['id']}" if note.get("id") else ""
-        typer.echo(f"Fitted on {note.get('rows')} rows of {note.get('data')}: target {note['target']}{named}")
+        say(f"Fitted on {note.get('rows')} rows of {note.get('data')}: target {note['target']}{named}")
     if summary["classes"]:
-        typer.echo(f"Classes: {', '.join(map(str, summary['classes']))}")
+        say(f"Classes: {', '.join(map(str, summary['classes']))}")
     shares = summary["view_importances"] or {}
     for name, columns in (summary["views"] or {}).items():
         share = f"{shares[name]:>6.0%} " if name in shares else ""
         more = f", … ({len(columns)} columns)" if len(columns) > SHOWN else ""
-        typer.echo(f"{share} {name}: {', '.join(map(str, columns[:SHOWN]))}{more}")
-    typer.echo("Settings: " + ", ".join(f"{name}={value}" for name, value in summary["settings"].items()))
+        say(f"{share} {name}: {', '.join(map(str, columns[:SHOWN]))}{more}")
+    say("Settings: " + ", ".join(f"{name}={value}" for name, value in summary["settings"].items()))

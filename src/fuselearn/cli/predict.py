@@ -2,7 +2,6 @@
 
 import csv
 import io
-import json
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -12,19 +11,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
-from fuselearn.cli.console import Notes, check_count, interruptible, progress_bar, refuse, refusing
-from fuselearn.cli.files import (
-    FORMATS,
-    KINDS,
-    Source,
-    check_column,
-    check_output,
-    load_model,
-    open_data,
-    reading,
-    writing,
-)
-from fuselearn.cli.options import (
+from fuselearn.cli.console import (
     AllowMissingColumns,
     AsJson,
     Data,
@@ -34,7 +21,21 @@ from fuselearn.cli.options import (
     Force,
     Format,
     Model,
+    Notes,
+    Trust,
+    check_count,
+    interruptible,
+    progress_bar,
+    refuse,
+    refusing,
+    say,
+    say_json,
+    visible,
 )
+from fuselearn.cli.files import FORMATS, KINDS, Source, check_column, open_data, reading
+from fuselearn.cli.interrupts import interrupts
+from fuselearn.cli.outputs import check_output, writing
+from fuselearn.cli.saved_models import load_model
 
 if TYPE_CHECKING:
     import pyarrow
@@ -49,6 +50,7 @@ def predict(
     output: Annotated[str, typer.Option(help="CSV, TSV, Parquet or Feather file; - is standard output.")] = "-",
     identifier: FittedIdentifier = None,
     chunk_rows: Annotated[int, typer.Option(help="Rows in memory at a time.")] = 50_000,
+    trust: Trust = None,
     allow_missing_columns: AllowMissingColumns = False,
     file_format: Format = None,
     delimiter: Delimiter = None,
@@ -71,8 +73,11 @@ def predict(
         refuse("--json prints to standard output, as the predictions would; name a file with --output.")
     if output != "-":
         check_output(output, force, data, model)
+    elif kind not in ("csv", "tsv") and sys.stdout.isatty():
+        refuse(f"--output-format {kind} is not for a terminal; name a file with --output, or use csv or tsv.")
     notes = Notes(as_json)
-    loaded, note = load_model(model, notes)
+    with interruptible("nothing was written"):
+        loaded, note = load_model(model, notes, trust)
     from fuselearn.cli.columns import text_of
 
     started = time.perf_counter()
@@ -82,7 +87,7 @@ def predict(
     with interruptible(consequence), open_data(Source(data, file_format, delimiter, encoding)) as opened:
         identifier = _identifier(identifier, note, opened, notes)
         chunks = _predictions(loaded, opened, identifier, note, allow_missing_columns, chunk_rows, notes)
-        with writing(output), _prediction_file(output, kind) as write:
+        with writing(output), _prediction_file(output, kind, force) as write:
             for chunk in chunks:
                 write(chunk)
                 rows += chunk.num_rows
@@ -91,6 +96,7 @@ def predict(
                     counts[label] = counts.get(label, 0) + pair["counts"]
             if rows == 0:
                 refuse(f"{opened.source.name} has no rows; at least one must stand below the names of the columns.")
+    interrupts.saved("the predictions are written")
     seconds = time.perf_counter() - started
     if as_json:
         summary = {
@@ -100,10 +106,10 @@ def predict(
             "seconds": round(seconds, 3),
             "notes": notes.lines,
         }
-        typer.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+        say_json(summary)
     elif output != "-":
         shares = ", ".join(f"{label} ({count})" for label, count in sorted(counts.items()))
-        typer.echo(f"{rows} predictions: {shares}. Wrote {output} in {seconds:.1f} s.")
+        say(f"{rows} predictions: {shares}. Wrote {output} in {seconds:.1f} s.")
 
 
 def _output_kind(output: str, kind: str | None) -> str:
@@ -204,21 +210,23 @@ def _rechunked(batches: Iterable["pyarrow.Table"], rows: int) -> Iterator["pyarr
 
 
 @contextmanager
-def _prediction_file(output: str, kind: str) -> Iterator[Callable[["pyarrow.Table"], None]]:
+def _prediction_file(output: str, kind: str, force: bool) -> Iterator[Callable[["pyarrow.Table"], None]]:
     """Open a file for predictions, which exists in whole when the block ends without an error, and otherwise not.
 
     It yields what writes a chunk; all chunks have the same columns. Standard output is written as they come.
     """
-    writer = _TextWriter if kind in ("csv", "tsv") else _ArrowWriter
+    writer: type[_TextWriter | _ArrowWriter] = _TextWriter if kind in ("csv", "tsv") else _ArrowWriter
     if output == "-":
         sys.stdout.flush()
+        if sys.stdout.isatty():
+            writer = _TerminalWriter
         with writer(sys.stdout.buffer, kind) as opened:
             yield opened.write
         sys.stdout.buffer.flush()
         return
     from fuselearn.persistence import write_atomically
 
-    with write_atomically(output, "wb") as file, writer(file, kind) as opened:
+    with write_atomically(output, "wb", overwrite=force) as file, writer(file, kind) as opened:
         yield opened.write
 
 
@@ -244,6 +252,20 @@ class _TextWriter:
             self._begun = True
         columns = [_as_text(column) for column in table.columns]
         self._writer.writerows(zip(*columns))
+
+
+class _TerminalWriter(_TextWriter):
+    """The same for a terminal, which obeys control characters: they are shown instead."""
+
+    def write(self, table: "pyarrow.Table") -> None:
+        """Write a chunk."""
+        import pyarrow
+
+        columns = {
+            visible(name): [visible(cell) if isinstance(cell, str) else cell for cell in column.to_pylist()]
+            for name, column in zip(table.column_names, table.columns)
+        }
+        super().write(pyarrow.table(columns))
 
 
 class _ArrowWriter:

@@ -1,23 +1,11 @@
 """``fuselearn report``: a model on rows that it has not seen, as one HTML page."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fuselearn.cli.console import Notes, refuse, refusing
-from fuselearn.cli.files import (
-    Source,
-    check_column,
-    check_output,
-    load_model,
-    open_data,
-    read_opened,
-    size_of,
-    writing,
-)
-from fuselearn.cli.options import (
+from fuselearn.cli.console import (
     AllowMissingColumns,
     AsJson,
     Delimiter,
@@ -26,7 +14,18 @@ from fuselearn.cli.options import (
     Force,
     Format,
     Model,
+    Notes,
+    Trust,
+    interruptible,
+    refuse,
+    refusing,
+    say,
+    say_json,
 )
+from fuselearn.cli.files import Source, check_column, open_data, read_opened
+from fuselearn.cli.interrupts import interrupts
+from fuselearn.cli.outputs import check_output, size_of, writing
+from fuselearn.cli.saved_models import load_model
 
 if TYPE_CHECKING:
     from fuselearn.cli.files import OpenedFile
@@ -43,6 +42,7 @@ def report(
     ] = None,
     identifier: FittedIdentifier = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    trust: Trust = None,
     allow_missing_columns: AllowMissingColumns = False,
     file_format: Format = None,
     delimiter: Delimiter = None,
@@ -58,30 +58,32 @@ def report(
         refuse(f"--output must be a file that ends in .html; got {output!r}.")
     check_output(output, force, data, model)
     notes = Notes(as_json)
-    loaded, note = load_model(model, notes)
-    with open_data(Source(data, file_format, delimiter, encoding)) as opened:
-        target = _column(target, note.get("target"), opened, "--target")
-        identifier = _column(identifier, note.get("id"), opened, "--id")
-        if target is not None and identifier == target:
-            refuse(f"--id and --target both name {target!r}.")
-        if target is None:
-            notes.add("There is no column of classes in the data: the report says nothing about quality.")
-        X, y, ids, columns, facts = _rows(loaded, opened, target, identifier, allow_missing_columns, notes)
-    from fuselearn.cli.model_columns import names_in_order
+    with interruptible("nothing was written"):
+        loaded, note = load_model(model, notes, trust)
+        with open_data(Source(data, file_format, delimiter, encoding)) as opened:
+            target = _column(target, note.get("target"), opened, "--target")
+            identifier = _column(identifier, note.get("id"), opened, "--id")
+            if target is not None and identifier == target:
+                refuse(f"--id and --target both name {target!r}.")
+            if target is None:
+                notes.add("There is no column of classes in the data: the report says nothing about quality.")
+            X, y, ids, columns, facts = _rows(loaded, opened, target, identifier, allow_missing_columns, notes)
+        from fuselearn.cli.model_columns import names_in_order
 
-    # An import error names the extra that is missing.
-    with refusing(ImportError), names_in_order():
-        from fuselearn import FitReport
+        # An import error names the extra that is missing.
+        with refusing(ImportError), names_in_order():
+            from fuselearn import FitReport
 
-        with refusing(ValueError, TypeError, what=opened.source.name):
-            page = FitReport(columns.model, X, y, ids=ids, title=title, note={**note, "file": facts})
-        with writing(output):
-            page.save(output, force=force)
+            with refusing(ValueError, TypeError, what=opened.source.name):
+                page = FitReport(columns.model, X, y, ids=ids, title=title, note={**note, "file": facts})
+            with writing(output):
+                page.save(output, force=force)
+    interrupts.saved(f"{output} is written")
     if as_json:
         summary = {"output": output, "rows": len(X), "notes": notes.lines, "summary": page.summary}
-        typer.echo(json.dumps(summary, indent=2, ensure_ascii=False))
+        say_json(summary)
     else:
-        typer.echo(f"Wrote {output}, {size_of(output)}: {len(X)} rows.")
+        say(f"Wrote {output}, {size_of(output)}: {len(X)} rows.")
 
 
 def _column(given: str | None, noted: str | None, opened: "OpenedFile", option: str) -> str | None:

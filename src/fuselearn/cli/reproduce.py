@@ -8,8 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
-from fuselearn.cli.console import check_jobs, check_seed, one_line, refuse
-from fuselearn.cli.options import Processes
+from fuselearn.cli.console import (
+    Processes,
+    check_jobs,
+    check_seed,
+    interruptible,
+    refuse,
+    refusing,
+    say,
+    say_json,
+    say_lines,
+    tell,
+)
+from fuselearn.cli.interrupts import interrupts
 
 
 def reproduce(
@@ -43,13 +54,14 @@ def reproduce(
     _check_packages()
     records = _rerun(name, {"quick": quick, "runs": runs, "n_jobs": jobs, "seed": seed}, output, force)
     if as_json:
-        typer.echo(json.dumps([_as_dict(record) for record in records], indent=2, ensure_ascii=False))
+        say_json([_as_dict(record) for record in records])
         return
     for record in records:
-        typer.echo(record.name)
+        say(record.name)
         for finding in record.findings:
-            typer.echo(f"  {finding.verdict}: {finding.claim}\n    {finding.evidence}")
-    typer.echo(f"Tables and figures: {Path(output) / 'README.md'}")
+            say(f"  {finding.verdict}: {finding.claim}")
+            say(f"    {finding.evidence}")
+    say(f"Tables and figures: {Path(output) / 'README.md'}")
 
 
 def _list(experiments: Iterable[Any], as_json: bool) -> None:
@@ -57,10 +69,10 @@ def _list(experiments: Iterable[Any], as_json: bool) -> None:
     if as_json:
         keys = ("name", "paper", "reruns", "data")
         shown = [{key: getattr(experiment, key) for key in keys} for experiment in experiments]
-        typer.echo(json.dumps(shown, indent=2, ensure_ascii=False))
+        say_json(shown)
         return
     for experiment in experiments:
-        typer.echo(f"{experiment.name}\n  {experiment.paper} {experiment.reruns}\n  Data: {experiment.data}")
+        say_lines(f"{experiment.name}\n  {experiment.paper} {experiment.reruns}\n  Data: {experiment.data}")
 
 
 def _check_folder(folder: Path) -> None:
@@ -84,12 +96,9 @@ def _rerun(name: str, settings: dict[str, Any], output: str, force: bool) -> lis
     from fuselearn.papers.reproduction import rerun
     from fuselearn.papers.verdicts import Effort
 
-    try:
-        return rerun(name, Effort(**settings), output, force=force, tell=lambda line: typer.echo(line, err=True))
-    except KeyboardInterrupt:
-        refuse(f"interrupted; what was finished is in {output}, and the same command goes on from there.")
-    except OSError as error:
-        refuse(one_line(error))
+    consequence = f"what was finished is in {output}, and the same command goes on from there"
+    with interruptible(consequence), interrupts.unwinding(), refusing(OSError):
+        return rerun(name, Effort(**settings), output, force=force, tell=tell)
 
 
 def _as_dict(record: Any) -> dict[str, Any]:

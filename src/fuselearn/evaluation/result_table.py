@@ -181,7 +181,7 @@ class Table:
         writer.writerows(["" if _is_missing(value) else value for value in row] for row in self.rows)
         return lines.getvalue()
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = True) -> None:
         """Write the table, in the format that the suffix asks for.
 
         Whoever reads the file meanwhile sees the old or the new content, never a part of it.
@@ -189,7 +189,10 @@ class Table:
         Parameters
         ----------
         path : str or Path
-            Ends with .md, .json, .txt or .csv. Its folder must be there; a file of that name is replaced.
+            Ends with .md, .json, .txt or .csv. Its folder must be there.
+        overwrite : bool, default=True
+            Whether a file of that name is replaced. Otherwise there is a `FileExistsError`; the table is kept under
+            another name, its `filename2`, where the file appeared only while it was written.
         """
         path = Path(path)
         formats = {".md": self.to_markdown, ".json": self.to_json, ".txt": self.to_text, ".csv": self.to_csv}
@@ -197,7 +200,7 @@ class Table:
             raise ValueError(f"path must end with {', '.join(formats)}; got {str(path)!r}.")
         if not path.parent.is_dir():
             raise FileNotFoundError(f"path must be in a folder that exists; there is no {str(path.parent)!r}.")
-        with write_atomically(path, newline="") as file:
+        with write_atomically(path, newline="", overwrite=overwrite) as file:
             file.write(formats[path.suffix]().rstrip("\n") + "\n")
 
     def _formatted_rows(self) -> list[list[str]]:

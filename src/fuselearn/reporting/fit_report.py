@@ -115,7 +115,7 @@ class FitReport:
             raise FileExistsError(f"{path} exists; pass force=True to overwrite it, or choose another path.")
         # A name may hold half of a surrogate pair, which UTF-8 cannot encode.
         page = self.html.encode("utf-8", "backslashreplace")
-        with write_atomically(path, "wb") as file:
+        with write_atomically(path, "wb", overwrite=force) as file:
             file.write(page)
         return path
 

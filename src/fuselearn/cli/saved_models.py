@@ -1,0 +1,77 @@
+"""Model files that a command reads: loaded with the types that the user trusts, or refused in one line."""
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from fuselearn.cli.console import Notes, one_line, refuse
+from fuselearn.cli.files import FORMATS, refuse_permission
+
+TEXTS = ("target", "id", "group", "method", "data")
+"""Keys of the command line's note that are text or None."""
+
+
+def load_model(path: str, notes: Notes, trusted: Sequence[str] | None) -> tuple[Any, dict[str, Any]]:
+    """Load a model, and the note that the command line saved with it; empty for a model that a program saved."""
+    note = describe_model(path).get("note")
+    from fuselearn.exceptions import SavedByOtherVersionWarning
+    from fuselearn.persistence import load
+
+    with _reading_model(path), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", SavedByOtherVersionWarning)
+        model = load(path, trusted=list(trusted or []))
+    for warning in caught:
+        notes.add(f"Warning: {warning.message}")
+    return model, _checked_note(note)
+
+
+def describe_model(path: str) -> dict[str, Any]:
+    """Return the header of a model file."""
+    file = Path(path)
+    if path == "-":
+        refuse("MODEL must be a file; a model cannot come from standard input.")
+    if not path:
+        refuse("MODEL is empty; name a file that fuselearn fit made.")
+    with _reading_model(path):
+        if file.is_dir():
+            refuse(f"{path} is a folder; name a file that fuselearn fit made.")
+        if not file.exists():
+            refuse(f"{path} does not exist; name a file that fuselearn fit made.")
+    if file.suffix.lower() in FORMATS:
+        refuse(f"{path} is named as data, not as a model; the model comes first: MODEL, then the data.")
+    from fuselearn.persistence import describe
+
+    with _reading_model(path):
+        return describe(path)
+
+
+def _checked_note(note: Any) -> dict[str, Any]:
+    """Return a note that the command line could have written, otherwise an empty one: any program can write one."""
+    if not isinstance(note, dict):
+        return {}
+    plain = all(isinstance(note.get(key), str | None) for key in TEXTS)
+    return note if plain and isinstance(note.get("rows"), int | None) else {}
+
+
+@contextmanager
+def _reading_model(path: str) -> Iterator[None]:
+    """Say in one line what is wrong with the file of a model."""
+    try:
+        yield
+    except PermissionError:
+        refuse_permission(path)
+    except (ValueError, TypeError, OSError) as error:
+        foreign = getattr(error, "names", None)
+        if foreign:
+            options = " ".join(f"--trust {name}" for name in foreign)
+            refuse(
+                f"{path} was not opened: it holds {', '.join(foreign)}, which is not fuselearn's, and whose code would "
+                f"run on what the file says. If you trust that code and whoever made the file, add {options}."
+            )
+        if isinstance(error, OSError) and error.strerror:
+            refuse(f"{path} cannot be read: {error.strerror}.")
+        message = one_line(error)
+        named = path in message or Path(path).name in message
+        refuse(message if named else f"{path} is not a model that can be used: {message}")
