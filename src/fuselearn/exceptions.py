@@ -1,4 +1,4 @@
-"""Warnings with names of their own, so that a program can filter each of them."""
+"""Warnings and errors with names of their own, so that a program can tell each of them."""
 
 
 class InterruptedFitWarning(UserWarning):
@@ -11,3 +11,24 @@ class NoEdgeWarning(UserWarning):
 
 class SavedByOtherVersionWarning(UserWarning):
     """A saved model was written with another version of scikit-learn than the one that reads it."""
+
+
+class UntrustedTypeError(ValueError):
+    """A saved model holds types of other packages that the caller does not trust.
+
+    Parameters
+    ----------
+    names : list of str
+        Names of the types, as `fuselearn.load` takes them for `trusted`.
+    message : str
+        What was refused.
+
+    Attributes
+    ----------
+    names : list of str
+        Names of the types.
+    """
+
+    def __init__(self, names: list[str], message: str) -> None:
+        super().__init__(message)
+        self.names = names

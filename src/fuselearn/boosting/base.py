@@ -20,7 +20,7 @@ from fuselearn.boosting.boosting_data import RunData, read_boosting_data
 from fuselearn.boosting.checkpoint import CannotBeKeptError, RunLog, check_checkpoint, identity_of
 from fuselearn.boosting.rounds import IndependentRound, SharedRound, boost, replay
 from fuselearn.boosting.trace import OUT_OF_BAG, RunSettings, Trace
-from fuselearn.boosting.trace_format import check_can_be_written
+from fuselearn.boosting.trace_format import check_can_be_written, check_trace, check_widths, trust_in
 from fuselearn.boosting.vote_prediction import VotePrediction
 from fuselearn.data import View, note_features, per_view
 from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs, check_positive
@@ -28,6 +28,7 @@ from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
 from fuselearn.learners.protocol import Learner
 from fuselearn.learners.sklearn_learner import as_learners
 from fuselearn.numeric.execution import Threads
+from fuselearn.persistence.validation import check_array, check_classes, check_views
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, RandomState, TableLike, Transformer, Views
 
 ERRORS = ("training", OUT_OF_BAG)
@@ -122,7 +123,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             if checkpoint is not None:
                 identity = identity_of(self, data, settings, learners, transformers, seed)
-                log = RunLog(checkpoint, checkpoint_every, identity)
+                log = RunLog(checkpoint, checkpoint_every, identity, trust_in([*chain(*learners), *transformers]))
                 resumed = log.resume(settings, data.columns, len(data.classes))
             if resumed is None:
                 preprocessors = data.fit_transformers(transformers)
@@ -135,6 +136,9 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         if log is not None and resumed is None:
             log.begin(trace, preprocessors)
         views = data.views(preprocessors)
+        if trace.rounds:
+            # What was read from a file may not fit what its preprocessing makes of the rows.
+            check_widths(trace, [len(view.columns) for view in views])
         # A log that is complete needs no rows any more.
         complete = exhausted or trace.ended or len(trace) == self.n_estimators
         if log is None or not complete:
@@ -203,6 +207,42 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                     yield rows.weights(0).copy()
                 else:
                     yield np.column_stack([rows.weights(arm) for arm in range(self.trace_.n_arms)])
+
+    def validate(self) -> None:
+        """Refuse a model, read from a file, whose rounds, views and classes do not fit together.
+
+        :func:`fuselearn.load` calls it.
+
+        Raises
+        ------
+        ValueError
+            The model would read or vote outside of what it was fitted on.
+        """
+        check_views(self)
+        if "trace_" not in vars(self):
+            return
+        n_classes, trace = check_classes(self), self.trace_
+        if type(trace) is not Trace or len(self.preprocessors_) != len(self.view_columns_):
+            raise ValueError("it has no record of its rounds, or other preprocessors than views")
+        widths = [
+            None if transformer is not None else len(columns)
+            for transformer, columns in zip(self.preprocessors_, self.view_columns_)
+        ]
+        check_trace(trace, widths, n_classes)
+        n_rounds = len(trace.rounds)
+        winners = [round_.winner for round_ in trace.rounds]
+        same = len(self.estimators_) == n_rounds and all(
+            estimator is winner.hypothesis for estimator, winner in zip(self.estimators_, winners)
+        )
+        if not same:
+            raise ValueError("it has other hypotheses than its rounds recorded")
+        check_array(self, "estimator_weights_", (n_rounds,), finite=True)
+        views = check_array(self, "winning_views_", (n_rounds,), "i", at_least=0, below=len(widths))
+        view_of_arm = np.repeat(np.arange(len(widths)), trace.settings.arms_of_views)
+        if not np.array_equal(views, view_of_arm[[winner.arm for winner in winners]]):
+            raise ValueError("it has other winning views than its rounds recorded")
+        if len(self.arms_) != len(view_of_arm):
+            raise ValueError(f"it has {len(self.arms_)} arms, where its rounds know {len(view_of_arm)}")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

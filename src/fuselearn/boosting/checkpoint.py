@@ -25,6 +25,7 @@ from fuselearn.boosting.trace import RunSettings, Trace
 from fuselearn.boosting.trace_format import Decoder, Encoder, check_trace
 from fuselearn.learners.protocol import Learner
 from fuselearn.persistence import write_atomically
+from fuselearn.persistence.foreign_types import Trust
 from fuselearn.typing import IntArray, Transformer
 
 FORMAT: dict[str, Any] = {"fuselearn": "run log", "format": 1}
@@ -49,13 +50,16 @@ class RunLog:
         Number of rounds after which the file is written anew.
     identity : dict of str to JSON value
         Settings and data of the run. A log of another run is refused.
+    trust : Trust
+        Foreign types that the log may hold.
     """
 
-    def __init__(self, path: str | os.PathLike[str], every: int, identity: dict[str, Any]) -> None:
+    def __init__(self, path: str | os.PathLike[str], every: int, identity: dict[str, Any], trust: Trust) -> None:
         self._path = Path(path)
         self._every = int(every)
         self._identity = identity
-        self._content = _LogContent([], Encoder(), 0)
+        self._trust = trust
+        self._content = _LogContent([], Encoder(trust), 0)
 
     def begin(self, trace: Trace, preprocessors: Sequence[Transformer | None]) -> None:
         """Write the log of a run that has not begun; refuses what could not be read again."""
@@ -86,7 +90,13 @@ class RunLog:
         try:
             self._check_identity(json.loads(lines[1])["run"])
             trace, preprocessors, exhausted = self._read(lines, settings)
-            check_trace(trace, preprocessors, [len(columns) for columns in view_columns], n_classes)
+            if len(preprocessors) != len(view_columns):
+                raise ValueError(f"it has {len(preprocessors)} preprocessors for {len(view_columns)} views")
+            widths = [
+                None if transformer is not None else len(columns)
+                for transformer, columns in zip(preprocessors, view_columns)
+            ]
+            check_trace(trace, widths, n_classes)
         except _AnotherRunError as error:
             raise ValueError(str(error)) from None
         except UNREADABLE as error:
@@ -117,7 +127,7 @@ class RunLog:
 
     def _extended(self, trace: Trace) -> "_LogContent":
         """Return the lines so far with those of new plans and rounds."""
-        lines, encoder = list(self._content.lines), Encoder(self._content.encoder.plans)
+        lines, encoder = list(self._content.lines), Encoder(self._trust, self._content.encoder.plans)
         rounds = trace.rounds[self._content.n_rounds :]
         try:
             for key, plan in trace.plans.items():
@@ -174,7 +184,7 @@ class RunLog:
 
     def _read(self, lines: list[bytes], settings: RunSettings) -> tuple[Trace, list[Transformer | None], bool]:
         """Return (trace, preprocessors, exhausted) that the lines hold."""
-        decoder = Decoder()
+        decoder = Decoder(self._trust)
         start = json.loads(lines[2])["start"]
         trace = Trace(settings, start["seed"], start["horizon"])
         trace.one_label_column, trace.equal_weights = start["one_label_column"], start["equal_weights"]
@@ -189,7 +199,7 @@ class RunLog:
         end = json.loads(lines[-1])
         if end["rounds"] != len(trace):
             raise ValueError(f"it has {len(trace)} rounds, but its last line counts {end['rounds']}")
-        self._content = _LogContent(lines[:-1], Encoder(decoder.plans), len(trace))
+        self._content = _LogContent(lines[:-1], Encoder(self._trust, decoder.plans), len(trace))
         return trace, preprocessors, bool(end["exhausted"])
 
 

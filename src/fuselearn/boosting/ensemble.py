@@ -269,6 +269,11 @@ def _read_by_gaps(plan: Plan, view: View) -> list[tuple[IntArray | None, Prepare
     A score that leaves out gaps rounds differently from one that has none to leave out. So rows with gaps are read
     separately from those without: the prediction of a row must not depend on the rows that are predicted with it.
     """
+    if len(view.columns) != plan.n_columns:  # compiled code would read beyond the columns, or not all of them
+        raise ValueError(
+            f"The view {view.name!r} has {len(view.columns)} columns after preprocessing; the model was fitted on "
+            f"{plan.n_columns}."
+        )
     batch = plan.read(view)
     if not getattr(batch, "gaps", False):
         return [(None, batch)]

@@ -4,15 +4,14 @@ Types are named by their public ids, as in a saved model. Numbers keep all their
 digits as are needed to read it back, and arrays are written as bytes.
 
 Compiled code walks trees and adds up votes without looking at bounds. A log has a checksum, which shows that it was
-written whole, but not by whom. So a trace is checked (`check_trace`) before any of it meets the rows.
+written whole, but not by whom. So a trace is checked (`check_trace`) before any of it meets the rows, and of foreign
+types it may hold only those of the estimators that the user gave for this run.
 """
 
 import base64
 import math
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,10 +23,11 @@ from fuselearn.learners.protocol import ConstantHypothesis, Learner, Plan
 from fuselearn.learners.sklearn_learner import AsGiven, EstimatorHypothesis
 from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
 from fuselearn.learners.tree import TreeHypothesis
-from fuselearn.persistence import load, save
-from fuselearn.persistence.checks import check_hypothesis, check_plan, width_after
-from fuselearn.persistence.schema import id_of
-from fuselearn.typing import Estimator, Transformer
+from fuselearn.persistence.foreign_types import Trust
+from fuselearn.persistence.model_file import dump, foreign_types, read_model
+from fuselearn.persistence.public_ids import id_of
+from fuselearn.persistence.validation import validate_object
+from fuselearn.typing import Estimator
 
 TYPES: dict[str | None, type[Any]] = {
     id_of(recorded): recorded
@@ -43,6 +43,8 @@ TYPES: dict[str | None, type[Any]] = {
 }
 """Plans and hypotheses that can be written down, by public id."""
 ARRAY_KINDS = "biuf"
+MAX_ARMS = 10_000
+"""Arms of a view, each of which is a learner that somebody wrote down."""
 
 
 class Encoder:
@@ -50,13 +52,21 @@ class Encoder:
 
     A plan is written once, under a number; hypotheses refer to it by that.
 
+    Parameters
+    ----------
+    trust : Trust
+        Foreign types that may be written, since they may be read again.
+    plans : sequence of Plan, default=()
+        Plans that were written before.
+
     Attributes
     ----------
     plans : list of Plan
         The plans that were written, by number.
     """
 
-    def __init__(self, plans: Sequence[Plan] = ()) -> None:
+    def __init__(self, trust: Trust, plans: Sequence[Plan] = ()) -> None:
+        self.trust = trust
         self.plans = list(plans)
         self._numbers = {id(plan): number for number, plan in enumerate(self.plans)}
 
@@ -95,7 +105,7 @@ class Encoder:
         if type(value) in TYPES.values():
             return self._fields(value)
         if hasattr(value, "get_params"):
-            return {"model": base64.b64encode(_saved(value)).decode()}
+            return {"model": base64.b64encode(dump(value, self.trust)).decode()}
         raise ValueError(f"a {type(value).__qualname__} of {type(value).__module__} cannot be written to a run log")
 
     def _fields(self, value: Any) -> dict[str, Any]:
@@ -108,13 +118,19 @@ class Encoder:
 class Decoder:
     """Builds again what `Encoder` wrote.
 
+    Parameters
+    ----------
+    trust : Trust
+        Foreign types that may be built.
+
     Attributes
     ----------
     plans : list of Plan
         The plans that were read so far, by number.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, trust: Trust) -> None:
+        self.trust = trust
         self.plans: list[Plan] = []
 
     def plan(self, written: dict[str, Any]) -> Plan:
@@ -148,9 +164,17 @@ class Decoder:
                 raise ValueError(f"it holds an array of {dtype}")
             return np.frombuffer(base64.b64decode(written["array"]), dtype).reshape(written["shape"]).copy()
         if "model" in written:
-            return _loaded(base64.b64decode(written["model"]))
+            return read_model(base64.b64decode(written["model"]), self.trust)[1]
         recorded = TYPES[written["type"]]
-        return recorded(**{field.name: self.value(written[field.name]) for field in fields(recorded)})
+        built = recorded(**{field.name: self.value(written[field.name]) for field in fields(recorded)})
+        validate_object(built)
+        return built
+
+
+def trust_in(estimators: Iterable[Estimator | None]) -> Trust:
+    """Return the trust in the foreign types that a run's own estimators and transformers are of."""
+    names = [foreign_types(estimator) for estimator in estimators if estimator is not None]
+    return Trust([name for names_of_one in names for name in names_of_one])
 
 
 def check_can_be_written(learners: Sequence[Learner]) -> None:
@@ -158,7 +182,7 @@ def check_can_be_written(learners: Sequence[Learner]) -> None:
     for learner in learners:
         if isinstance(learner, SklearnLearner):
             try:
-                _saved(learner.estimator)
+                dump(learner.estimator, Trust(True))
             except ValueError as error:
                 raise ValueError(f"checkpoint cannot keep what {learner.estimator!r:.100} learns: {error}") from None
         elif type(learner) not in (GaussianNB, LeastSquares, Stump, Tree):
@@ -168,34 +192,53 @@ def check_can_be_written(learners: Sequence[Learner]) -> None:
             )
 
 
-def check_trace(
-    trace: Trace, preprocessors: Sequence[Transformer | None], view_columns: Sequence[int], n_classes: int
-) -> None:
-    """Refuse a trace with arms, columns, classes or nodes out of range; `view_columns` counts those of each view."""
+def check_trace(trace: Trace, widths: Sequence[int | None], n_classes: int) -> None:
+    """Refuse a trace with arms, columns, classes or nodes out of range.
+
+    `widths` are the numbers of columns of the views; None for those that only their preprocessing knows, which
+    `check_widths` looks at once the rows are there.
+    """
     if type(trace.seed) is not int or type(trace.horizon) is not int or trace.horizon < 1:
         raise ValueError("its seed and number of rounds are not whole numbers")
-    if len(preprocessors) != len(view_columns):
-        raise ValueError(f"it has {len(preprocessors)} preprocessors for {len(view_columns)} views")
-    widths = [width_after(transformer, n_columns) for transformer, n_columns in zip(preprocessors, view_columns)]
+    arms_of_views = trace.settings.arms_of_views
+    if len(arms_of_views) != len(widths) or not all(_is_number(count, MAX_ARMS) and count for count in arms_of_views):
+        raise ValueError(f"it has arms for {len(arms_of_views)} views; there are {len(widths)} views")
+    check_widths(trace, widths)
+    n_arms = trace.n_arms
+    for round_ in trace.rounds:
+        _check_round(round_, n_arms, n_classes)
+
+
+def check_widths(trace: Trace, widths: Sequence[int | None]) -> None:
+    """Refuse plans and hypotheses of other columns than their views have; None for a width that is not known."""
     for (view, *_), plan in trace.plans.items():
         if not _is_number(view, len(widths)):
             raise ValueError(f"it has a plan of the view {view!r:.20}; there are {len(widths)} views")
-        check_plan(plan, widths[view])
-    width_of_arm = np.repeat(widths, trace.settings.arms_of_views).tolist()
+        _check_width(plan, widths[view])
+    width_of_arm = [width for width, count in zip(widths, trace.settings.arms_of_views) for _ in range(count)]
     for round_ in trace.rounds:
-        _check_round(round_, width_of_arm, n_classes)
+        for update in round_.updates:
+            if not _is_number(update.arm, len(width_of_arm)):
+                raise ValueError(f"it has the arm {update.arm!r:.20}; there are {len(width_of_arm)} arms")
+            if update.hypothesis is not None:
+                _check_width(update.hypothesis.plan, width_of_arm[update.arm])
 
 
-def _check_round(round_: Round, width_of_arm: list[int], n_classes: int) -> None:
+def _check_width(plan: Plan, n_columns: int | None) -> None:
+    """Refuse a plan of another number of columns."""
+    if n_columns is not None and plan.n_columns != n_columns:
+        raise ValueError(f"it has a {type(plan).__name__} of {plan.n_columns} columns for a view of {n_columns}")
+
+
+def _check_round(round_: Round, n_arms: int, n_classes: int) -> None:
     """Refuse a round with arms, votes, errors or hypotheses out of range."""
-    n_arms = len(width_of_arm)
+    if not any(update is round_.winner for update in round_.updates) and round_.winner not in round_.updates:
+        raise ValueError("it has a round whose winner is not among its hypotheses")
     for update in round_.updates:
-        if not _is_number(update.arm, n_arms):
-            raise ValueError(f"it has the arm {update.arm!r:.20}; there are {n_arms} arms")
         if type(update.alpha) not in (int, float) or not math.isfinite(update.alpha):
             raise ValueError(f"it has the vote {update.alpha!r:.20}, which is not a finite number")
         if update.hypothesis is not None:
-            check_hypothesis(update.hypothesis, width_of_arm[update.arm], n_classes)
+            update.hypothesis.validate_votes(n_classes)
     unknown = [arm for arm in round_.arm_errors if not _is_number(arm, n_arms)]
     if unknown:
         raise ValueError(f"it has an error of the arm {unknown[0]!r:.20}; there are {n_arms} arms")
@@ -208,17 +251,3 @@ def _check_round(round_: Round, width_of_arm: list[int], n_classes: int) -> None
 def _is_number(value: object, limit: int) -> bool:
     """Return whether a value is a whole number from 0 to below a limit."""
     return type(value) is int and 0 <= value < limit
-
-
-def _saved(estimator: Estimator) -> bytes:
-    """Return an estimator in the format of `fuselearn.save`."""
-    with tempfile.TemporaryDirectory() as folder:
-        return save(estimator, Path(folder) / "estimator").read_bytes()
-
-
-def _loaded(content: bytes) -> Estimator:
-    """Return the estimator that `_saved` wrote."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "estimator"
-        path.write_bytes(content)
-        return load(path)

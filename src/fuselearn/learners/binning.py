@@ -8,12 +8,15 @@ from fuselearn.data import View
 from fuselearn.learners.protocol import Plan, Planning
 from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, n_blocks
 from fuselearn.numeric.tree_histograms import column_edges, fill_bins, has_more_values, searchable
+from fuselearn.persistence.validation import check_array
 from fuselearn.typing import FloatArray, IntArray
 
 SKETCH_ROWS = 4096
 """Rows whose values place the edges of a column; a seeded sample of as many where there are more."""
 LARGE_SKETCH_ROWS = 2**18
 """The same where a column has many values, but so rarely that a sketch shows few of them."""
+MAX_EDGES = 254
+"""Edges between the bins of a column, which are numbered by a byte with one left for missing values."""
 ROWS_AT_A_TIME = 65536
 """Rows whose distinct values are looked for together."""
 
@@ -48,6 +51,13 @@ class Binning(Plan):
 
     edges: FloatArray
     n_edges: IntArray
+
+    def validate(self) -> None:
+        """Refuse bins, read from a file, that a byte cannot number, or of columns that differ in number."""
+        n_columns, most = check_array(self, "edges", (None, None)).shape
+        check_array(self, "n_edges", (n_columns,), "i", at_least=0, below=most + 1)
+        if most > MAX_EDGES:
+            raise ValueError(f"it has {most} edges between the bins of a column; {MAX_EDGES} are the most")
 
     @property
     def n_columns(self) -> int:  # type: ignore[override]  # the base declares an attribute; here it follows from another

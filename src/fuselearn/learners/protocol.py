@@ -22,6 +22,7 @@ from sklearn.base import BaseEstimator
 
 from fuselearn.data import View
 from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.persistence.validation import check_integer
 from fuselearn.typing import ArrayLike, FloatArray, IntArray
 
 PreparedRows: TypeAlias = Any
@@ -110,6 +111,20 @@ class Hypothesis(ABC):
     """
 
     plan: Plan
+
+    def validate_votes(self, n_classes: int) -> None:
+        """Refuse a hypothesis, read from a file, that votes for classes which do not exist.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+
+        Raises
+        ------
+        ValueError
+            It would vote for another class. Whatever adds up votes does not look.
+        """
 
     @abstractmethod
     def predict_prepared(self, prepared: PreparedRows, threads: Threads = SERIAL) -> IntArray:
@@ -324,6 +339,10 @@ class ConstantHypothesis(Hypothesis):
 
     plan: Plan
     code: int
+
+    def validate_votes(self, n_classes: int) -> None:
+        """Refuse a class that does not exist; see `Hypothesis.validate_votes`."""
+        check_integer(self, "code", below=n_classes)
 
     def predict_prepared(self, prepared: PreparedRows, threads: Threads = SERIAL) -> IntArray:
         """Predict the one class for every row."""

@@ -14,6 +14,7 @@ from fuselearn.learners.protocol import ConstantHypothesis, Hypothesis, Learner,
 from fuselearn.learners.tree import Stump, Tree
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.votes import draw_rows
+from fuselearn.persistence.validation import check_array
 from fuselearn.typing import Classifier, FloatArray, IntArray
 
 LEARNERS_BY_NAME: dict[str, type[Learner]] = {
@@ -134,6 +135,10 @@ class EstimatorHypothesis(Hypothesis):
     plan: AsGiven
     estimator: Classifier
     codes: IntArray
+
+    def validate_votes(self, n_classes: int) -> None:
+        """Refuse codes of other classes; see `Hypothesis.validate_votes`."""
+        check_array(self, "codes", (None,), "i", at_least=0, below=n_classes)
 
     def predict_prepared(self, prepared: FloatArray, threads: Threads = SERIAL) -> IntArray:
         """Return the class codes that the classifier predicts, and refuse any others."""

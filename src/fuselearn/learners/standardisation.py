@@ -13,6 +13,7 @@ from fuselearn.data import View
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, Planning
 from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, n_blocks
 from fuselearn.numeric.moments import add_column_sums, largest_quadratic, standardise_columns
+from fuselearn.persistence.validation import check_array
 from fuselearn.typing import FloatArray, IntArray
 
 ROUNDING = 1e-15
@@ -60,6 +61,12 @@ class Standardisation(Plan):
     means: FloatArray
     scales: FloatArray
     largest_variances: FloatArray
+
+    def validate(self) -> None:
+        """Refuse means and scales, read from a file, that differ in length."""
+        n_columns = len(check_array(self, "means", (None,)))
+        check_array(self, "scales", (n_columns,))
+        check_array(self, "largest_variances", (n_columns,))
 
     @property
     def n_columns(self) -> int:  # type: ignore[override]  # the base declares an attribute; here it follows from another
@@ -155,6 +162,17 @@ class ScoreHypothesis(Hypothesis):
     slopes: FloatArray
     column_constants: FloatArray
     constants: FloatArray
+
+    def validate(self) -> None:
+        """Refuse scores, read from a file, of other columns than the plan's, or that differ in size."""
+        n_columns = len(self.plan.means)
+        n_forms = len(check_array(self, "constants", (None,)))
+        for name in ("squares", "slopes", "column_constants"):
+            check_array(self, name, (n_forms, n_columns))
+
+    def validate_votes(self, n_classes: int) -> None:
+        """Refuse scores of other classes; see `Hypothesis.validate_votes`."""
+        check_array(self, "constants", (1 if n_classes == 2 else n_classes,))
 
     def predict_prepared(self, prepared: Standardised, threads: Threads = SERIAL) -> IntArray:
         """Return the code of the class with the largest score in each row."""

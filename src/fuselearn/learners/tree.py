@@ -22,11 +22,22 @@ from fuselearn.numeric.tree_histograms import (
     node_histograms,
 )
 from fuselearn.numeric.votes import TIE
+from fuselearn.persistence.validation import check_array, check_children
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 CRITERIA = ("error", "gini", "entropy", "gain_ratio")
 HISTOGRAM_BYTES = 64 * 2**20
 """Memory for the histograms of one request; those of a wide level are asked for in several."""
+NODE_KINDS = {
+    "feature": "i",
+    "cut_bin": "i",
+    "threshold": "f",
+    "missing_left": "b",
+    "left": "i",
+    "right": "i",
+    "code": "i",
+}
+"""Arrays of a tree, and the kind of their numbers."""
 
 
 class _TreeLearner(Learner):
@@ -182,6 +193,17 @@ class TreeHypothesis(Hypothesis):
     left: IntArray
     right: IntArray
     code: IntArray
+
+    def validate(self) -> None:
+        """Refuse a tree, read from a file, whose nodes lead out of it or read columns that its view lacks."""
+        n_nodes = len(self.feature)
+        for name, kinds in NODE_KINDS.items():
+            check_array(self, name, (n_nodes,), kinds)
+        check_children(self.feature >= 0, self.left, self.right, self.feature, len(self.plan.n_edges))
+
+    def validate_votes(self, n_classes: int) -> None:
+        """Refuse leaves of other classes; see `Hypothesis.validate_votes`."""
+        check_array(self, "code", (None,), "i", at_least=0, below=n_classes)
 
     def leaves(self, prepared: Binned, threads: Threads = SERIAL) -> IntArray:
         """Return the number of the leaf that each row falls into."""

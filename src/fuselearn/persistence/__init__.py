@@ -1,15 +1,15 @@
-"""Fitted models in files: no pickle, and nothing in a file is run.
+"""Fitted models in files: no pickle, and nothing in a file is called while it is loaded.
 
-A file is a zip archive: `fuselearn.json`, a header that anyone can read, and what skops makes of the model, a tree in
-JSON (`schema.json`) and one member per array. Types of fuselearn are named by public ids (`public_ids`), so that
-modules can move. Before anything of the model is built, loading checks, in this order:
+A file is a zip archive: `fuselearn.json`, a header that anyone can read; `model.json`, the tree of the model; and
+`arrays.bin`, the bytes of its arrays. Types of fuselearn are named by public ids (`public_ids`), so that modules can
+move. Loading goes through these files, in this order:
 
 1. `container`: it is a whole archive of bounded size, of a known format and version, and its checksum is right.
-2. `schema`: the tree is bounded, and an object that occurs twice is the same both times; ids become classes.
-3. `allowed`: each type is on the list for the way in which it is used; with `checks`, each array has the size it
-   declares, and is plain numbers or text.
+2. `own_types`: plain values, arrays and objects of fuselearn are built by a closed list of node types.
+3. `validation`: each object, as it was built, has the fields that its class declares, and its numbers agree.
 
-Once the model is built, `checks` makes sure that its trees, classes and columns are in range before it predicts.
+Objects of other packages are in a folder of the archive, `foreign/`, as skops writes them (`foreign_tree`). They are
+built only if the caller trusts their types (`foreign_types`), and checked where we know how (`foreign_checks`).
 
 This package imports no other, so that every other may write its files with it. What is slow to import is imported when
 a model is saved or loaded: the command line reads headers without it.

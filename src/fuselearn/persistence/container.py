@@ -23,14 +23,18 @@ from fuselearn.exceptions import SavedByOtherVersionWarning
 Json: TypeAlias = dict[str, Any]
 """A JSON object."""
 
-FORMAT = 1
-"""Number of the format that is written. A file of a higher one is refused."""
-HEADER, SCHEMA = "fuselearn.json", "schema.json"
+FORMAT = 2
+"""Number of the format that is written and read."""
+HEADER, MODEL, ARRAYS = "fuselearn.json", "model.json", "arrays.bin"
+"""Members of every file: what it is, the tree of the model, and the bytes of its arrays."""
+FOREIGN, SCHEMA = "foreign/", "schema.json"
+"""Folder of the foreign objects of a model, and the tree of them that skops writes there."""
 HEADER_KEYS = {
     "checksum",
     "classes",
     "created",
     "feature_names",
+    "foreign",
     "format",
     "fuselearn_version",
     "model",
@@ -87,10 +91,12 @@ def unpack(content: bytes) -> tuple[Json, dict[str, bytes]]:
         declared = sum(info.file_size for info in infos)
         if declared > MIN_ALLOWANCE + MAX_GROWTH * len(content):
             raise ValueError(f"it would unpack to {declared:,} bytes, far more than a model of its size")
-        if SCHEMA not in names:
-            raise ValueError(f"it has no {SCHEMA}")
+        if missing := [name for name in (MODEL, ARRAYS) if name not in names]:
+            raise ValueError(f"it has no {missing[0]}")
+        if unknown := [name for name in names if name not in (HEADER, MODEL, ARRAYS) and not name.startswith(FOREIGN)]:
+            raise ValueError(f"it has the member {unknown[0]!r:.60}, which fuselearn.save never writes")
         members = {
-            name: _member(archive, name, _text_allowance(len(content)) if name == SCHEMA else declared)
+            name: _member(archive, name, _text_allowance(len(content)) if name.endswith(".json") else declared)
             for name in names
             if name != HEADER
         }
@@ -103,7 +109,8 @@ def pack(header: Json, members: dict[str, bytes]) -> bytes:
     """Return the archive of members and of a header, to which the checksum is added."""
     header = header | {"checksum": checksum(header, members)}
     packed = _packed(header, members, zipfile.ZIP_DEFLATED)
-    declared, text = sum(map(len, members.values())), max(len(members[SCHEMA]), len(_as_text(header)))
+    declared = sum(map(len, members.values()))
+    text = max(len(_as_text(header)), *(len(content) for name, content in members.items() if name.endswith(".json")))
     if declared > MIN_ALLOWANCE + MAX_GROWTH * len(packed) or text > _text_allowance(len(packed)):
         # What shrinks too well would be taken for a bomb.
         packed = _packed(header, members, zipfile.ZIP_STORED)
@@ -119,9 +126,11 @@ def pack_plainly(members: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def parse_schema(members: dict[str, bytes]) -> Json:
-    """Return the tree of an archive's members, parsed and nothing more."""
-    return _parsed(members[SCHEMA], "tree")
+def parse_tree(members: dict[str, bytes], name: str) -> Json:
+    """Return the tree in a member of an archive, parsed and nothing more."""
+    if name not in members:
+        raise ValueError(f"it has no {name}")
+    return _parsed(members[name], "tree")
 
 
 def checksum(header: Json, members: dict[str, bytes]) -> str:
@@ -165,7 +174,12 @@ def check_header(header: Json) -> None:
     """Refuse a file of a format or a version that is newer than this one."""
     number = header.get("format")
     if type(number) is not int or number < 1:
-        raise ValueError(f"its header has the format {number!r}; {FORMAT} would be right")
+        raise ValueError(f"its header has the format {number!r:.40}; {FORMAT} would be right")
+    if number < FORMAT:
+        raise ValueError(
+            f"it is of format {number}, which could make the reader run code, and is no longer read; fit and save the "
+            "model anew"
+        )
     written_by = header.get("fuselearn_version")
     if type(written_by) is not str or type(header.get("model")) is not str:
         raise ValueError("its header does not say which model it is, and which version wrote it")
@@ -174,6 +188,9 @@ def check_header(header: Json) -> None:
             f"it was written by fuselearn {written_by[:40]} (format {number}), which is newer than this one, "
             f"{__version__} (format {FORMAT}); install fuselearn>={written_by[:40]}"
         )
+    foreign = header.get("foreign")
+    if type(foreign) is not list or not all(type(name) is str for name in foreign):
+        raise ValueError("its header does not say which foreign types it holds")
     if unknown := sorted(header.keys() - HEADER_KEYS):
         raise ValueError(f"its header has the key {unknown[0]!r:.40}, which fuselearn.save never writes")
 

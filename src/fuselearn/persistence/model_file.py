@@ -7,22 +7,29 @@ import warnings
 import zipfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from fuselearn.exceptions import UntrustedTypeError
 from fuselearn.persistence.atomic_write import write_atomically
 from fuselearn.persistence.container import (
+    ARRAYS,
+    FOREIGN,
+    MODEL,
     SCHEMA,
     Json,
     header_for,
     header_of,
     pack,
     pack_plainly,
+    parse_tree,
     read_bytes,
     unpack,
     warn_of_other_versions,
 )
-from fuselearn.persistence.public_ids import DEFINED_IN
-from fuselearn.persistence.schema import id_of, read_schema, write_schema
+from fuselearn.persistence.public_ids import id_of
+
+if TYPE_CHECKING:
+    from fuselearn.persistence.foreign_types import Trust
 
 DESCRIBED = (
     "fuselearn_version",
@@ -31,6 +38,7 @@ DESCRIBED = (
     "created",
     "n_features",
     "feature_names",
+    "foreign",
     "views",
     "classes",
     "note",
@@ -42,7 +50,7 @@ def save(
     model: Any,
     path: str | os.PathLike[str],
     *,
-    trusted: Any = (),
+    trusted: Any = True,
     note: dict[str, Any] | None = None,
     overwrite: bool = True,
 ) -> Path:
@@ -51,7 +59,9 @@ def save(
     The file holds the model, its settings, and what it knows of the data: feature names, views, classes. It does not
     hold the training data, except for what a model keeps of them in order to predict, such as support vectors. It is
     written in whole or not at all, and only after it was read back: a model that could not be loaded again is refused
-    here. It names types of fuselearn by public ids, so that later versions can read it.
+    here. It names types of fuselearn by public ids, so that later versions can read it. Types of other packages that
+    the model holds, such as a classifier of scikit-learn, are named in its header, and `load` opens it only for who
+    trusts them.
 
     Parameters
     ----------
@@ -59,14 +69,12 @@ def save(
         Any estimator of fuselearn, or a pipeline or search around one.
     path : str or Path
         The file to write. By custom its name ends in ``.fuse``.
-    trusted : list of type or of str, default=()
-        Types of other packages that the model holds, or their full names, like ``"xgboost.sklearn.XGBClassifier"``.
-        `load` will have to be given them, too.
+    trusted : list of type or of str, or True, default=True
+        Types of other packages that the file may hold; a model that holds others is refused. True for any.
     note : dict, default=None
         Anything to keep with the model that JSON can hold; :func:`fuselearn.persistence.describe` returns it.
     overwrite : bool, default=True
-        Whether a file that is at `path` is replaced. Without it, one that appears meanwhile stays as it is, and the
-        model is kept under another name beside it, which is the error's `filename2`.
+        Whether a file that is at `path` is replaced; otherwise that is a ``FileExistsError``.
 
     Returns
     -------
@@ -78,7 +86,7 @@ def save(
     ValueError
         The model holds something that cannot be saved, such as a lambda. Nothing is written then.
     OSError
-        The file cannot be written. It is a `FileExistsError` where there is one that may not be overwritten.
+        The file cannot be written.
 
     Examples
     --------
@@ -90,23 +98,13 @@ def save(
     ...     fuselearn.save(model, os.path.join(folder, "small.fuse"), note={"project": "demo"}).name
     'small.fuse'
     """
-    from fuselearn.persistence.allowed import ForeignType, trusted_names
+    from fuselearn.persistence.foreign_types import Trust
 
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "get_params")):
         raise TypeError(f"model must be a fitted estimator; got {model!r:.200}.")
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a str or a Path; got {path!r:.200}.")
-    names = trusted_names(trusted)
-    header = header_for(model, note) | {"model": id_of(type(model)) or type(model).__name__}
-    kind = type(model).__name__
-    members = _dumped(model)
-    try:
-        content = pack(header, write_schema(members))
-        _read_model(content, names)
-    except ForeignType as error:
-        raise ValueError(f"The {kind} was not saved: {error}. {_advice_on_types(error.names)}") from None
-    except Exception as error:
-        raise ValueError(f"The {kind} was not saved, since it could not be loaded again: {error}.") from error
+    content = dump(model, Trust(trusted), note)
     with write_atomically(path, "wb", overwrite=overwrite) as file:
         file.write(content)
     return Path(path)
@@ -115,15 +113,20 @@ def save(
 def load(path: str | os.PathLike[str], *, trusted: Any = ()) -> Any:
     """Read a model that :func:`fuselearn.save` wrote.
 
-    Nothing in the file is run. Its types have to be on a list: those of fuselearn, the estimators of scikit-learn,
-    arrays. A file does not prove its origin, though: who can change it can make the model predict anything.
+    Only fuselearn's own types, arrays and plain values are built, and what was built is checked before the model is
+    returned; nothing of it is called. A model that holds types of other packages is refused, unless they are trusted.
+    To trust a type means: the file decides what its methods do when the model is used, and scikit-learn has types whose
+    methods write files, read them or run code in them. A file does not prove its origin, either: who can change it can
+    make the model predict anything.
 
     Parameters
     ----------
     path : str or Path
         A file that :func:`fuselearn.save` wrote.
-    trusted : list of type or of str, default=()
-        Further types that the file may hold, or their full names. Loading may run their code.
+    trusted : list of type or of str, or True, default=()
+        Types of other packages that the file may hold, or their names, like ``"sklearn.svm.SVC"``; True for any. The
+        refusal of a file names what it needs. Fitted trees, forests, gradient boosting and support vector machines of
+        scikit-learn are checked as well once they are built, since damaged ones would crash.
 
     Returns
     -------
@@ -135,8 +138,8 @@ def load(path: str | os.PathLike[str], *, trusted: Any = ()) -> Any:
     OSError
         The file cannot be opened.
     ValueError
-        It is not a saved model, is damaged, was changed, was written by a newer version, or holds a type that is not
-        on the list.
+        It is not a saved model, is damaged, was changed, or was written by another version.
+        An ``UntrustedTypeError`` of :mod:`fuselearn.exceptions`, with `names`: it holds types that are not trusted.
 
     Warns
     -----
@@ -157,16 +160,18 @@ def load(path: str | os.PathLike[str], *, trusted: Any = ()) -> Any:
     >>> bool((again.predict_proba(X) == model.predict_proba(X)).all())
     True
     """
-    from fuselearn.persistence.allowed import ForeignType, trusted_names
+    from fuselearn.persistence.foreign_types import Trust
 
-    names = trusted_names(trusted)
+    trust = Trust(trusted)
     content = read_bytes(path)
     try:
-        header, model = _read_model(content, names)
-    except ForeignType as error:
-        raise ValueError(
-            f"{path} was not loaded: {error}. That is neither fuselearn's nor on its list. If you trust that code and "
-            f"whoever made the file, allow it: load(path, trusted={error.names!r})."
+        header, model = read_model(content, trust)
+    except UntrustedTypeError as error:
+        raise UntrustedTypeError(
+            error.names,
+            f"{path} was not loaded: {error}. Only types of fuselearn are built without being asked: what the methods "
+            "of others do, the file decides, and some of them can run code. If you trust whoever made the file, say "
+            f"load(path, trusted={error.names!r}).",
         ) from None
     except Exception as error:
         raise ValueError(f"{path} was not loaded: {_words(error)}. {_advice(error)}") from error
@@ -186,9 +191,9 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     -------
     dict
         `fuselearn_version`, `format`, `versions` (of other packages), `model` (name of its class), `created`,
-        `n_features`, `feature_names`, `views` (name to list of column names, or of numbers where columns have no
-        names), `classes` and `note`. What a model does not have is None. It is what the file claims: only `load`
-        checks the checksum.
+        `n_features`, `feature_names`, `foreign` (names of types of other packages, which `load` asks to be trusted),
+        `views` (name to list of column names, or of numbers where columns have no names), `classes` and `note`. What a
+        model does not have is None. It is what the file claims: only `load` checks the checksum.
 
     Examples
     --------
@@ -210,13 +215,71 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {key: header.get(key) for key in DESCRIBED} | {"versions": header.get("versions")}
 
 
-def _dumped(model: Any) -> dict[str, bytes]:
-    """Return the members of the archive that skops makes of a model."""
+def dump(model: Any, trust: "Trust", note: dict[str, Any] | None = None) -> bytes:
+    """Return a model as the content of a file, which was read back."""
+    from fuselearn.persistence.foreign_types import names_to_trust
+    from fuselearn.persistence.own_types import Writer
+
+    header = header_for(model, note)
+    kind = type(model).__name__
+    writer = Writer()
+    try:
+        tree = writer.write(model)
+        members = {MODEL: json.dumps(tree, separators=(",", ":"), allow_nan=False).encode(), ARRAYS: writer.arrays}
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"The {kind} was not saved: {error}.") from None
+    foreign, names = _written_foreign(model, writer.foreign)
+    header |= {"model": id_of(type(model)) or kind, "foreign": names_to_trust(names)}
+    if refused := [name for name in names if not trust.accepts(name)]:
+        raise UntrustedTypeError(
+            names_to_trust(refused),
+            f"The {kind} was not saved: it holds {', '.join(names_to_trust(refused))}, which trusted does not name.",
+        )
+    content = pack(header, members | foreign)
+    try:
+        read_model(content, trust)
+    except Exception as error:
+        raise ValueError(f"The {kind} was not saved, since it could not be loaded again: {error}.") from error
+    return content
+
+
+def foreign_types(estimator: Any) -> list[str]:
+    """Return the full names of the types of other packages that an estimator holds."""
+    from fuselearn.persistence.own_types import Writer
+
+    writer = Writer()
+    writer.write(estimator)
+    return _written_foreign(estimator, writer.foreign)[1]
+
+
+def read_model(content: bytes, trust: "Trust") -> tuple[Json, Any]:
+    """Return the header and the model of a file's content."""
+    from fuselearn.persistence.own_types import Reader
+
+    header, members = unpack(content)
+    tree = parse_tree(members, MODEL)
+    foreign = {name.removeprefix(FOREIGN): member for name, member in members.items() if name.startswith(FOREIGN)}
+    if bool(foreign) != bool(header["foreign"]):
+        raise ValueError("its header names other foreign types than it holds")
+    objects = _built_foreign(foreign, header, trust) if foreign else []
+    model = Reader(members[ARRAYS], objects).read(tree)
+    if header["model"] != (id_of(type(model)) or type(model).__name__) or not hasattr(type(model), "get_params"):
+        raise ValueError(f"its tree is not that of a {header['model'][:60]}")
+    return header, model
+
+
+def _written_foreign(model: Any, objects: list[Any]) -> tuple[dict[str, bytes], list[str]]:
+    """Return the members that skops makes of foreign objects, and the full names of their types."""
     import skops.io
 
+    from fuselearn.persistence.foreign_tree import read_schema, write_schema
+    from fuselearn.persistence.foreign_types import foreign_names
+
+    if not objects:
+        return {}, []
     try:
-        with zipfile.ZipFile(io.BytesIO(skops.io.dumps(model))) as archive:
-            return {name: archive.read(name) for name in archive.namelist()}
+        with zipfile.ZipFile(io.BytesIO(skops.io.dumps(objects))) as archive:
+            members = write_schema({name: archive.read(name) for name in archive.namelist()})
     except Exception as error:
         place, value = _culprit(model, ())
         raise ValueError(
@@ -224,6 +287,39 @@ def _dumped(model: Any) -> dict[str, bytes]:
             f"{type(value).__module__}.{type(value).__qualname__}, which cannot be saved ({str(error)[:200]}). "
             "Use plain lists, dicts with text or numbers as keys, arrays and estimators instead."
         ) from error
+    names = foreign_names(read_schema(members))
+    if unimportable := [name for name in names if "<" in name or name.startswith("__main__.")]:
+        raise ValueError(
+            f"The {type(model).__name__} was not saved: it holds {unimportable[0]}. A lambda, or what is defined in a "
+            "script or inside a function, cannot be found again when the model is loaded. Use column names, numbers, "
+            "slices or sklearn.compose.make_column_selector for views, and functions of an installed module elsewhere."
+        )
+    return {f"{FOREIGN}{name}": content for name, content in members.items()}, names
+
+
+def _built_foreign(members: dict[str, bytes], header: Json, trust: "Trust") -> list[Any]:
+    """Build the foreign objects, once all their types are known to be trusted, and check them."""
+    import skops.io
+    from sklearn.exceptions import InconsistentVersionWarning
+
+    from fuselearn.persistence.foreign_checks import check_objects
+    from fuselearn.persistence.foreign_tree import read_schema
+    from fuselearn.persistence.foreign_types import audit, foreign_names, names_to_trust
+
+    schema = read_schema(members)
+    if schema.get("__loader__") != "ListNode":
+        raise ValueError("its foreign objects are not a list")
+    if names_to_trust(foreign_names(schema)) != header["foreign"]:
+        raise ValueError("its header names other foreign types than it holds")
+    # Written anew, so that skops reads exactly what was checked here.
+    plain = pack_plainly(members | {SCHEMA: json.dumps(schema).encode()})
+    allowed = audit(schema, members, lambda: skops.io.get_untrusted_types(data=plain), trust)
+    with warnings.catch_warnings():
+        # We say so once, in words of our own, for the whole file.
+        warnings.simplefilter("ignore", InconsistentVersionWarning)
+        objects: list[Any] = skops.io.loads(plain, trusted=allowed)
+    check_objects(objects)
+    return objects
 
 
 def _culprit(value: Any, place: tuple[str, ...]) -> tuple[tuple[str, ...], Any]:
@@ -245,51 +341,6 @@ def _culprit(value: Any, place: tuple[str, ...]) -> tuple[tuple[str, ...], Any]:
         except Exception:
             return _culprit(part, (*place, str(key)))
     return place, value
-
-
-def _advice_on_types(names: list[str]) -> str:
-    """Return what to do about types that are not on the list."""
-    unimportable = [name for name in names if "<" in name or name.startswith("__main__.")]
-    if unimportable:
-        return (
-            "A lambda, or what is defined in a script or inside a function, cannot be found again when the model is "
-            "loaded. Use column names, numbers, slices or sklearn.compose.make_column_selector for views, and "
-            "functions of an installed module elsewhere."
-        )
-    return f"If that code may run where the model is loaded, say so here and there: trusted={names!r}."
-
-
-def _read_model(content: bytes, trusted: set[str]) -> tuple[Json, Any]:
-    """Return the header and the model of a file's content; `trusted` are full names of types."""
-    header, members = unpack(content)
-    schema = read_schema(members)
-    if schema.get("__loader__") != "ObjectNode" or _class_name(header["model"]) != schema["__class__"]:
-        raise ValueError(f"its tree is not that of a {header['model']}")
-    return header, _built(schema, members, trusted)
-
-
-def _class_name(model: str) -> str:
-    """Return the name of the class that a header names, by its public id if it is ours."""
-    return DEFINED_IN.get(model, model).rpartition(":")[2]
-
-
-def _built(schema: Json, members: dict[str, bytes], trusted: set[str]) -> Any:
-    """Build the model, once all its types are known to be on the list."""
-    import skops.io
-    from sklearn.exceptions import InconsistentVersionWarning
-
-    from fuselearn.persistence.allowed import audit
-    from fuselearn.persistence.checks import check_model
-
-    # Written anew, so that skops reads exactly what was checked here.
-    plain = pack_plainly(members | {SCHEMA: json.dumps(schema).encode()})
-    allowed = audit(schema, members, lambda: skops.io.get_untrusted_types(data=plain), trusted)
-    with warnings.catch_warnings():
-        # We say so once, in words of our own, for the whole file.
-        warnings.simplefilter("ignore", InconsistentVersionWarning)
-        model = skops.io.loads(plain, trusted=allowed)
-    check_model(model)
-    return model
 
 
 def _words(error: Exception) -> str:

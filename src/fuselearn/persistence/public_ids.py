@@ -61,7 +61,20 @@ DEFINED_IN: dict[str, str] = {
     "kernels.ViewKernel": "fuselearn.kernels.view_kernels:ViewKernel",
     "multilabel.RbfSVC": "fuselearn.multilabel.rbf_svc:RbfSVC",
     "numeric.Forest": "fuselearn.numeric.forest:Forest",
+    "tables.GapFilling": "fuselearn.tables.fitted_steps:GapFilling",
+    "tables.OneHotEncoding": "fuselearn.tables.fitted_steps:OneHotEncoding",
+    "tables.Projection": "fuselearn.tables.fitted_steps:Projection",
+    "tables.Scaling": "fuselearn.tables.fitted_steps:Scaling",
+    "tables.TargetMeanEncoding": "fuselearn.tables.fitted_steps:TargetMeanEncoding",
     "tables.ViewColumns": "fuselearn.tables.view_columns:ViewColumns",
     "tables.ViewPreparation": "fuselearn.tables.view_preparation:ViewPreparation",
 }
 """Public id to "module:class"."""
+
+
+def id_of(kind: type) -> str | None:
+    """Return the public id of a type; None where it has none."""
+    return _IDS.get(f"{kind.__module__}:{kind.__qualname__}")
+
+
+_IDS = {place: public_id for public_id, place in DEFINED_IN.items()}

@@ -1,4 +1,4 @@
-"""The tree that skops writes: put into a plain form with public ids, turned back, and walked.
+"""The tree that skops writes of foreign objects: put into a plain form with public ids, turned back, and walked.
 
 A node is a dict with `__loader__` (how it is built), `__module__` and `__class__` (of what), and mostly `content`. A
 type of ours is written as the module "fuselearn" and its public id.
@@ -12,7 +12,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, TypeAlias
 
-from fuselearn.persistence.container import SCHEMA, Json, parse_schema
+from fuselearn.persistence.container import SCHEMA, Json, parse_tree
 from fuselearn.persistence.public_ids import DEFINED_IN
 
 NodePath: TypeAlias = tuple[str | int, ...]
@@ -44,7 +44,7 @@ STRUCTURE = ("content", "__reduce__", "args")
 
 def write_schema(members: dict[str, bytes]) -> dict[str, bytes]:
     """Return skops' members with public ids, and with names that make equal models equal files."""
-    schema = parse_schema(members)
+    schema = parse_tree(members, SCHEMA)
     occurrences: dict[Any, int] = {}
     for node, path in nodes_of(schema):
         occurrences[node.get("__id__")] = occurrences.get(node.get("__id__"), 0) + 1
@@ -84,7 +84,7 @@ def write_schema(members: dict[str, bytes]) -> dict[str, bytes]:
 
 def read_schema(members: dict[str, bytes]) -> Json:
     """Return the tree of a file's members with classes for public ids, once its shape was checked."""
-    schema = parse_schema(members)
+    schema = parse_tree(members, SCHEMA)
     _check_shape(schema)
     for node, path in written_out(schema):
         module, name = node["__module__"], node["__class__"]
@@ -146,14 +146,6 @@ def is_node(value: Json) -> bool:
     if any(type(value.get(key)) not in (dict, type(None)) for key in ("__loader__", "__id__")):
         raise ValueError("its tree has a node without a loader")
     return False
-
-
-def id_of(kind: type) -> str | None:
-    """Return the public id of a type; None where it has none."""
-    if not kind.__module__.startswith(f"{OURS}."):
-        return None
-    place = f"{kind.__module__}:{kind.__qualname__}"
-    return next((public_id for public_id, known in DEFINED_IN.items() if known == place), None)
 
 
 def where(path: NodePath) -> str:

@@ -1,32 +1,31 @@
-"""The types that a file may name, and for what.
+"""Types of other packages in a saved model: which of them the caller has to trust, and for what.
 
 skops has two dozen ways of building an object (loaders): some fill an empty one, some call a type with arguments from
-the file, some fetch a function. A name that is harmless in one of them need not be so in another. So the list goes by
-loader, and what is not on it is refused:
+the file, some fetch a function. A name that is harmless in one of them need not be so in another. So what needs no
+trust goes by loader:
 
-- containers and arrays: exactly the built-in types;
-- objects that are filled (never called): our classes that have a public id; the estimators that skops trusts; some
-  plain classes of scikit-learn that fitted models hold; trees, once their numbers were checked;
-- functions (fetched, never called while loading): NumPy's and SciPy's ufuncs; the metrics, kernels and scores that
-  scikit-learn exports;
-- what the caller trusts by name.
+- containers, arrays and numbers: exactly the built-in types; NumPy's ufuncs;
+- objects that are filled (never called): our classes that have a public id.
 
-Our functions are not on it, nor is anything without a public id.
+Everything else has to be trusted by name. Along with any type of scikit-learn comes what its estimators are made of
+(`PARTS`), since only they can make use of it.
 """
 
 import json
 import sys
 from collections.abc import Callable, Iterable
 from importlib import import_module
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from fuselearn.persistence.checks import SKLEARN_TREES, check_array, check_sklearn_tree, check_sparse
+from fuselearn.exceptions import UntrustedTypeError
 from fuselearn.persistence.container import MAX_GROWTH, MIN_ALLOWANCE, Json
+from fuselearn.persistence.foreign_checks import TREE, check_array, check_sparse, check_tree_arguments
+from fuselearn.persistence.foreign_tree import NodePath, nodes_of, where, written_out
+from fuselearn.persistence.own_types import MAX_IN_RANGES, own_class
 from fuselearn.persistence.public_ids import DEFINED_IN
-from fuselearn.persistence.schema import NodePath, nodes_of, where, written_out
+from fuselearn.persistence.random_generators import BIT_GENERATORS
 
 BUILT_IN = {
     "DictNode": {"builtins.dict", "collections.OrderedDict", "sklearn.utils._bunch.Bunch"},
@@ -43,75 +42,108 @@ BUILT_IN = {
     "RandomGeneratorNode": {"numpy.random._generator.Generator"},
     "ConstructorFromReduceNode": {"builtins.frozenset", "builtins.range"},
     "TypeNode": {f"builtins.{name}" for name in ("bool", "float", "int", "list", "set", "str", "tuple")},
-    "TreeNode": {"sklearn.tree._tree.Tree"},
 }
-"""Exactly these types, whatever skops says."""
-
-JUDGED_BY_SKOPS = ("ObjectNode", "FunctionNode", "LossNode")
-"""Loaders for which skops keeps a list of its own."""
-
+"""Types that need no trust, by loader."""
+FILLED = ("ObjectNode", "TreeNode", "LossNode", "FunctionNode", "NdArrayNode", "SparseMatrixNode")
+"""Loaders of which every type may be named, if it is trusted."""
 CALLER_ONLY = ("MethodNode", "PartialNode", "OperatorFuncNode")
-"""Loaders that make something callable. What they name has to be trusted by the caller."""
-
+"""Loaders that make something callable: what they name has to be trusted under exactly that name."""
 BASES = {"DictNode": dict, "ListNode": list, "SetNode": set, "TupleNode": tuple}
 
-PLAIN_CLASSES = {
+PARTS = {
+    TREE,
+    "sklearn._loss._loss",
+    "sklearn._loss.link",
+    "sklearn._loss.loss",
     "sklearn.calibration._CalibratedClassifier",
     "sklearn.calibration._SigmoidCalibration",
-    "sklearn.compose._column_transformer.make_column_selector",
+    "sklearn.dummy.DummyClassifier",
+    "sklearn.dummy.DummyRegressor",
+    "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+    "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
     "sklearn.gaussian_process._gpc._BinaryGaussianProcessClassifierLaplace",
-    "sklearn.metrics._scorer._CurveScorer",
-    "sklearn.metrics._scorer._MultimetricScorer",
+    "sklearn.linear_model._base.LinearModel",
+    "sklearn.linear_model._logistic.LogisticRegression",
+    "sklearn.linear_model._sgd_fast",
     "sklearn.metrics._scorer._PassthroughScorer",
-    "sklearn.metrics._scorer._Scorer",
-    "sklearn.model_selection._search_successive_halving.HalvingGridSearchCV",
-    "sklearn.model_selection._search_successive_halving.HalvingRandomSearchCV",
     "sklearn.multiclass._ConstantPredictor",
     "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
     "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    "sklearn.preprocessing._encoders.OrdinalEncoder",
+    "sklearn.preprocessing._label.LabelBinarizer",
+    "sklearn.preprocessing._label.LabelEncoder",
+    "sklearn.svm._classes.LinearSVC",
+    "sklearn.tree._classes.DecisionTreeClassifier",
+    "sklearn.tree._classes.DecisionTreeRegressor",
+    "sklearn.tree._classes.ExtraTreeClassifier",
+    "sklearn.tree._classes.ExtraTreeRegressor",
     "sklearn.utils._metadata_requests.MetadataRequest",
     "sklearn.utils._metadata_requests.MethodMetadataRequest",
 }
-"""Classes written in Python that fitted classifiers of scikit-learn hold."""
-
-CLASSES_OF = {
-    "sklearn.gaussian_process.kernels": "sklearn.gaussian_process.kernels",
-    "sklearn.model_selection": "sklearn.model_selection._split",
-}
-"""Packages, and the module whose classes may be in a model if the package exports them."""
-FUNCTIONS_OF = ("sklearn.metrics", "sklearn.feature_selection")
-"""Packages whose public functions may be in a model."""
-MAX_IN_RANGES = 2_000_000
-"""Numbers in all ranges of a file together: views are given as ranges of columns, and what builds arrays counts them
-out."""
-BIT_GENERATORS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64")
+"""Types, or modules of types, that hold data only, and that estimators of scikit-learn make when they are fitted."""
 
 
-class ForeignType(ValueError):
-    """A type that is not on the list. `names` are those that the caller would have to trust."""
+class Trust:
+    """The types that a caller trusts.
 
-    def __init__(self, names: list[str], message: str) -> None:
-        super().__init__(message)
-        self.names = names
+    Parameters
+    ----------
+    trusted : list of type or of str, or bool
+        Types or their full names, ``"sklearn.svm.SVC"`` as well as ``"sklearn.svm._classes.SVC"``; True for all.
+    """
+
+    def __init__(self, trusted: Any) -> None:
+        self.everything = trusted is True
+        if trusted is True or trusted is False:
+            trusted = ()
+        if isinstance(trusted, str | type) or callable(trusted):
+            trusted = [trusted]
+        try:
+            self.names = {
+                item if isinstance(item, str) else f"{item.__module__}.{item.__qualname__}" for item in list(trusted)
+            }
+        except (TypeError, AttributeError):
+            raise TypeError(
+                "trusted must be True, or a list of types or of their full names, like ['sklearn.svm.SVC']; got "
+                f"{trusted!r:.200}."
+            ) from None
+        self._parts = any(name.startswith("sklearn.") for name in self.names)
+
+    def accepts(self, name: str) -> bool:
+        """Return whether a type may be built."""
+        if self.everything or name in self.names or public_name(name) in self.names:
+            return True
+        return self._parts and (name in PARTS or name.rpartition(".")[0] in PARTS)
 
 
-def trusted_names(trusted: Any) -> set[str]:
-    """Return what a caller trusts as full names."""
-    if isinstance(trusted, str | type) or callable(trusted):
-        trusted = [trusted]
-    try:
-        return {item if isinstance(item, str) else f"{item.__module__}.{item.__qualname__}" for item in list(trusted)}
-    except (TypeError, AttributeError):
-        raise TypeError(
-            "trusted must be a list of types or of their full names, like ['xgboost.sklearn.XGBClassifier']; got "
-            f"{trusted!r:.200}."
-        ) from None
+def public_name(name: str) -> str:
+    """Return the name under which scikit-learn exports a type; other names as they are."""
+    module, _, kind = name.rpartition(".")
+    if module.partition(".")[0] != "sklearn" or "._" not in module:
+        return name
+    package = module.partition("._")[0]
+    exported = vars(import_module(package)).get(kind)
+    return f"{package}.{kind}" if getattr(exported, "__module__", None) == module else name
 
 
-def audit(
-    schema: Json, members: dict[str, bytes], untrusted: Callable[[], Iterable[str]], trusted: set[str]
-) -> list[str]:
-    """Refuse a tree that names a type which is not on the list, or holds an array that is not what it says.
+def names_to_trust(names: Iterable[str]) -> list[str]:
+    """Return the names that a caller has to give, so that all of these types may be built.
+
+    Private types come along with the public ones of scikit-learn, and are left out.
+    """
+    wanted = {public_name(name) for name in names}
+    if any(name.startswith("sklearn.") and "._" not in name for name in wanted):
+        wanted -= {name for name in wanted if "._" in name and (name in PARTS or name.rpartition(".")[0] in PARTS)}
+    return sorted(wanted)
+
+
+def foreign_names(schema: Json) -> list[str]:
+    """Return the full names of all types in a tree that need trust."""
+    return sorted({name for node, _ in nodes_of(schema) if (name := _name_to_trust(node)) is not None})
+
+
+def audit(schema: Json, members: dict[str, bytes], untrusted: Callable[[], Iterable[str]], trust: Trust) -> list[str]:
+    """Refuse a tree that names a type which is not trusted, or holds an array that is not what it says.
 
     `untrusted` returns the names that skops does not trust by itself; it is called once the arrays are in order. They
     are returned, since all of them may be built.
@@ -119,99 +151,63 @@ def audit(
     nodes = list(nodes_of(schema))
     _check_members(nodes, members)
     _check_calls(schema)
-    doubted = set(untrusted())
-    foreign: dict[str, str] = {}
-    node_at = {path: node for node, path in nodes}
+    names: dict[str, str] = {}
     for node, path in nodes:
         try:
-            name = _refused_name(node, doubted, trusted)
-            if name is None and _name(node) in SKLEARN_TREES and node["__loader__"] in ("ObjectNode", "TreeNode"):
-                owners = [node_at[path[:length]] for length in range(len(path)) if path[:length] in node_at]
-                check_sklearn_tree(_name(node), node, owners, members)
+            name = _name_to_trust(node)
+            if name is not None and not trust.accepts(name):
+                names.setdefault(name, where(path))
+            elif name is not None and node["__loader__"] not in ("FunctionNode", *CALLER_ONLY):
+                _check_class(node["__module__"], node["__class__"], BASES.get(node["__loader__"], object))
+            if node["__loader__"] == "TreeNode" and name == TREE:
+                check_tree_arguments(node, members)
         except ValueError as error:
             raise ValueError(f"{error}{where(path)}") from None
-        if name is not None:
-            foreign.setdefault(name, where(path))
-    if foreign:
-        names = sorted(foreign)
-        raise ForeignType(names, "it holds " + ", ".join(f"{name}{foreign[name]}" for name in names[:5]))
-    return sorted(doubted)
+    if names:
+        places = {public_name(name): place for name, place in names.items()}
+        raise UntrustedTypeError(
+            names_to_trust(foreign_names(schema)),
+            "it holds " + ", ".join(f"{name}{places[name]}" for name in sorted(places)[:5]),
+        )
+    return sorted(set(untrusted()))
 
 
-def _refused_name(node: Json, doubted: set[str], trusted: set[str]) -> str | None:
+def _name_to_trust(node: Json) -> str | None:
     """Return what the caller would have to trust for a node to be built; None where it may be."""
     loader, name = node["__loader__"], _name(node)
+    if "content" in node and "file" in node:
+        raise ValueError("it has a node with both a content and a file, which fuselearn.save never writes")
     if loader == "JsonNode":
         if type(node.get("content")) is not str:
             raise ValueError("it has a value that is not text")
         return None
     if loader in CALLER_ONLY:
-        needed = f"{name}.{_content(node, 'func')}" if loader == "MethodNode" else name
-        return None if needed in trusted else needed
+        return f"{name}.{_content(node, 'func')}" if loader == "MethodNode" else name
     if loader == "RandomGeneratorNode":
         _check_bit_generator(node)
-    if _is_listed(loader, node["__module__"], node["__class__"]):
+    if name in BUILT_IN.get(loader, ()) or _is_plain(loader, node["__module__"], node["__class__"]):
         return None
-    if loader in JUDGED_BY_SKOPS and name not in doubted:
-        return None
-    if loader not in BUILT_IN and loader not in JUDGED_BY_SKOPS and loader not in ("NdArrayNode", "SparseMatrixNode"):
+    if loader not in BUILT_IN and loader not in FILLED:
         raise ValueError(f"it asks for the loader {loader!r}, which fuselearn.save does not write")
-    if name not in trusted:
-        return name
-    if loader != "FunctionNode":
-        _check_class(node["__module__"], node["__class__"], BASES.get(loader, object))
-    return None
+    return name
 
 
-def _is_listed(loader: str, module: str, name: str) -> bool:
-    """Check whether a type is on our list for a loader."""
-    full_name = f"{module}.{name}"
-    if full_name in BUILT_IN.get(loader, ()):
-        return True
+def _is_plain(loader: str, module: str, name: str) -> bool:
+    """Return whether a type is NumPy's, SciPy's or ours, and needs no trust."""
     if loader in ("NdArrayNode", "TypeNode"):
-        return full_name == "numpy.ndarray" or _is_numpy_scalar(module, name)
+        return f"{module}.{name}" == "numpy.ndarray" or _is_numpy_scalar(module, name)
     if loader == "SparseMatrixNode":
-        return _is_exported("scipy.sparse", module, name, type)
+        return module.startswith("scipy.sparse.")
     if loader == "FunctionNode":
-        return _is_kernel(module, name) or any(
-            _is_exported(package, module, name, FunctionType) for package in FUNCTIONS_OF
-        )
+        return module == "numpy" and isinstance(vars(np).get(name), np.ufunc)
     if loader == "TupleNode":
         return issubclass(_own_class(module, name) or object, tuple)
-    if loader == "ObjectNode":
-        return (
-            full_name in PLAIN_CLASSES
-            or full_name in SKLEARN_TREES
-            or _own_class(module, name) is not None
-            or any(module == home and _is_exported(package, module, name, type) for package, home in CLASSES_OF.items())
-        )
-    return False
+    return loader == "ObjectNode" and _own_class(module, name) is not None
 
 
 def _own_class(module: str, name: str) -> type | None:
     """Return our class of a public id by where it is defined; None for anything else."""
-    if f"{module}:{name}" not in DEFINED_IN.values():
-        return None
-    kind = getattr(import_module(module), name, None)
-    return kind if isinstance(kind, type) and (kind.__module__, kind.__qualname__) == (module, name) else None
-
-
-def _is_kernel(module: str, name: str) -> bool:
-    """Check whether a function is one of scikit-learn's pairwise kernels."""
-    from sklearn.metrics.pairwise import kernel_metrics
-
-    return any((kernel.__module__, kernel.__name__) == (module, name) for kernel in kernel_metrics().values())
-
-
-def _is_exported(package: str, module: str, name: str, kind: type) -> bool:
-    """Check whether a package exports something of a kind, from the module that the file names, under a name."""
-    if not module.startswith(f"{package.partition('.')[0]}.") or name.startswith("_"):
-        return False
-    exporting = import_module(package)
-    if name not in getattr(exporting, "__all__", vars(exporting)):
-        return False
-    exported = vars(exporting).get(name)
-    return isinstance(exported, kind) and exported.__module__ == module
+    return next((own_class(public_id) for public_id, place in DEFINED_IN.items() if place == f"{module}:{name}"), None)
 
 
 def _is_numpy_scalar(module: str, name: str) -> bool:
@@ -293,7 +289,7 @@ def _check_members(nodes: list[tuple[Json, NodePath]], members: dict[str, bytes]
         checked[name] = node["__loader__"]
         try:
             if node["__loader__"] == "NdArrayNode":
-                check_array(members[name])
+                check_array(members[name], node["__class__"])
             elif node["__loader__"] == "SparseMatrixNode":
                 check_sparse(members[name], allowance)
         except ValueError as error:

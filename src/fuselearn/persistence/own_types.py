@@ -1,0 +1,457 @@
+"""The closed format: fuselearn's own types, arrays and plain values, written as JSON and built again.
+
+A value is written as
+
+- itself: None, a truth value, a whole number, a finite float, text; a list as a list;
+- a node, an object with one of the keys of `BUILDERS`: ``{"tuple": [...]}``, ``{"dict": [[key, value], ...]}``,
+  ``{"array": [offset, dtype, shape, order]}`` (the bytes are in the member `ARRAYS`), and so on;
+- ``{"object": id, "state": {...}}``: one of the types in `public_ids`, by its id and its attributes;
+- ``{"ref": number}``: an object or array that came before, where its node has the ``"number"``;
+- ``{"foreign": number}``: an object of any other type. Those are kept apart (`foreign_types`), and are there only if
+  the caller trusts their types.
+
+Nothing in a file is called: an object of ours is made empty and its attributes are set, parts before the whole, then it
+is checked (`validation`). An object can only refer to what was built before, so that there are no circles. Nodes have
+exactly the keys that are written, so that there is one way to understand a file.
+"""
+
+import base64
+import inspect
+import math
+import re
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+
+from fuselearn.persistence.container import Json
+from fuselearn.persistence.public_ids import DEFINED_IN, id_of
+from fuselearn.persistence.random_generators import generator_from, generator_state
+from fuselearn.persistence.validation import declared_fields, validate_object
+from fuselearn.typing import AnyArray
+
+MAX_DEPTH = 150
+"""Nested values of a model. An ensemble of ensembles in a table classifier has about 30."""
+MAX_IN_RANGES = 2_000_000
+"""Numbers in all ranges of a file together: views are given as ranges of columns, which are counted out later."""
+MAX_EMPTY_ITEMS = 10_000_000
+"""Items of an array whose items take no bytes."""
+ALIGNMENT = 64
+DTYPE = re.compile(
+    r"\|b1|[<|][iu][1248]|<f[248]|<c(?:8|16)|<U\d{1,9}|\|S\d{1,9}|<[mM]8(?:\[(?:\d{1,9})?[a-zA-Z]{1,2}\])?"
+)
+"""Types of the values of an array, all of them plain."""
+LAST_CHARACTER = 0x10FFFF
+SPARSE = ("csr_matrix", "csr_array", "csc_matrix", "csc_array")
+NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+class Writer:
+    """Turns a model into JSON, the bytes of its arrays, and a list of foreign objects.
+
+    Attributes
+    ----------
+    foreign : list of object
+        Objects of other types than ours, by the number under which the tree refers to them.
+    """
+
+    def __init__(self) -> None:
+        self.foreign: list[Any] = []
+        self._content = bytearray()
+        self._nodes: dict[int, Json] = {}
+        self._written: list[Any] = []  # kept, so that no other object gets the same address
+        self._open: set[int] = set()
+        self._n_shared = 0
+
+    @property
+    def arrays(self) -> bytes:
+        """Bytes of all arrays."""
+        return bytes(self._content)
+
+    def write(self, value: Any, place: tuple[str, ...] = ()) -> Any:
+        """Return a value as JSON; `place` says where it is in the model, for messages."""
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": str(value)}
+        if type(value) is list:
+            return self._inside(value, lambda: self._items(value, place), place)
+        if (node := self._nodes.get(id(value))) is not None:
+            if "number" not in node:
+                self._n_shared += 1
+                node["number"] = self._n_shared
+            return {"ref": node["number"]}
+        node = self._inside(value, lambda: self._node(value, place), place)
+        if {"array", "objects", "object", "foreign", "sparse"} & node.keys():
+            self._nodes[id(value)] = node
+            self._written.append(value)
+        return node
+
+    def _inside(self, value: Any, written: Callable[[], Any], place: tuple[str, ...]) -> Any:
+        """Return what a function writes of a value, and refuse one that holds itself."""
+        if id(value) in self._open:
+            raise ValueError(f"{'.'.join(place)} refers to itself")
+        self._open.add(id(value))
+        try:
+            return written()
+        finally:
+            self._open.discard(id(value))
+
+    def _items(self, values: Any, place: tuple[str, ...]) -> list[Any]:
+        """Return several values as JSON."""
+        return [self.write(value, (*place, str(number))) for number, value in enumerate(values)]
+
+    def _node(self, value: Any, place: tuple[str, ...]) -> Json:
+        """Return a value that is not itself JSON as a node."""
+        kind = type(value)
+        if kind is tuple:
+            return {"tuple": self._items(value, place)}
+        if kind is dict:
+            return {
+                "dict": [[self.write(key, place), self.write(item, (*place, str(key)))] for key, item in value.items()]
+            }
+        if kind in (set, frozenset):
+            # In an order of their own, so that equal models make equal files.
+            return {kind.__name__: sorted(self._items(value, place), key=repr)}
+        if kind in (slice, range):
+            bounds = [value.start, value.stop, value.step]
+            if all(bound is None or type(bound) is int for bound in bounds):
+                return {kind.__name__: bounds}
+        if kind is bytes:
+            return {"bytes": base64.b64encode(value).decode()}
+        if kind is np.ndarray:
+            return self._array_node(value, place)
+        if isinstance(value, np.generic) and value.dtype.kind not in "OV":
+            content = value.astype(value.dtype.newbyteorder("<")).tobytes()
+            return {"scalar": [value.dtype.newbyteorder("<").str, base64.b64encode(content).decode()]}
+        if (state := generator_state(value)) is not None:
+            return {"generator": [kind.__name__, self.write(state, place)]}
+        return self._object_node(value, place)
+
+    def _array_node(self, array: AnyArray, place: tuple[str, ...]) -> Json:
+        """Return the node of an array, whose bytes go to the end of all others."""
+        if array.dtype.kind == "O":
+            return {"objects": [list(array.shape), self._items(array.ravel().tolist(), place)]}
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        if not DTYPE.fullmatch(little.dtype.str):
+            return self._foreign_node(array)
+        order: Literal["C", "F"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+        self._content.extend(bytes(-len(self._content) % ALIGNMENT))
+        offset = len(self._content)
+        self._content.extend(little.tobytes(order))
+        return {"array": [offset, little.dtype.str, list(array.shape), order]}
+
+    def _object_node(self, value: Any, place: tuple[str, ...]) -> Json:
+        """Return the node of an object: ours by its attributes, a column selector by its settings, or a foreign one."""
+        kind = type(value)
+        if (public_id := id_of(kind)) is not None:
+            declared = declared_fields(kind)
+            if isinstance(value, tuple):
+                state = {name: getattr(value, name) for name in declared}
+            else:
+                state = {name: vars(value)[name] for name in declared or vars(value)}
+            return {
+                "object": public_id,
+                "state": {name: self.write(item, (*place, name)) for name, item in state.items()},
+            }
+        full_name = f"{kind.__module__}.{kind.__qualname__}"
+        if full_name.startswith("fuselearn."):
+            raise ValueError(f"{'.'.join(place) or 'it'} is a {full_name}, which has no public id for saved models")
+        if full_name.startswith("scipy.sparse.") and kind.__name__ in SPARSE:
+            parts = [value.data, value.indices, value.indptr]
+            return {"sparse": [kind.__name__, list(value.shape), *(self.write(part, place) for part in parts)]}
+        if full_name == "sklearn.compose._column_transformer.make_column_selector":
+            settings = [value.pattern, value.dtype_include, value.dtype_exclude]
+            if all(_is_selector_setting(setting) for setting in settings):
+                return {"column_selector": settings}
+        return self._foreign_node(value)
+
+    def _foreign_node(self, value: Any) -> Json:
+        """Return the node of an object that is kept apart."""
+        self.foreign.append(value)
+        return {"foreign": len(self.foreign) - 1}
+
+
+class Reader:
+    """Builds again what `Writer` wrote.
+
+    Parameters
+    ----------
+    arrays : bytes
+        Bytes of all arrays.
+    foreign : list of object
+        Foreign objects, which the caller trusts.
+    """
+
+    def __init__(self, arrays: bytes, foreign: list[Any]) -> None:
+        self._arrays = arrays
+        self._foreign = foreign
+        self._shared: dict[int, Any] = {}
+        self._in_ranges = 0
+
+    def read(self, written: Any, depth: int = 0) -> Any:
+        """Return the value that JSON stands for."""
+        if depth > MAX_DEPTH:
+            raise ValueError(f"its tree is more than {MAX_DEPTH} levels deep")
+        if written is None or type(written) in (bool, int, float, str):
+            if type(written) is float and not math.isfinite(written):
+                raise ValueError("its tree has a number that fuselearn.save would write otherwise")
+            return written
+        if type(written) is list:
+            return [self.read(item, depth + 1) for item in written]
+        keys = written.keys() - {"number", "state"}
+        kind = next(iter(keys)) if len(keys) == 1 else None
+        if kind not in BUILDERS or ("state" in written) != (kind == "object"):
+            raise ValueError(f"its tree has a node of {sorted(written)!r:.90}, which fuselearn.save never writes")
+        value = BUILDERS[kind](self, written, depth + 1)
+        if "number" in written:
+            number = written["number"]
+            if type(number) is not int or number in self._shared:
+                raise ValueError("its tree has two objects of one number")
+            self._shared[number] = value
+        return value
+
+    def _items(self, written: Any, depth: int, length: int | None = None) -> list[Any]:
+        """Return the values of a list, of a length where one is given."""
+        return [self.read(item, depth) for item in _list(written, length)]
+
+    def _tuple(self, node: Json, depth: int) -> Any:
+        return tuple(self._items(node["tuple"], depth))
+
+    def _dict(self, node: Json, depth: int) -> Any:
+        pairs = [self._items(pair, depth, 2) for pair in _list(node["dict"])]
+        built = {_hashable(key): value for key, value in pairs}
+        if len(built) != len(pairs):
+            raise ValueError("its tree has a dict with one key twice")
+        return built
+
+    def _set(self, node: Json, depth: int) -> Any:
+        return {_hashable(item) for item in self._items(node["set"], depth)}
+
+    def _frozenset(self, node: Json, depth: int) -> Any:
+        return frozenset(_hashable(item) for item in self._items(node["frozenset"], depth))
+
+    def _slice(self, node: Json, depth: int) -> Any:
+        bounds = _list(node["slice"], 3)
+        if any(type(bound) not in (int, type(None)) for bound in bounds):
+            raise ValueError("its tree has a slice that is not one of whole numbers")
+        return slice(*bounds)
+
+    def _range(self, node: Json, depth: int) -> Any:
+        bounds = _list(node["range"], 3)
+        if any(type(bound) is not int for bound in bounds) or bounds[2] == 0:
+            raise ValueError("its tree has a range that is not one of three whole numbers")
+        built = range(*bounds)
+        # Its own length may be more than Python can count.
+        self._in_ranges += abs(bounds[1] - bounds[0]) // abs(bounds[2])
+        if self._in_ranges > MAX_IN_RANGES:
+            raise ValueError(f"it has ranges of more than {MAX_IN_RANGES:,} numbers")
+        return built
+
+    def _bytes(self, node: Json, depth: int) -> Any:
+        return _decoded(node["bytes"])
+
+    def _float(self, node: Json, depth: int) -> Any:
+        if type(node["float"]) is not str or node["float"] not in NOT_FINITE:
+            raise ValueError("its tree has a number that is none")
+        return NOT_FINITE[node["float"]]
+
+    def _scalar(self, node: Json, depth: int) -> Any:
+        name, content = _list(node["scalar"], 2)
+        raw = _decoded(content)
+        dtype = _dtype(name)
+        if len(raw) != dtype.itemsize or not raw:
+            raise ValueError("its tree has a number of another size than its type")
+        return _native(np.frombuffer(raw, dtype))[0]
+
+    def _array(self, node: Json, depth: int) -> Any:
+        offset, name, shape, order = _list(node["array"], 4)
+        dtype, size = _dtype(name), _size(shape)
+        if type(offset) is not int or offset < 0 or order not in ("C", "F"):
+            raise ValueError("its tree has an array that is nowhere")
+        if offset + size * dtype.itemsize > len(self._arrays):
+            raise ValueError("its tree has an array that is larger than the bytes of the file")
+        if not dtype.itemsize:
+            if size > MAX_EMPTY_ITEMS:
+                raise ValueError(f"its tree has an array of {size:,} empty texts")
+            return np.zeros(shape, dtype)
+        flat = np.frombuffer(self._arrays, dtype, size, offset) if size else np.zeros(0, dtype)
+        return _native(flat).reshape(shape, order=order)
+
+    def _objects(self, node: Json, depth: int) -> Any:
+        shape, written = _list(node["objects"], 2)
+        items = self._items(written, depth)
+        if _size(shape) != len(items):
+            raise ValueError("its tree has an array of another size than its values")
+        array = np.empty(len(items), dtype=object)
+        for number, item in enumerate(items):
+            array[number] = item
+        return array.reshape(shape)
+
+    def _sparse(self, node: Json, depth: int) -> Any:
+        from scipy import sparse
+
+        kind, shape, *parts = _list(node["sparse"], 5)
+        data, indices, indptr = (self.read(part, depth) for part in parts)
+        if kind not in SPARSE or len(_list(shape, 2)) != 2:
+            raise ValueError("its tree has a sparse matrix of an unknown kind")
+        _size(shape)
+        n_lines, n_in_line = shape if kind.startswith("csr") else shape[::-1]
+        check_compressed(data, indices, indptr, n_lines, n_in_line)
+        return getattr(sparse, kind)((data, indices, indptr), shape=tuple(shape), copy=False)
+
+    def _generator(self, node: Json, depth: int) -> Any:
+        kind, state = _list(node["generator"], 2)
+        return generator_from(kind, self.read(state, depth))
+
+    def _column_selector(self, node: Json, depth: int) -> Any:
+        from sklearn.compose import make_column_selector
+
+        settings = _list(node["column_selector"], 3)
+        if not all(_is_selector_setting(setting) for setting in settings):
+            raise ValueError("its tree has a column selector with settings that are not text")
+        pattern, include, exclude = settings
+        return make_column_selector(pattern, dtype_include=include, dtype_exclude=exclude)
+
+    def _foreign_object(self, node: Json, depth: int) -> Any:
+        number = node["foreign"]
+        if type(number) is not int or not 0 <= number < len(self._foreign):
+            raise ValueError("its tree refers to a foreign object that is not in the file")
+        return self._foreign[number]
+
+    def _ref(self, node: Json, depth: int) -> Any:
+        number = node["ref"]
+        if type(number) is not int or number not in self._shared:
+            raise ValueError("its tree refers to an object that does not come before")
+        return self._shared[number]
+
+    def _object(self, node: Json, depth: int) -> Any:
+        public_id, state = node["object"], node["state"]
+        if type(public_id) is not str or public_id not in DEFINED_IN:
+            raise ValueError(f"it names the type {public_id!r:.60} of fuselearn, which this version lacks")
+        if type(state) is not dict:
+            raise ValueError(f"its tree has a {public_id} without attributes")
+        kind = own_class(public_id)
+        _check_names(kind, state.keys())
+        attributes = {name: self.read(item, depth) for name, item in state.items()}
+        built: Any
+        if issubclass(kind, tuple):
+            built = tuple.__new__(kind, [attributes[name] for name in declared_fields(kind)])
+        else:
+            built = object.__new__(kind)
+            vars(built).update(attributes)
+        validate_object(built)
+        return built
+
+
+BUILDERS: dict[str, Callable[[Reader, Json, int], Any]] = {
+    "array": Reader._array,
+    "bytes": Reader._bytes,
+    "column_selector": Reader._column_selector,
+    "dict": Reader._dict,
+    "float": Reader._float,
+    "foreign": Reader._foreign_object,
+    "frozenset": Reader._frozenset,
+    "generator": Reader._generator,
+    "object": Reader._object,
+    "objects": Reader._objects,
+    "range": Reader._range,
+    "ref": Reader._ref,
+    "scalar": Reader._scalar,
+    "set": Reader._set,
+    "slice": Reader._slice,
+    "sparse": Reader._sparse,
+    "tuple": Reader._tuple,
+}
+"""Kind of a node, and what builds it."""
+
+
+def own_class(public_id: str) -> type[Any]:
+    """Return our class of a public id."""
+    module, _, name = DEFINED_IN[public_id].partition(":")
+    kind: type[Any] = getattr(import_module(module), name)
+    return kind
+
+
+def check_compressed(data: Any, indices: Any, indptr: Any, n_lines: int, n_in_line: int) -> None:
+    """Refuse a compressed sparse matrix whose numbers lead outside of it."""
+    arrays = (data, indices, indptr)
+    if any(type(array) is not np.ndarray or array.ndim != 1 for array in arrays):
+        raise ValueError("it has a sparse matrix that is not made of arrays")
+    if data.dtype.kind not in "biuf" or indices.dtype.kind != "i" or indptr.dtype != indices.dtype:
+        raise ValueError("it has a sparse matrix of other numbers than every fit makes")
+    if len(indptr) != n_lines + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
+        raise ValueError("it has a sparse matrix whose rows do not follow each other")
+    if len(data) != len(indices) or indptr[-1] != len(data):
+        raise ValueError("it has a sparse matrix of another size than its values")
+    if len(indices) and (indices.min() < 0 or indices.max() >= n_in_line):
+        raise ValueError("it has a sparse matrix with values outside of it")
+
+
+def _check_names(kind: type[Any], names: Any) -> None:
+    """Refuse attributes that every object of a type has not, or that would hide a method of it."""
+    if declared := declared_fields(kind):
+        if names != declared.keys():
+            raise ValueError(f"it has a {kind.__name__} with other fields than {sorted(declared)}")
+        return
+    for name in names:
+        if not name.isidentifier() or name.startswith("__") or inspect.getattr_static(kind, name, None) is not None:
+            raise ValueError(f"it has a {kind.__name__} with the attribute {name!r:.60}, which no fit sets")
+    if hasattr(kind, "get_params"):
+        settings = list(inspect.signature(kind.__init__).parameters)[1:]
+        if missing := [name for name in settings if name not in names]:
+            raise ValueError(f"it has a {kind.__name__} without its setting {missing[0]}")
+
+
+def _is_selector_setting(setting: Any) -> bool:
+    """Return whether a setting of a column selector is None, text or a list of text."""
+    if type(setting) is list:
+        return all(type(item) is str for item in setting)
+    return setting is None or type(setting) is str
+
+
+def _list(written: Any, length: int | None = None) -> list[Any]:
+    """Return a list of JSON, of a length where one is given; refuse anything else."""
+    if type(written) is not list or len(written) != (len(written) if length is None else length):
+        raise ValueError("its tree has a node that is not made as fuselearn.save makes it")
+    return written
+
+
+def _hashable(key: Any) -> Any:
+    """Return what can be a key; refuse anything else."""
+    try:
+        hash(key)
+    except TypeError:
+        raise ValueError(f"its tree has a {type(key).__name__} for a key") from None
+    return key
+
+
+def _decoded(text: Any) -> bytes:
+    """Return the bytes of a text."""
+    if type(text) is not str:
+        raise ValueError("its tree has bytes that are not text")
+    return base64.b64decode(text, validate=True)
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    """Return a type of plain values by its name."""
+    if type(name) is not str or not DTYPE.fullmatch(name):
+        raise ValueError(f"its tree has an array of {name!r:.40}, which is not one of plain numbers or text")
+    return np.dtype(name)
+
+
+def _size(shape: Any) -> int:
+    """Return the number of items of an array of a shape."""
+    if any(type(length) is not int or not 0 <= length < 2**62 for length in _list(shape)) or len(shape) > 8:
+        raise ValueError("its tree has an array of a shape that is none")
+    return math.prod(shape)
+
+
+def _native(array: AnyArray) -> AnyArray:
+    """Return a copy in the byte order of this machine, of values that their type can have."""
+    if array.dtype.kind == "b" and np.any(array.view(np.uint8) > 1):
+        raise ValueError("its tree has truth values that are neither true nor false")
+    if array.dtype.kind == "U" and np.any(array.view("<u4") > LAST_CHARACTER):
+        raise ValueError("its tree has text of unknown characters")
+    return array.astype(array.dtype.newbyteorder("="))

@@ -1,0 +1,221 @@
+"""Checks of objects that were built from a file, before anything is called on them.
+
+Compiled code walks trees and adds up votes without checking bounds: a node, column or class of too high a number would
+read or write foreign memory, and a circle would never end. A checksum shows that a file is whole, not who wrote it. So
+every object of fuselearn's own types is checked as it stands in memory, parts before the whole:
+
+1. its fields are of the types that the class declares (`check_fields`: the annotations of a dataclass or NamedTuple);
+2. its own method ``validate()``, where the class has one, makes sure that sizes, numbers and parts agree. It is written
+   with the functions below, reads attributes, and calls no method of the objects it looks at.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from fuselearn.typing import AnyArray, BoolArray, IntArray
+
+MAX_JOBS = 100_000
+"""Threads or processes that a model may ask for."""
+DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError)
+"""Errors of a check that met something else than what every fit makes."""
+_DECLARED: dict[type[Any], dict[str, Any]] = {}
+"""Fields of classes whose annotations were evaluated."""
+
+
+def validate_object(value: Any) -> None:
+    """Refuse an object of fuselearn whose fields are not what its class declares, or do not agree."""
+    kind = type(value)
+    try:
+        check_fields(value)
+        if hasattr(kind, "validate"):
+            kind.validate(value)
+    except DAMAGED as error:
+        raise ValueError(f"it has a {kind.__name__} that is not whole ({described_error(error)})") from None
+
+
+def described_error(error: Exception) -> str:
+    """Return an error in words, short enough for a message."""
+    return f"{type(error).__name__}: {error!s:.200}"
+
+
+def check_fields(value: Any) -> None:
+    """Refuse a dataclass or NamedTuple whose fields are not of the types that it declares."""
+    for name, hint in declared_fields(type(value)).items():
+        field = getattr(value, name) if isinstance(value, tuple) else vars(value)[name]
+        if not _is_of(field, hint):
+            raise ValueError(f"it has a {type(value).__name__} whose {name} is {_described(field)}")
+
+
+def declared_fields(kind: type[Any]) -> dict[str, Any]:
+    """Return the fields of a dataclass or NamedTuple and their types; none for other classes."""
+    if kind not in _DECLARED:
+        names: Sequence[str] = ()
+        if is_dataclass(kind):
+            names = [field.name for field in fields(kind)]
+        elif issubclass(kind, tuple):
+            names = getattr(kind, "_fields", ())
+        hints = get_type_hints(kind) if names else {}
+        _DECLARED[kind] = {name: hints[name] for name in names}
+    return _DECLARED[kind]
+
+
+def check_array(
+    holder: Any,
+    name: str,
+    shape: Sequence[int | None],
+    kinds: str = "f",
+    *,
+    at_least: float | None = None,
+    below: float | None = None,
+    finite: bool = False,
+) -> AnyArray:
+    """Return an attribute that is an array of a shape, kind and range; refuse anything else.
+
+    Parameters
+    ----------
+    holder : object
+        Object that has the attribute.
+    name : str
+        The attribute.
+    shape : sequence of int or None
+        Its shape; None where any length will do.
+    kinds : str, default="f"
+        Kinds of numbers that it may hold, as in ``numpy.dtype.kind``. Of kind "f" only double precision is meant.
+    at_least, below : float, default=None
+        Range of every value.
+    finite : bool, default=False
+        Whether NaN and infinite values are refused.
+
+    Returns
+    -------
+    ndarray
+        The array.
+    """
+    array = vars(holder)[name]
+    owner = type(holder).__name__
+    if type(array) is not np.ndarray or array.dtype.kind not in kinds:
+        raise ValueError(f"it has a {owner} whose {name} is {_described(array)}")
+    if array.dtype.kind == "f" and array.dtype != np.float64:
+        raise ValueError(f"it has a {owner} whose {name} is not of double precision")
+    if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape)):
+        wanted = ", ".join("any" if length is None else str(length) for length in shape)
+        raise ValueError(f"it has a {owner} whose {name} has the shape {array.shape}; ({wanted}) would be right")
+    if array.size and (
+        (at_least is not None and not array.min() >= at_least) or (below is not None and not array.max() < below)
+    ):
+        raise ValueError(f"it has a {owner} whose {name} holds numbers out of range")
+    if finite and not np.isfinite(array).all():
+        raise ValueError(f"it has a {owner} whose {name} holds numbers that are not finite")
+    return array
+
+
+def check_integer(holder: Any, name: str, *, at_least: int = 0, below: int | None = None) -> int:
+    """Return an attribute that is a whole number in a range; refuse anything else."""
+    value = getattr(holder, name) if isinstance(holder, tuple) else vars(holder)[name]
+    if not _is_integer(value) or value < at_least or (below is not None and value >= below):
+        raise ValueError(f"it has a {type(holder).__name__} whose {name} is {value!r:.60}, which is out of range")
+    return int(value)
+
+
+def check_children(inner: BoolArray, left: IntArray, right: IntArray, feature: IntArray, n_columns: int) -> None:
+    """Refuse a tree unless the children of its inner nodes come after them and exist, so that every way down ends."""
+    if inner.ndim != 1 or not len(inner):
+        raise ValueError("it has a tree without nodes")
+    numbers = np.arange(len(inner))
+    for child in (left, right):
+        child = child.astype(np.int64)
+        if np.any(inner & ((child <= numbers) | (child >= len(inner)))):
+            raise ValueError("it has a tree whose nodes lead out of it, or in a circle")
+    feature = feature.astype(np.int64)
+    if np.any(inner & ((feature < 0) | (feature >= n_columns))):
+        raise ValueError(f"it has a tree that reads columns beyond the {n_columns} it was fitted on")
+
+
+def check_views(model: Any) -> None:
+    """Refuse an estimator whose views are not columns of the table it was fitted on; one that is not fitted passes.
+
+    `n_jobs` is checked as well: a file must not ask for a million threads.
+    """
+    attributes = vars(model)
+    n_jobs = attributes.get("n_jobs")
+    if n_jobs is not None and not (_is_integer(n_jobs) and -MAX_JOBS <= n_jobs <= MAX_JOBS):
+        raise ValueError(f"it has the n_jobs {n_jobs!r:.60}; None or a whole number would be right")
+    if "view_columns_" not in attributes:
+        return
+    n_columns = check_integer(model, "n_features_in_")
+    names, view_columns = attributes["view_names_"], attributes["view_columns_"]
+    if type(names) is not list or type(view_columns) is not list or len(names) != len(view_columns):
+        raise ValueError("it has another number of views than of names for them")
+    for name, columns in zip(names, view_columns):
+        if not isinstance(name, str) or type(columns) is not np.ndarray or columns.ndim != 1:
+            raise ValueError("it has views that are not names and lists of columns")
+        if columns.dtype.kind != "i" or not len(columns) or columns.min() < 0 or columns.max() >= n_columns:
+            raise ValueError(f"it has a view with columns beyond the {n_columns} it was fitted on")
+
+
+def check_classes(model: Any) -> int:
+    """Return the number of classes of an estimator whose prior has as many; refuse any other."""
+    n_classes = len(check_array(model, "classes_", (None,), "biufUSOMm"))
+    if "class_prior_" in vars(model):
+        check_array(model, "class_prior_", (n_classes,), finite=True, at_least=0.0)
+    return n_classes
+
+
+def _is_integer(value: Any) -> bool:
+    """Return whether a value is a whole number and no truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_of(value: Any, hint: Any) -> bool:
+    """Return whether a value is of an annotated type; what cannot be told from a value passes."""
+    if hint is Any or isinstance(hint, TypeVar) or hint is object:
+        return True
+    if hint in (None, NoneType):
+        return value is None
+    if hint is float:
+        return isinstance(value, float | np.floating) or _is_integer(value)
+    if hint is int:
+        return _is_integer(value)
+    if hint is bool:
+        return isinstance(value, bool | np.bool_)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_is_of(value, option) for option in arguments)
+    if origin is Literal:
+        return value in arguments
+    if origin is np.ndarray:
+        scalar = get_args(arguments[1])[0]
+        return type(value) is np.ndarray and (scalar is Any or np.issubdtype(value.dtype, get_origin(scalar) or scalar))
+    return _is_of_container(value, hint, origin, arguments)
+
+
+def _is_of_container(value: Any, hint: Any, origin: Any, arguments: tuple[Any, ...]) -> bool:
+    """Return whether a value is of an annotated container or class."""
+    if origin is tuple:
+        if len(arguments) == 2 and arguments[1] is Ellipsis:
+            return isinstance(value, tuple) and all(_is_of(item, arguments[0]) for item in value)
+        return isinstance(value, tuple) and len(value) == len(arguments) and all(map(_is_of, value, arguments))
+    if origin in (list, Sequence):
+        return isinstance(value, list | tuple) and all(_is_of(item, arguments[0]) for item in value)
+    if origin in (dict, Mapping):
+        return isinstance(value, dict) and all(
+            _is_of(key, arguments[0]) and _is_of(item, arguments[1]) for key, item in value.items()
+        )
+    if origin is Callable or hint is Callable:
+        return callable(value)
+    kind = origin or hint
+    # What a protocol asks for are methods: those of foreign types, which the caller trusts by name.
+    return not isinstance(kind, type) or getattr(kind, "_is_protocol", False) or isinstance(value, kind)
+
+
+def _described(value: Any) -> str:
+    """Return what a value is, for a message, without asking the value."""
+    if type(value) is np.ndarray:
+        return f"an array of {value.dtype}"
+    if value is None or isinstance(value, str | int | float):
+        return f"{value!r:.60}"
+    return f"a {type(value).__name__}"
