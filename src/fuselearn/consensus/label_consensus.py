@@ -26,6 +26,7 @@ from fuselearn.consensus.expectation_maximisation import Agreement, agree
 from fuselearn.data import TrainingData, note_features, read_training_data
 from fuselearn.data.labels import NO_LABEL
 from fuselearn.estimators import check_count, check_jobs
+from fuselearn.persistence.validation import check_array, check_classes, check_views
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
 
@@ -201,6 +202,24 @@ class LabelConsensus(BaseEstimator):
         """
         check_is_fitted(self)
         return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n)
+
+    def validate(self) -> None:
+        """Refuse a consensus, read from a file, whose labels, classes and rows do not fit together.
+
+        :func:`fuselearn.load` calls it.
+
+        Raises
+        ------
+        ValueError
+            The consensus holds labels of other classes or rows.
+        """
+        check_views(self)
+        if "classes_" not in vars(self):
+            return
+        n_classes, n_columns = check_classes(self), len(self.label_columns_)
+        n_rows = len(check_array(self, "posterior_", (None, n_classes)))
+        check_array(self, "_given_codes", (n_rows, n_columns), "i", at_least=-1, below=n_classes)
+        check_array(self, "noise_rates_", (n_columns,))
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags."""

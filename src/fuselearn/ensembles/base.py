@@ -15,6 +15,7 @@ from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_row
 from fuselearn.data.labels import check_two_classes
 from fuselearn.estimators import PredictsByDecision
 from fuselearn.numeric.votes import prior_votes
+from fuselearn.persistence.validation import check_classes, check_views
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Classifier, FloatArray, IntArray, TableLike, Views
 
 
@@ -70,6 +71,24 @@ class BaseViewEnsemble(PredictsByDecision, MetaEstimatorMixin, ClassifierMixin, 
         votes = prior_votes(self.class_prior_)
         decision[~decided] = votes[1] - votes[0] if decision.ndim == 1 else votes
         return decision
+
+    def validate(self) -> None:
+        """Refuse an ensemble, read from a file, whose views and classes do not fit together.
+
+        :func:`fuselearn.load` calls it.
+
+        Raises
+        ------
+        ValueError
+            The ensemble has other views, classes or classifiers than those it was fitted with.
+        """
+        check_views(self)
+        if "classes_" not in vars(self):
+            return
+        check_classes(self)
+        estimators = vars(self).get("estimators_")
+        if estimators is not None and (type(estimators) is not list or len(estimators) != len(self.view_names_)):
+            raise ValueError("it has other classifiers than views")
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags."""

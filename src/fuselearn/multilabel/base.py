@@ -25,6 +25,7 @@ from fuselearn.estimators import check_count, check_jobs
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.multilabel.pool import JointLoss
 from fuselearn.multilabel.ratios import check_ratio, choose_ratios
+from fuselearn.multilabel.rbf_svc import RbfSVC
 from fuselearn.multilabel.subspace_models import (
     Candidate,
     SubspaceTable,
@@ -35,6 +36,7 @@ from fuselearn.multilabel.subspace_models import (
     outputs,
 )
 from fuselearn.numeric.execution import Scratch, Threads, single_threaded_blas
+from fuselearn.persistence.validation import check_array, check_integer, check_views
 from fuselearn.typing import (
     AnyArray,
     ArrayLike,
@@ -145,6 +147,31 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
             np.array(losses),
         )
         return self
+
+    def validate(self) -> None:
+        """Refuse a model, read from a file, whose base models, columns and labels do not fit together.
+
+        :func:`fuselearn.load` calls it.
+
+        Raises
+        ------
+        ValueError
+            The model would read columns that it was not fitted on.
+        """
+        check_views(self)
+        if "estimators_" not in vars(self):
+            return
+        n_columns, n_models = check_integer(self, "n_features_in_"), len(self.estimators_)
+        check_array(self, "label_weights_", (n_models, None), finite=True)
+        if not n_models or len(self.estimators_features_) != n_models or type(self._one_column) is not bool:
+            raise ValueError("it has other base models than columns for them")
+        for model, columns in zip(self.estimators_, self.estimators_features_):
+            if type(columns) is not np.ndarray or columns.ndim != 1 or columns.dtype.kind != "i" or not len(columns):
+                raise ValueError("it has a base model whose columns are no list of whole numbers")
+            if columns.min() < 0 or columns.max() >= n_columns:
+                raise ValueError(f"it has a base model that reads columns beyond the {n_columns} it was fitted on")
+            if type(model) is RbfSVC and model.n_features_in_ != len(columns):
+                raise ValueError(f"it has a base model of {model.n_features_in_} columns that is given {len(columns)}")
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return F of each row and label: Σ over the models of weight × output.

@@ -17,6 +17,7 @@ from fuselearn.estimators import check_positive
 from fuselearn.numeric.execution import Scratch
 from fuselearn.numeric.rbf import rbf_decision_values, rbf_gram
 from fuselearn.numeric.svm import solve_svm
+from fuselearn.persistence.validation import check_array, check_integer
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, TableLike
 
 GRAM_ROWS = 5_000
@@ -163,6 +164,25 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
         if not hasattr(self, "classes_"):
             self.classes_ = np.array([0, 1])
         return self
+
+    def validate(self) -> None:
+        """Refuse a machine, read from a file, whose support vectors and coefficients do not agree.
+
+        :func:`fuselearn.load` calls it.
+
+        Raises
+        ------
+        ValueError
+            The machine would read beyond its arrays.
+        """
+        if "support_vectors_" not in vars(self):
+            return
+        n_vectors = len(check_array(self, "support_vectors_", (None, check_integer(self, "n_features_in_"))))
+        check_array(self, "dual_coef_", (1, n_vectors), finite=True)
+        check_array(self, "intercept_", (1,), finite=True)
+        check_array(self, "classes_", (2,), "biufUSO")
+        if not (isinstance(self.gamma_, float) and 0 < self.gamma_ < np.inf):
+            raise ValueError(f"it has an RbfSVC whose gamma_ is {self.gamma_!r:.60}, which is not a positive number")
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return the signed distance to the boundary, in units of the margin.
