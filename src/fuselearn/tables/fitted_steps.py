@@ -249,6 +249,11 @@ STEPS: dict[str, type[GapFilling] | type[Scaling] | type[Projection]] = {
 """Class of scikit-learn that learns from the numbers of a view, to the type that is kept."""
 
 
+def is_fitted(owner: object) -> bool:
+    """Return whether an object has any attribute that a fit sets."""
+    return any(name.endswith("_") for name in vars(owner))
+
+
 def check_contents(owner: object, kinds: dict[str, type | tuple[type, ...]]) -> list[Any]:
     """Return attributes of an object that was built from a file; one that lacks or is of another type is an error."""
     attributes = vars(owner)

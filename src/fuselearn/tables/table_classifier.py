@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.tables.fitted_steps import check_contents
+from fuselearn.tables.fitted_steps import check_contents, is_fitted
 from fuselearn.tables.view_columns import ViewColumns
 from fuselearn.typing import AnyArray, ArrayLike, Classifier, FloatArray, TableLike
 
@@ -188,6 +188,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             Where the columns and the model do not agree.
         """
+        if not is_fitted(self):
+            return
         columns, model, classes, view_names, view_columns, names, n_names = check_contents(
             self,
             {

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import per_view
-from fuselearn.tables.fitted_steps import check_contents, check_texts
+from fuselearn.tables.fitted_steps import check_contents, check_texts, is_fitted
 from fuselearn.tables.view_preparation import ViewPreparation
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
 
@@ -201,6 +201,8 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         ValueError
             Where views, kinds of columns and preparations do not agree.
         """
+        if not is_fitted(self):
+            return
         views, kinds, preparations, matrix_columns, names, n_names = check_contents(
             self,
             {

@@ -21,6 +21,7 @@ from fuselearn.tables.fitted_steps import (
     TargetMeanEncoding,
     check_contents,
     check_texts,
+    is_fitted,
 )
 from fuselearn.typing import AnyArray, BoolArray, FloatArray
 
@@ -164,6 +165,8 @@ class ViewPreparation(BaseEstimator):
 
     def validate(self) -> None:
         """Raise an error in words where columns, encoders and steps do not agree."""
+        if not is_fitted(self):
+            return
         columns, categories, encoders, steps, names = check_contents(
             self,
             {
