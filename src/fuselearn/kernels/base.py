@@ -1,6 +1,7 @@
 """The part that the kernel classifiers share: kernels per view, machines on items, and decisions that do without
 absent views."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
@@ -15,7 +16,7 @@ from fuselearn.data import TrainingData, View, ViewBlocks, note_features, per_vi
 from fuselearn.estimators import PredictsByDecision, check_jobs, check_positive
 from fuselearn.kernels.composition import ItemKernels
 from fuselearn.kernels.machines import Machines, Problem, fit_machines, problems_of
-from fuselearn.kernels.view_kernels import Kernel, ViewKernel
+from fuselearn.kernels.view_kernels import Kernel, ViewKernel, blurred_columns
 from fuselearn.numeric.votes import one_against_one, prior_votes
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike, Views
 
@@ -90,6 +91,7 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
         grams = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(kernel.gram)(view.array()) for kernel, view in zip(kernels, data.blocks)
         )
+        _warn_of_lost_precision(data, kernels, grams)
         scales = np.array([self._scale(gram) for gram in grams])
         for gram, scale in zip(grams, scales):
             gram /= scale
@@ -225,6 +227,36 @@ def check_weights(weights: Any, names: list[str]) -> str | FloatArray:
             f"all of them 0; got {weights!r}."
         )
     return numbers
+
+
+def _warn_of_lost_precision(data: TrainingData, kernels: list[ViewKernel], grams: list[FloatArray]) -> None:
+    """Warn once of columns and kernels whose numbers are too large for the differences between them."""
+    names = data.features.get("feature_names_in_")
+    losses = []
+    for view, kernel, gram in zip(data.blocks, kernels, grams):
+        values = view.array()
+        blurred = blurred_columns(values)
+        if len(blurred):
+            columns = view.columns[blurred]
+            shown = ", ".join(map(repr, (columns if names is None else names[columns]).tolist()[:5]))
+            more = f" and {len(columns) - 5} more" if len(columns) > 5 else ""
+            noun, verbs = ("column", ("has", "varies")) if len(columns) == 1 else ("columns", ("have", "vary"))
+            losses.append(
+                f"{noun} {shown}{more} of the view {view.name!r} {verbs[0]} values of about "
+                f"{np.abs(values[:, blurred]).max():.3g}, and {verbs[1]} by less than {values.dtype} holds beside them"
+            )
+        elif kernel.loses_distances(gram):
+            losses.append(
+                f"the kernel of the view {view.name!r} has values of about {np.abs(np.diagonal(gram)).max():.3g}, and "
+                "differs between rows by little more than their rounding"
+            )
+    if losses:
+        warnings.warn(
+            f"Rounding hides how rows differ: {'; '.join(losses)}. Subtract a number near the values of the columns; "
+            "where they come as text or whole numbers, before they are turned into floating-point numbers.",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _check_no_gaps(view: View, start: int = 0) -> None:

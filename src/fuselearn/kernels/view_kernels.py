@@ -1,7 +1,7 @@
 """Kernels of single views: a name that scikit-learn knows, a function of two tables, or a matrix that is given."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -17,6 +17,21 @@ ALWAYS_POSITIVE = ("linear", "rbf", "poly", "polynomial", "laplacian", "cosine",
 
 WITH_GAMMA = ("rbf", "poly", "polynomial", "laplacian", "sigmoid")
 """Kernels whose width is set to the data's scale, as in scikit-learn's SVC."""
+
+CENTRED = ("linear", "rbf", "laplacian")
+"""Kernels of rows about the means of the training rows. Distances do not depend on the origin, and a machine with an
+intercept does not see it in a linear kernel; but far from it, the products that both are made of cancel. The other
+kernels depend on the origin, so that it stays where the user has it."""
+
+BY_DIFFERENCES = ("additive_chi2", "chi2")
+"""Kernels that do not cancel far from the origin, although they are not centred."""
+
+LEAST_SHARE = 1e4 * float(np.finfo(np.float64).eps)
+"""Mean squared distance beside the largest value of a kernel, below which rounding leaves less than four digits of the
+distances."""
+
+LEAST_STEPS = 16
+"""Steps of its number format that a column has to vary by: with fewer, rounding hides what it says."""
 
 Kernel: TypeAlias = str | Callable[[Any, Any], ArrayLike]
 """The kernel of one view: a name, or a function that returns the kernel matrix of two tables."""
@@ -100,7 +115,7 @@ class GramLookup:
 
 @dataclass(frozen=True)
 class ViewKernel:
-    """The kernel of one view, with the width that the training rows gave it.
+    """The kernel of one view, with the width and the origin that the training rows gave it.
 
     Attributes
     ----------
@@ -108,15 +123,18 @@ class ViewKernel:
         Name of the view.
     kernel : str or callable
     gamma : float or None
+    centre : ndarray of shape (n_columns,) or None
+        Means of the training rows, which the kernel subtracts; None for one that depends on the origin.
     """
 
     name: str
     kernel: Kernel
     gamma: float | None
+    centre: FloatArray | None = field(default=None, compare=False)
 
     @classmethod
     def fitted(cls, name: str, kernel: Kernel, rows: FloatArray) -> Self:
-        """Check the kernel of a view, and choose its width by the training rows."""
+        """Check the kernel of a view, and choose its width and origin by the training rows."""
         if isinstance(kernel, str):
             if kernel not in PAIRWISE_KERNEL_FUNCTIONS:
                 raise ValueError(
@@ -129,11 +147,15 @@ class ViewKernel:
                 f"kernel for the view {name!r} is {shown}; it must be the name of a kernel, a function that returns "
                 "the kernel matrix of two tables, or GramLookup(matrix)."
             )
-        gamma = None
-        if kernel in WITH_GAMMA:
-            variance = rows.var()
-            gamma = 1.0 / (rows.shape[1] * variance) if variance > 0 else 1.0
-        return cls(name, kernel, gamma)
+        rows = _in_double_precision(rows)
+        gamma = centre = None
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused where the kernel is computed
+            if kernel in CENTRED:
+                centre = rows.mean(axis=0)
+            if kernel in WITH_GAMMA:
+                variance = (rows if centre is None else rows - centre).var()
+                gamma = float(1.0 / (rows.shape[1] * variance)) if variance > 0 else 1.0
+        return cls(name, kernel, gamma, centre)
 
     def gram(self, rows: FloatArray) -> FloatArray:
         """Return the kernel matrix of the training rows, checked where its kind does not guarantee a kernel."""
@@ -143,13 +165,29 @@ class ViewKernel:
     def between(self, rows: FloatArray, others: FloatArray) -> FloatArray:
         """Return the kernel of each row with each of the others, as an array that nothing else refers to."""
         with np.errstate(over="ignore", invalid="ignore"):
-            values = self._values(rows, others)
+            same = others is rows
+            rows = self._centred(rows)
+            values = self._values(rows, rows if same else self._centred(others))
         if not np.isfinite(values).all():
             raise ValueError(
                 f"The kernel of the view {self.name!r} has NaN or infinite values. Scale the columns of the view, or "
                 "fill the gaps of its matrix."
             )
         return values
+
+    def loses_distances(self, gram: FloatArray) -> bool:
+        """Return whether the distances behind a kernel matrix are lost in the rounding of its values."""
+        if self.kernel in CENTRED or self.kernel in BY_DIFFERENCES:
+            return False
+        size = np.abs(np.diagonal(gram)).max()
+        # Against the first object: that all are equal is no loss.
+        distances = np.diagonal(gram) + gram[0, 0] - 2.0 * gram[0]
+        return bool(0 < np.abs(distances).max() < LEAST_SHARE * size)
+
+    def _centred(self, rows: FloatArray) -> FloatArray:
+        """Return rows about the centre, where the kernel has one, in double precision and row after row in memory."""
+        rows = _in_double_precision(rows)
+        return rows if self.centre is None else rows - self.centre
 
     def _values(self, rows: FloatArray, others: FloatArray) -> FloatArray:
         """Compute the kernel values, and check their shape."""
@@ -163,6 +201,15 @@ class ViewKernel:
                 f"for each row of one table with each of the other; it returned shape {values.shape}."
             )
         return values
+
+
+def blurred_columns(rows: FloatArray) -> IntArray:
+    """Return the columns that vary by few steps of their number format, or hold one number only, too large for 1s."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.spacing(np.abs(rows).max(axis=0, initial=0.0)).astype(np.float64)
+        few = rows.std(axis=0, dtype=np.float64) < LEAST_STEPS * steps
+        # A small number that is the same in all rows is what it is; a large one may be what rounding left of many.
+        return np.flatnonzero(few & ((np.ptp(rows, axis=0) > 0) | (steps > 1)))
 
 
 def check_kernels(kernels: Sequence[ArrayLike]) -> list[ArrayLike]:
@@ -205,3 +252,8 @@ def check_kernel(kernel: ArrayLike, name: str) -> FloatArray:
                 f"of {np.diagonal(matrix).max():.3g} on the diagonal."
             ) from None
     return matrix
+
+
+def _in_double_precision(rows: FloatArray) -> FloatArray:
+    """Return rows in double precision, row after row in memory: the last bits of sums depend on their order."""
+    return np.ascontiguousarray(rows, dtype=np.float64)
