@@ -32,10 +32,11 @@ def main() -> None:
         _end(f"the command line needs {package}, which is not installed: pip install 'fuselearn[app]'")
     except OSError as error:
         # What no command foresaw, such as help that is printed to a full disk.
-        from fuselearn.cli.console import lead_nowhere, one_line
+        from fuselearn.cli.console import lead_nowhere, one_line, visible
 
         lead_nowhere(sys.stdout)
-        _end(f"{one_line(error)}.")
+        place = "" if error.filename is None else f"{error.filename}: "
+        _end(visible(f"{place}{one_line(error.strerror or error).rstrip('.')}."))
     except MemoryError:
         _end("there is not enough memory; give it fewer rows or columns.")
     finally:
@@ -67,6 +68,7 @@ def make_app() -> "typer.Typer":
                 raise
 
         def invoke(self, *arguments: Any, **settings: Any) -> Any:
+            interrupts.begin()
             try:
                 return super().invoke(*arguments, **settings)
             except Exception as error:

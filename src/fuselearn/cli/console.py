@@ -88,7 +88,8 @@ def refuse_standard_output(error: OSError) -> NoReturn:
     """Refuse a standard output that is closed or full."""
     # What is still in its buffer would fail again when the process ends.
     lead_nowhere(sys.stdout)
-    refuse(f"standard output cannot be written to: {error.strerror or error}.")
+    kept = f"; {interrupts.consequence}" if interrupts.consequence else ""
+    refuse(f"standard output cannot be written to: {error.strerror or error}{kept}.")
 
 
 def one_line(message: object) -> str:

@@ -35,12 +35,16 @@ class Interrupts:
     Attributes
     ----------
     consequence : str
-        What an interrupt means for the output, in words.
+        What an end before the end means for the output, in words.
     stop_asked : bool
         Whether there was one that is to end a fit after the round that runs.
     """
 
     def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a command: nothing is finished."""
         self.consequence = ""
         self.stop_asked = False
         self._way = _Way.AT_ONCE
