@@ -1,7 +1,13 @@
 """Files that are there in whole or not at all."""
 
+import errno
 import os
 import stat
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -80,3 +86,109 @@ def test_places_that_cannot_be_written_to_are_named(tmp_path):
     with pytest.raises(ValueError, match="mode must be"), write_atomically(tmp_path / "file", "a"):
         pass
     assert not list(tmp_path.iterdir())
+
+
+def write_new(path, content, meanwhile=lambda: None):
+    with write_atomically(path, overwrite=False) as file:
+        file.write(content)
+        meanwhile()
+
+
+@pytest.fixture(params=["links", "no links"])
+def with_or_without_links(request, monkeypatch):
+    """File systems with hard links, and without, such as those of memory cards."""
+
+    def refuse(*arguments, **settings):
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    if request.param == "no links":
+        monkeypatch.setattr(os, "link", refuse)
+
+
+def test_a_file_that_exists_is_not_overwritten_unless_it_may_be(tmp_path, with_or_without_links):
+    path = tmp_path / "model.fuse"
+    write_new(path, "first")
+    with pytest.raises(FileExistsError) as caught:
+        write_new(path, "second", meanwhile=lambda: pytest.fail("must be refused before anything is written"))
+    assert (caught.value.filename, caught.value.filename2) == (str(path.resolve()), None)
+    assert {entry.name: entry.read_text() for entry in tmp_path.iterdir()} == {"model.fuse": "first"}
+
+
+def test_what_was_written_beside_a_file_that_appeared_is_kept(tmp_path, with_or_without_links):
+    path = tmp_path / "model.fuse"
+    (tmp_path / "model-2.fuse").write_text("older")
+    with pytest.raises(FileExistsError, match="appeared meanwhile") as caught:
+        write_new(path, "second", meanwhile=lambda: write_new(path, "first"))
+    assert caught.value.filename2 == str(tmp_path.resolve() / "model-3.fuse")
+    contents = {"model.fuse": "first", "model-2.fuse": "older", "model-3.fuse": "second"}
+    assert {entry.name: entry.read_text() for entry in tmp_path.iterdir()} == contents
+
+
+def test_of_many_writers_at_a_time_one_gets_the_name_and_none_loses(tmp_path, with_or_without_links):
+    path, together = tmp_path / "file.csv", threading.Barrier(8)
+
+    def write(number):
+        try:
+            write_new(path, str(number), meanwhile=together.wait)
+        except FileExistsError as error:
+            return Path(error.filename2), str(number)
+        return path.resolve(), str(number)
+
+    with ThreadPoolExecutor(8) as threads:
+        written = dict(threads.map(write, range(8)))
+    assert path.resolve() in written
+    assert {entry.resolve(): entry.read_text() for entry in tmp_path.iterdir()} == written
+    assert sorted(written.values()) == [str(number) for number in range(8)]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there, what is open cannot be removed")
+def test_what_a_kill_left_is_removed_and_what_is_being_written_is_not(tmp_path):
+    """Of two processes that write the same file one is killed: its half file goes, that of the other stays."""
+    path = tmp_path / "file"
+    script = (
+        "import sys; from fuselearn.persistence import write_atomically\n"
+        "with write_atomically(sys.argv[1]) as file:\n"
+        "    print('half', file=file, flush=True); print('begun', flush=True); sys.stdin.read()"
+    )
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    killed, living = (subprocess.Popen([sys.executable, "-c", script, path], **pipes) for _ in range(2))
+    assert killed.stdout.readline() == living.stdout.readline() == "begun\n"
+    parts = set(tmp_path.glob(".file.*.part"))
+    assert len(parts) == 2
+    with write_atomically(path) as file:
+        file.write("both are alive")
+    assert set(tmp_path.glob(".file.*.part")) == parts
+    killed.kill()
+    killed.communicate()
+    assert set(tmp_path.glob(".file.*.part")) == parts
+    with write_atomically(path) as file:
+        file.write("one is alive")
+    assert len(set(tmp_path.glob(".file.*.part")) & parts) == 1
+    living.communicate()
+    assert path.read_text() == "half\n"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links need rights there")
+def test_temporary_names_that_another_user_prepared_are_left_alone(tmp_path):
+    """In a folder where everybody may write, a name can be guessed: nothing is written through a link."""
+    precious = tmp_path / "precious"
+    precious.write_text("mine")
+    (tmp_path / ".file.0.part").symlink_to(precious)
+    os.mkfifo(tmp_path / ".file.1.part")
+    (tmp_path / ".file.2.part").mkdir()
+    with write_atomically(tmp_path / "file") as file:
+        file.write("x")
+    assert precious.read_text() == "mine"
+    assert (tmp_path / "file").read_text() == "x"
+    assert sorted(entry.name for entry in tmp_path.glob(".*")) == [f".file.{number}.part" for number in range(3)]
+
+
+def test_names_as_long_as_the_system_allows(tmp_path):
+    for name in ("x" * 255, "漢" * 85):
+        with write_atomically(tmp_path / name) as file:
+            file.write("x")
+        assert (tmp_path / name).read_text() == "x"
+    with pytest.raises(FileExistsError) as caught:
+        write_new(tmp_path / ("y" * 255), "second", meanwhile=lambda: (tmp_path / ("y" * 255)).write_text("first"))
+    assert Path(caught.value.filename2).read_text() == "second"
