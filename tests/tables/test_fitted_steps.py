@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import StratifiedKFold
@@ -180,6 +180,11 @@ BAD_MODELS = {
     "a step that is none": (lambda model: preparation(model).steps_.append(PCA()), "a step that is a PCA"),
     "names of numbers": (lambda model: preparation(model).feature_names_.pop(), "names for"),
     "another preparation": (lambda model: model.columns_.preparations_.update(place=PCA()), "'place' has a PCA"),
+    "columns not fitted": (lambda model: setattr(model, "columns_", model.columns), "were not fitted"),
+    "a preparation not fitted": (
+        lambda model: model.columns_.preparations_.update(place=clone(model.columns_.preparations_["place"])),
+        "'place' was not fitted",
+    ),
     "views of others": (lambda model: model.columns_.views_.pop("place"), "differ from those"),
     "columns of others": (lambda model: model.columns_.views_["place"].__iadd__(1), "not in their order"),
     "fewer columns": (lambda model: model.columns_.views_.update(place=np.arange(2)), "columns of numbers"),
@@ -202,6 +207,7 @@ def test_bad_models_are_found(table, name):
     has_view = table[[*NUMBERS[:3], "site"]].notna().any(axis=1).to_numpy()
     model = TableClassifier(columns, ShareBoostClassifier(n_estimators=2)).fit(table[has_view], classes(2)[has_view])
     model.validate()
+    clone(model).validate()  # without a fit there is nothing to check
     change, words = BAD_MODELS[name]
     change(model)
     if words is None:

@@ -250,7 +250,7 @@ STEPS: dict[str, type[GapFilling] | type[Scaling] | type[Projection]] = {
 
 
 def is_fitted(owner: object) -> bool:
-    """Return whether an object has any attribute that a fit sets."""
+    """Check whether an object has any attribute that only a fit sets."""
     return any(name.endswith("_") for name in vars(owner))
 
 

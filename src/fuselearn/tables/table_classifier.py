@@ -202,6 +202,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
                 "n_features_in_": int,
             },
         )
+        if not is_fitted(columns):
+            raise ValueError("the columns of the table were not fitted")
         columns.validate()
         of_model = getattr(model, "__dict__", {})
         width = sum(map(len, columns.views_.values()))

@@ -202,7 +202,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             Where views, kinds of columns and preparations do not agree.
         """
         if not is_fitted(self):
-            return
+            return  # settings only, such as those that a TableClassifier keeps
         views, kinds, preparations, matrix_columns, names, n_names = check_contents(
             self,
             {
@@ -228,6 +228,8 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             preparation, numbers = preparations[name], matrix_columns[name]
             if type(preparation) is not ViewPreparation:
                 raise ValueError(f"the view {name!r} has a {type(preparation).__name__} for its preparation")
+            if not is_fitted(preparation):
+                raise ValueError(f"the preparation of the view {name!r} was not fitted")
             preparation.validate()
             if list(preparation.columns) != list(columns) or not kinds.keys() >= set(columns):
                 raise ValueError(f"the view {name!r} was prepared with other columns")
@@ -254,10 +256,10 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             Column name to texts; without the columns that have none.
         """
         table = _as_frame(X)
-        unknown = {}
+        present, unknown = set(table.columns), {}
         for preparation in self.preparations_.values():
             for column in preparation.categories:
-                if column in table.columns:
+                if column in present:
                     unknown[column] = preparation.unknown(column, _values(table[column], TEXT))
         return {column: texts for column, texts in unknown.items() if texts}
 
@@ -343,10 +345,10 @@ def _as_frame(X: TableLike) -> Any:
 
 def _kind(series: Any) -> str:
     """Return the kind of a column."""
+    if series.dtype.is_numeric() or series.dtype == nw.Unknown or series.null_count() == len(series):
+        return NUMBER  # a column without a value as well, whatever its type: a file of text has none for it
     if series.dtype == nw.Boolean:
         return BOOLEAN
-    if series.dtype.is_numeric() or series.dtype == nw.Unknown or series.null_count() == len(series):
-        return NUMBER
     if series.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
         return TEXT
     raise ValueError(f"The column {series.name!r} holds {series.dtype}; a view holds numbers and text.")
@@ -360,7 +362,7 @@ def _values(series: Any, kind: str) -> AnyArray:
     if series.null_count() == len(series):
         return _missing(len(series), NUMBER)
     try:
-        values = series.cast(nw.Float64).to_numpy()
+        values = _floats(series)
     except Exception as error:  # each data frame library has its own
         raise ValueError(
             f"The column {series.name!r} holds {series.dtype}, not the numbers that the model was fitted on."
@@ -371,6 +373,16 @@ def _values(series: Any, kind: str) -> AnyArray:
             f"The column {series.name!r} has an infinite value; leave it empty where nothing was measured."
         )
     return values
+
+
+def _floats(series: Any) -> AnyArray:
+    """Return numbers as floats, each as near as can be, as it would be read from a text."""
+    if not series.dtype.is_integer():
+        return series.cast(nw.Float64).to_numpy()
+    # Some libraries refuse to cast whole numbers that no float equals.
+    if series.null_count() == 0:
+        return np.asarray(series.to_numpy()).astype(np.float64)
+    return np.array([np.nan if number is None else float(number) for number in series.to_list()])
 
 
 def _missing(n_rows: int, kind: str) -> AnyArray:
