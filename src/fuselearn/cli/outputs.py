@@ -53,10 +53,7 @@ def writing(output: str) -> Iterator[None]:
     except BrokenPipeError:
         raise  # the reader has enough, as head does: no matter for a message
     except FileExistsError as error:
-        kept = error.filename2
-        if kept is None:
-            refuse(f"--output: {output} exists; add --force to overwrite it.")
-        kept = Path(output).with_name(Path(kept).name)
+        kept = Path(output).with_name(Path(error.filename2).name)
         refuse(
             f"--output: {output} appeared while the command ran, and stays as it is; what was to be written is whole "
             f"and kept as {kept}. Rename that one, or add --force next time to overwrite."

@@ -76,8 +76,11 @@ def report(
 
             with refusing(ValueError, TypeError, what=opened.source.name):
                 page = FitReport(columns.model, X, y, ids=ids, title=title, note={**note, "file": facts})
-            with writing(output):
-                page.save(output, force=force)
+            from fuselearn.persistence import write_atomically
+
+            # Not by its own `save`, which makes no page where a file has appeared meanwhile.
+            with writing(output), write_atomically(output, "wb", overwrite=force) as file:
+                file.write(page.html.encode("utf-8", "backslashreplace"))
     interrupts.saved(f"{output} is written")
     if as_json:
         summary = {"output": output, "rows": len(X), "notes": notes.lines, "summary": page.summary}

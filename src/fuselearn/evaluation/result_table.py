@@ -191,8 +191,8 @@ class Table:
         path : str or Path
             Ends with .md, .json, .txt or .csv. Its folder must be there.
         overwrite : bool, default=True
-            Whether a file of that name is replaced. Otherwise there is a `FileExistsError`; the table is kept under
-            another name, its `filename2`, where the file appeared only while it was written.
+            Whether a file of that name is replaced. Otherwise there is a `FileExistsError`, and the table is kept
+            under another name, the error's `filename2`.
         """
         path = Path(path)
         formats = {".md": self.to_markdown, ".json": self.to_json, ".txt": self.to_text, ".csv": self.to_csv}

@@ -44,7 +44,7 @@ def write_atomically(
     mode : {"w", "wb"}, default="w"
         Text or bytes.
     overwrite : bool, default=True
-        Whether a file that is at `path` is replaced.
+        Whether a file that is at `path` when the block ends is replaced.
     encoding : str, default=None
         Encoding of text; None is UTF-8.
     newline : str, default=None
@@ -58,8 +58,8 @@ def write_atomically(
     Raises
     ------
     FileExistsError
-        There is a file at `path`, and it may not be overwritten. Where it appeared while the block ran, nothing is
-        lost: what was written has another name in the same folder, which is the error's `filename2`.
+        There is a file at `path` that may not be overwritten. Nothing is lost: what was written has another name in
+        the same folder, which is the error's `filename2`.
 
     Examples
     --------
@@ -82,8 +82,6 @@ def write_atomically(
         with open(target, mode, encoding=encoding, newline=newline) as file:
             yield file
         return
-    if before is not None and not overwrite:
-        raise FileExistsError(errno.EEXIST, "the file exists", str(target))
     temporary, lock = _reserve(target)
     try:
         with open(temporary, mode, encoding=encoding, newline=newline) as file:
@@ -91,7 +89,7 @@ def write_atomically(
             if not file.closed:
                 file.flush()
                 os.fsync(file.fileno())
-        if before is not None:
+        if before is not None and overwrite:
             os.chmod(temporary, stat.S_IMODE(before))
         if overwrite:
             os.replace(temporary, target)
@@ -204,7 +202,7 @@ def _give_new_name(temporary: Path, target: Path) -> None:
             with suppress(FileExistsError):
                 _rename_exclusively(temporary, kept)
                 break
-        words = "the file appeared meanwhile; what was written is kept under another name"
+        words = "the file exists; what was to be written there is kept under another name"
         raise FileExistsError(errno.EEXIST, words, str(target), None, str(kept)) from None
 
 
