@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
+from fuselearn.persistence.array_format import MAX_EMPTY_ITEMS, check_compressed
 from fuselearn.persistence.container import Json
-from fuselearn.persistence.own_types import MAX_EMPTY_ITEMS, check_compressed
+from fuselearn.persistence.own_types import check_names
 from fuselearn.persistence.public_ids import id_of
 from fuselearn.persistence.validation import DAMAGED, check_children, described_error, validate_object
 from fuselearn.typing import AnyArray
 
 TREE = "sklearn.tree._tree.Tree"
+SEARCH_TREES = ("sklearn.neighbors._kd_tree.", "sklearn.neighbors._ball_tree.")
 HISTOGRAM_TREE = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
 
 
@@ -34,6 +36,8 @@ def check_objects(objects: list[Any]) -> None:
     for part in reversed(parts):
         try:
             if id_of(type(part)) is not None:
+                if not isinstance(part, tuple):
+                    check_names(type(part), vars(part).keys())
                 validate_object(part)
             _check_part(part)
         except DAMAGED as error:
@@ -141,6 +145,10 @@ def _check_part(part: Any) -> None:
         _check_columns_of_members(attributes)
     elif name.startswith("sklearn.svm._classes.") and "_n_support" in attributes:
         _check_libsvm(name, attributes)
+    elif name.startswith("sklearn.neighbors._") and "_fit_X" in attributes and "_y" in attributes:
+        _check_neighbours(attributes)
+    elif name.startswith(SEARCH_TREES) and hasattr(kind, "get_arrays"):
+        _check_search_tree(part)
     elif name.startswith("scipy.sparse."):
         lines, in_line = part.shape if part.format == "csr" else part.shape[::-1]
         check_compressed(part.data, part.indices, part.indptr, lines, in_line)
@@ -185,6 +193,25 @@ def _check_gradient_boosting(attributes: dict[str, Any]) -> None:
         raise ValueError("it has gradient boosting of something else than trees")
     if attributes.get("n_trees_per_iteration_", n_outputs) != n_outputs:
         raise ValueError("it has gradient boosting with another number of outputs than of classes")
+    if not _begins_with(attributes["init_"], vars(attributes["_loss"]), attributes["_loss"], n_outputs):
+        raise ValueError("it has gradient boosting that begins with a model of other outputs, or with an unknown one")
+
+
+def _begins_with(initial: Any, of_loss: dict[str, Any], loss: Any, n_outputs: int) -> bool:
+    """Return whether gradient boosting begins with a matrix of so many columns: trees are added to it unchecked."""
+    if "is_multiclass" in of_loss:
+        return False
+    if n_outputs > 1 and type(loss).__name__ != "HalfMultinomialLoss":
+        return False
+    if initial is None or type(initial) is str:
+        return initial == "zero"
+    if type(initial).__name__ not in ("DummyClassifier", "DummyRegressor"):
+        # One number a row is made of any other; of several classes, we do not know how many there would be.
+        return n_outputs == 1
+    told = vars(initial)
+    if told["n_outputs_"] != 1 or n_outputs == 1:
+        return bool(told["n_outputs_"] == 1)
+    return told["_strategy"] == "prior" and told["n_classes_"] == n_outputs == len(told["class_prior_"])
 
 
 def _check_histogram_boosting(attributes: dict[str, Any]) -> None:
@@ -192,17 +219,40 @@ def _check_histogram_boosting(attributes: dict[str, Any]) -> None:
     if "_predictors" not in attributes:
         return
     n_columns = attributes["n_features_in_"]
+    categorical = vars(attributes["_bin_mapper"])["is_categorical_"]
+    if "_in_fit" in attributes or not _keeps_columns(attributes["_preprocessor"], n_columns):
+        raise ValueError("it has histogram boosting that reads other columns than it was fitted on")
     for stage in attributes["_predictors"]:
         if len(stage) != attributes["n_trees_per_iteration_"]:
             raise ValueError("it has histogram boosting with another number of trees in a stage than of outputs")
         for tree in stage:
             if f"{type(tree).__module__}.{type(tree).__qualname__}" != HISTOGRAM_TREE:
                 raise ValueError(f"it has a {type(tree).__name__} for a tree")
-            _check_histogram_tree(vars(tree), n_columns)
+            if _check_histogram_tree(vars(tree), n_columns) and not (
+                type(categorical) is np.ndarray and categorical.shape == (n_columns,) and categorical.any()
+            ):
+                raise ValueError("it has a tree of categories, where histogram boosting knows none")
 
 
-def _check_histogram_tree(attributes: dict[str, Any], n_columns: int) -> None:
-    """Refuse a tree of scikit-learn's histogram boosting."""
+def _keeps_columns(transformer: Any, n_columns: int) -> bool:
+    """Return whether what histogram boosting does first, to encode categories, makes as many columns as it gets."""
+    if transformer is None:
+        return True
+    if type(transformer).__name__ != "ColumnTransformer":
+        return False
+    encoded, numbers, rest = vars(transformer)["transformers_"]
+    masks = [np.asarray(part[2], dtype=bool) for part in (encoded, numbers, rest)]
+    return (
+        all(mask.shape == (n_columns,) for mask in masks)
+        and not np.any(np.sum(masks, axis=0) != 1)
+        and not masks[2].any()
+        and type(encoded[1]).__name__ == "OrdinalEncoder"
+        and type(numbers[1]).__name__ == "FunctionTransformer"
+    )
+
+
+def _check_histogram_tree(attributes: dict[str, Any], n_columns: int) -> bool:
+    """Refuse a tree of scikit-learn's histogram boosting; return whether it cuts by categories."""
     nodes: AnyArray = attributes["nodes"]
     inner = nodes["is_leaf"] == 0
     check_children(inner, nodes["left"], nodes["right"], nodes["feature_idx"], n_columns)
@@ -213,27 +263,34 @@ def _check_histogram_tree(attributes: dict[str, Any], n_columns: int) -> None:
             len(shape) != 2 or shape[1] != 8 or nodes["bitset_idx"][categorical].max() >= shape[0]
         ):
             raise ValueError("it has a tree whose categories are out of range")
+    return bool(categorical.any())
 
 
 def _check_libsvm(name: str, attributes: dict[str, Any]) -> None:
     """Refuse a support vector machine of libsvm whose sizes do not agree, since libsvm does not look."""
+    if hidden := sorted({"_impl", "_sparse_kernels"} & attributes.keys()):
+        raise ValueError(f"it has a support vector machine with the attribute {hidden[0]}, which no fit sets")
     classifies = name.endswith("SVC")
     n_classes = len(attributes["classes_"]) if classifies else 2
     n_pairs = n_classes * (n_classes - 1) // 2
     vectors, coefficients = attributes["support_vectors_"], attributes.get("_dual_coef_", attributes["dual_coef_"])
     n_support = attributes["_n_support"]
-    n_vectors, n_columns = vectors.shape
+    n_vectors = len(attributes["support_"])
+    by_kernel = attributes["kernel"] == "precomputed" or callable(attributes["kernel"])
     shapes = {
         "the coefficients": (coefficients.shape, (n_classes - 1 if classifies else 1, n_vectors)),
         "dual_coef_": (attributes["dual_coef_"].shape, coefficients.shape),
-        "the support": (attributes["support_"].shape, (n_vectors,)),
-        "the columns": ((n_columns,), (_columns_of_machine(attributes),)),
+        # Of a matrix of kernels, rows are known by their numbers, and there are no vectors.
+        "the vectors": (vectors.shape, vectors.shape if by_kernel else (n_vectors, attributes["n_features_in_"])),
         "the intercepts": (attributes["_intercept_"].shape, (n_pairs,)),
         "the numbers of support vectors": (n_support.shape, (n_classes,)),
     }
     for what, (shape, wanted) in shapes.items():
         if shape != wanted:
             raise ValueError(f"it has a support vector machine whose {what.removeprefix('the ')} do not fit: {shape}")
+    if n_classes < 2:
+        raise ValueError("it has a support vector machine of less than two classes")
+    _check_rows_of_machine(attributes, coefficients)
     if n_support.min() < 0 or int(n_support[: n_classes if classifies else 1].sum()) > n_vectors:
         raise ValueError("it has a support vector machine that counts more support vectors than it has")
     if classifies and int(n_support.sum()) != n_vectors:
@@ -245,9 +302,36 @@ def _check_libsvm(name: str, attributes: dict[str, Any]) -> None:
         raise ValueError("it has a support vector machine whose probabilities do not fit its classes")
 
 
-def _columns_of_machine(attributes: dict[str, Any]) -> int:
-    """Return the number of columns of a machine's rows: as many as it was fitted on rows, for a matrix of kernels."""
-    if attributes["kernel"] == "precomputed" or callable(attributes["kernel"]):
-        # Support vectors are numbers of rows then, and not looked at.
-        return int(attributes["support_vectors_"].shape[1])
-    return int(attributes["n_features_in_"])
+def _check_rows_of_machine(attributes: dict[str, Any], coefficients: Any) -> None:
+    """Refuse a support vector machine that reads kernels of other rows, or more coefficients than it has."""
+    kernel, support = attributes["kernel"], attributes["support_"]
+    sparse = bool(attributes["_sparse"])
+    if sparse and coefficients.data.shape != (math.prod(coefficients.shape),):
+        raise ValueError("it has a support vector machine with fewer coefficients than support vectors")
+    if kernel == "precomputed" or callable(kernel):
+        n_rows = attributes["shape_fit_"][0]
+        if callable(kernel):
+            n_rows = min(n_rows, attributes["_BaseLibSVM__Xfit"].shape[0])
+        if sparse or (len(support) and not (support.min() >= 0 and support.max() < n_rows)):
+            raise ValueError("it has a support vector machine whose support is not among the rows it was fitted on")
+
+
+def _check_neighbours(attributes: dict[str, Any]) -> None:
+    """Refuse neighbours without a class for each of them."""
+    if np.shape(attributes["_y"])[0] != attributes["_fit_X"].shape[0]:
+        raise ValueError("it has neighbours of other rows than it has classes for")
+
+
+def _check_search_tree(tree: Any) -> None:
+    """Refuse a search tree of neighbours whose nodes, or rows, are outside of it."""
+    rows, order, nodes, bounds = map(np.asarray, tree.get_arrays())
+    n_rows, n_nodes = len(rows), len(nodes)
+    if order.shape != (n_rows,) or not n_rows or order.min() < 0 or order.max() >= n_rows:
+        raise ValueError("it has a search tree of other rows than it holds")
+    starts, ends = nodes["idx_start"], nodes["idx_end"]
+    if not n_nodes or np.any((starts < 0) | (starts > ends) | (ends > n_rows)):
+        raise ValueError("it has a search tree whose nodes hold rows out of range")
+    if np.any((nodes["is_leaf"] == 0) & (2 * np.arange(n_nodes) + 2 >= n_nodes)):
+        raise ValueError("it has a search tree whose nodes lead out of it")
+    if bounds.ndim != 3 or bounds.shape[1:] != (n_nodes, rows.shape[1]):
+        raise ValueError("it has a search tree of other bounds than nodes")

@@ -18,6 +18,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
+import sklearn
 
 from fuselearn.exceptions import UntrustedTypeError
 from fuselearn.persistence.container import MAX_GROWTH, MIN_ALLOWANCE, Json
@@ -122,6 +123,9 @@ def public_name(name: str) -> str:
     if module.partition(".")[0] != "sklearn" or "._" not in module:
         return name
     package = module.partition("._")[0]
+    # The name may be from a file that nobody trusts: of all modules, only these are imported for it.
+    if package.removeprefix("sklearn.") not in sklearn.__all__:
+        return name
     exported = vars(import_module(package)).get(kind)
     return f"{package}.{kind}" if getattr(exported, "__module__", None) == module else name
 

@@ -18,13 +18,21 @@ exactly the keys that are written, so that there is one way to understand a file
 import base64
 import inspect
 import math
-import re
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
 
+from fuselearn.persistence.array_format import (
+    DTYPE,
+    MAX_EMPTY_ITEMS,
+    check_compressed,
+    checked_list,
+    dtype_named,
+    native,
+    size_of,
+)
 from fuselearn.persistence.container import Json
 from fuselearn.persistence.public_ids import DEFINED_IN, id_of
 from fuselearn.persistence.random_generators import generator_from, generator_state
@@ -35,14 +43,9 @@ MAX_DEPTH = 150
 """Nested values of a model. An ensemble of ensembles in a table classifier has about 30."""
 MAX_IN_RANGES = 2_000_000
 """Numbers in all ranges of a file together: views are given as ranges of columns, which are counted out later."""
-MAX_EMPTY_ITEMS = 10_000_000
-"""Items of an array whose items take no bytes."""
 ALIGNMENT = 64
-DTYPE = re.compile(
-    r"\|b1|[<|][iu][1248]|<f[248]|<c(?:8|16)|<U\d{1,9}|\|S\d{1,9}|<[mM]8(?:\[(?:\d{1,9})?[a-zA-Z]{1,2}\])?"
-)
-"""Types of the values of an array, all of them plain."""
-LAST_CHARACTER = 0x10FFFF
+KEYS = (bool, bytes, float, frozenset, int, str, tuple, type(None))
+"""Types of keys of a dict, and of values of a set."""
 SPARSE = ("csr_matrix", "csr_array", "csc_matrix", "csc_array")
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -189,6 +192,7 @@ class Reader:
         self._foreign = foreign
         self._shared: dict[int, Any] = {}
         self._in_ranges = 0
+        self._taken = 0
 
     def read(self, written: Any, depth: int = 0) -> Any:
         """Return the value that JSON stands for."""
@@ -214,13 +218,13 @@ class Reader:
 
     def _items(self, written: Any, depth: int, length: int | None = None) -> list[Any]:
         """Return the values of a list, of a length where one is given."""
-        return [self.read(item, depth) for item in _list(written, length)]
+        return [self.read(item, depth) for item in checked_list(written, length)]
 
     def _tuple(self, node: Json, depth: int) -> Any:
         return tuple(self._items(node["tuple"], depth))
 
     def _dict(self, node: Json, depth: int) -> Any:
-        pairs = [self._items(pair, depth, 2) for pair in _list(node["dict"])]
+        pairs = [self._items(pair, depth, 2) for pair in checked_list(node["dict"])]
         built = {_hashable(key): value for key, value in pairs}
         if len(built) != len(pairs):
             raise ValueError("its tree has a dict with one key twice")
@@ -233,13 +237,13 @@ class Reader:
         return frozenset(_hashable(item) for item in self._items(node["frozenset"], depth))
 
     def _slice(self, node: Json, depth: int) -> Any:
-        bounds = _list(node["slice"], 3)
+        bounds = checked_list(node["slice"], 3)
         if any(type(bound) not in (int, type(None)) for bound in bounds):
             raise ValueError("its tree has a slice that is not one of whole numbers")
         return slice(*bounds)
 
     def _range(self, node: Json, depth: int) -> Any:
-        bounds = _list(node["range"], 3)
+        bounds = checked_list(node["range"], 3)
         if any(type(bound) is not int for bound in bounds) or bounds[2] == 0:
             raise ValueError("its tree has a range that is not one of three whole numbers")
         built = range(*bounds)
@@ -258,31 +262,33 @@ class Reader:
         return NOT_FINITE[node["float"]]
 
     def _scalar(self, node: Json, depth: int) -> Any:
-        name, content = _list(node["scalar"], 2)
+        name, content = checked_list(node["scalar"], 2)
         raw = _decoded(content)
-        dtype = _dtype(name)
-        if len(raw) != dtype.itemsize or not raw:
+        dtype = dtype_named(name)
+        if len(raw) != dtype.itemsize:
             raise ValueError("its tree has a number of another size than its type")
-        return _native(np.frombuffer(raw, dtype))[0]
+        return native(np.frombuffer(raw, dtype))[0] if raw else dtype.type()
 
     def _array(self, node: Json, depth: int) -> Any:
-        offset, name, shape, order = _list(node["array"], 4)
-        dtype, size = _dtype(name), _size(shape)
+        offset, name, shape, order = checked_list(node["array"], 4)
+        dtype, size = dtype_named(name), size_of(shape)
         if type(offset) is not int or offset < 0 or order not in ("C", "F"):
             raise ValueError("its tree has an array that is nowhere")
-        if offset + size * dtype.itemsize > len(self._arrays):
-            raise ValueError("its tree has an array that is larger than the bytes of the file")
+        # No two arrays share bytes: a small file with the same ones a thousand times would fill the memory.
+        self._taken += size * dtype.itemsize
+        if max(offset + size * dtype.itemsize, self._taken) > len(self._arrays):
+            raise ValueError("its tree has arrays that are larger than the bytes of the file")
         if not dtype.itemsize:
             if size > MAX_EMPTY_ITEMS:
                 raise ValueError(f"its tree has an array of {size:,} empty texts")
             return np.zeros(shape, dtype)
         flat = np.frombuffer(self._arrays, dtype, size, offset) if size else np.zeros(0, dtype)
-        return _native(flat).reshape(shape, order=order)
+        return native(flat).reshape(shape, order=order)
 
     def _objects(self, node: Json, depth: int) -> Any:
-        shape, written = _list(node["objects"], 2)
+        shape, written = checked_list(node["objects"], 2)
         items = self._items(written, depth)
-        if _size(shape) != len(items):
+        if size_of(shape) != len(items):
             raise ValueError("its tree has an array of another size than its values")
         array = np.empty(len(items), dtype=object)
         for number, item in enumerate(items):
@@ -292,23 +298,23 @@ class Reader:
     def _sparse(self, node: Json, depth: int) -> Any:
         from scipy import sparse
 
-        kind, shape, *parts = _list(node["sparse"], 5)
+        kind, shape, *parts = checked_list(node["sparse"], 5)
         data, indices, indptr = (self.read(part, depth) for part in parts)
-        if kind not in SPARSE or len(_list(shape, 2)) != 2:
+        if kind not in SPARSE or len(checked_list(shape, 2)) != 2:
             raise ValueError("its tree has a sparse matrix of an unknown kind")
-        _size(shape)
+        size_of(shape)
         n_lines, n_in_line = shape if kind.startswith("csr") else shape[::-1]
         check_compressed(data, indices, indptr, n_lines, n_in_line)
         return getattr(sparse, kind)((data, indices, indptr), shape=tuple(shape), copy=False)
 
     def _generator(self, node: Json, depth: int) -> Any:
-        kind, state = _list(node["generator"], 2)
+        kind, state = checked_list(node["generator"], 2)
         return generator_from(kind, self.read(state, depth))
 
     def _column_selector(self, node: Json, depth: int) -> Any:
         from sklearn.compose import make_column_selector
 
-        settings = _list(node["column_selector"], 3)
+        settings = checked_list(node["column_selector"], 3)
         if not all(_is_selector_setting(setting) for setting in settings):
             raise ValueError("its tree has a column selector with settings that are not text")
         pattern, include, exclude = settings
@@ -333,7 +339,7 @@ class Reader:
         if type(state) is not dict:
             raise ValueError(f"its tree has a {public_id} without attributes")
         kind = own_class(public_id)
-        _check_names(kind, state.keys())
+        check_names(kind, state.keys())
         attributes = {name: self.read(item, depth) for name, item in state.items()}
         built: Any
         if issubclass(kind, tuple):
@@ -374,22 +380,7 @@ def own_class(public_id: str) -> type[Any]:
     return kind
 
 
-def check_compressed(data: Any, indices: Any, indptr: Any, n_lines: int, n_in_line: int) -> None:
-    """Refuse a compressed sparse matrix whose numbers lead outside of it."""
-    arrays = (data, indices, indptr)
-    if any(type(array) is not np.ndarray or array.ndim != 1 for array in arrays):
-        raise ValueError("it has a sparse matrix that is not made of arrays")
-    if data.dtype.kind not in "biuf" or indices.dtype.kind != "i" or indptr.dtype != indices.dtype:
-        raise ValueError("it has a sparse matrix of other numbers than every fit makes")
-    if len(indptr) != n_lines + 1 or indptr[0] != 0 or np.any(np.diff(indptr) < 0):
-        raise ValueError("it has a sparse matrix whose rows do not follow each other")
-    if len(data) != len(indices) or indptr[-1] != len(data):
-        raise ValueError("it has a sparse matrix of another size than its values")
-    if len(indices) and (indices.min() < 0 or indices.max() >= n_in_line):
-        raise ValueError("it has a sparse matrix with values outside of it")
-
-
-def _check_names(kind: type[Any], names: Any) -> None:
+def check_names(kind: type[Any], names: Any) -> None:
     """Refuse attributes that every object of a type has not, or that would hide a method of it."""
     if declared := declared_fields(kind):
         if names != declared.keys():
@@ -411,19 +402,13 @@ def _is_selector_setting(setting: Any) -> bool:
     return setting is None or type(setting) is str
 
 
-def _list(written: Any, length: int | None = None) -> list[Any]:
-    """Return a list of JSON, of a length where one is given; refuse anything else."""
-    if type(written) is not list or len(written) != (len(written) if length is None else length):
-        raise ValueError("its tree has a node that is not made as fuselearn.save makes it")
-    return written
-
-
 def _hashable(key: Any) -> Any:
-    """Return what can be a key; refuse anything else."""
-    try:
-        hash(key)
-    except TypeError:
-        raise ValueError(f"its tree has a {type(key).__name__} for a key") from None
+    """Return what can be a key, or in a set; refuse an object, whose methods would be called to compare it."""
+    parts = list(key) if type(key) in (tuple, frozenset) else []
+    if not (parts or type(key) in KEYS or isinstance(key, np.generic)):
+        raise ValueError(f"its tree has a {type(key).__name__} for a key")
+    for part in parts:
+        _hashable(part)
     return key
 
 
@@ -432,26 +417,3 @@ def _decoded(text: Any) -> bytes:
     if type(text) is not str:
         raise ValueError("its tree has bytes that are not text")
     return base64.b64decode(text, validate=True)
-
-
-def _dtype(name: Any) -> np.dtype[Any]:
-    """Return a type of plain values by its name."""
-    if type(name) is not str or not DTYPE.fullmatch(name):
-        raise ValueError(f"its tree has an array of {name!r:.40}, which is not one of plain numbers or text")
-    return np.dtype(name)
-
-
-def _size(shape: Any) -> int:
-    """Return the number of items of an array of a shape."""
-    if any(type(length) is not int or not 0 <= length < 2**62 for length in _list(shape)) or len(shape) > 8:
-        raise ValueError("its tree has an array of a shape that is none")
-    return math.prod(shape)
-
-
-def _native(array: AnyArray) -> AnyArray:
-    """Return a copy in the byte order of this machine, of values that their type can have."""
-    if array.dtype.kind == "b" and np.any(array.view(np.uint8) > 1):
-        raise ValueError("its tree has truth values that are neither true nor false")
-    if array.dtype.kind == "U" and np.any(array.view("<u4") > LAST_CHARACTER):
-        raise ValueError("its tree has text of unknown characters")
-    return array.astype(array.dtype.newbyteorder("="))
