@@ -50,7 +50,7 @@ def test_theory_parameters():
     assert not Exp3P().follows_theory
 
 
-@pytest.mark.parametrize("adversary", ["constant", "switching", "noisy"])
+@pytest.mark.parametrize("adversary", [pytest.param("constant", marks=pytest.mark.long), "switching", "noisy"])
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.long) for seed in (1, 2))])
 def test_regret_stays_within_theorem_1(adversary, seed):
     """A long run with the theory's parameters loses no more than equation (2) to the best single arm."""

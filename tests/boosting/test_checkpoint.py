@@ -73,7 +73,7 @@ def stop_after(n_rounds, monkeypatch, error):
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.long), 3])
 def test_a_run_goes_on_where_it_was(name, n_classes, tmp_path, monkeypatch):
     X, y = make_rows(n_classes=n_classes)
     model = clone(MODELS[name]).set_params(random_state=3)

@@ -127,7 +127,10 @@ ROUTED = {
 }
 
 
-@pytest.mark.parametrize("make", ROUTED.values(), ids=ROUTED)
+@pytest.mark.parametrize(
+    "make",
+    [pytest.param(make, marks=pytest.mark.long if name == "fusion" else (), id=name) for name, make in ROUTED.items()],
+)
 def test_a_pipeline_that_requests_weights_gets_them(make):
     """With and without routing the same weights reach the last step, so that the models are equal."""
     expected = make(make_pipeline(MinMaxScaler(), LogisticRegression())).fit(X, y, sample_weight=WEIGHTS)

@@ -41,7 +41,7 @@ def test_demo_prints_a_table_of_80_columns(small_demo):
     assert max(map(len, result.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("environment", [{"COLUMNS": "30"}, {"COLUMNS": "200"}])
+@pytest.mark.parametrize("environment", [{"COLUMNS": "30"}, pytest.param({"COLUMNS": "200"}, marks=pytest.mark.long)])
 def test_demo_in_other_widths(environment, small_demo):
     assert run("demo", "--rounds", "1", "--noise", "0", env=environment).exit_code == 0
 

@@ -87,8 +87,14 @@ def check(predicted, model, table):
     np.testing.assert_array_equal(probabilities, model.predict_proba(table))
 
 
-@pytest.mark.parametrize("suffix", ["csv", "tsv", "parquet", "feather"])
-@pytest.mark.parametrize("rows", [1, 7, 50_000])
+QUICK_CHUNKS = [("csv", 1), ("csv", 7), ("tsv", 50_000), ("parquet", 7), ("feather", 7), ("feather", 50_000)]
+LONG_CHUNKS = {(suffix, rows) for suffix in ("csv", "tsv", "parquet", "feather") for rows in (1, 7, 50_000)}
+
+
+@pytest.mark.parametrize(
+    ("suffix", "rows"),
+    [*QUICK_CHUNKS, *(pytest.param(*c, marks=pytest.mark.long) for c in sorted(LONG_CHUNKS - set(QUICK_CHUNKS)))],
+)
 def test_chunks_do_not_matter(suffix, rows, table, fitted, tmp_path, predict):
     data = write(table, tmp_path / f"data.{suffix}")
     predicted, told = predict(data, "--chunk-rows", rows)

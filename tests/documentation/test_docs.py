@@ -32,7 +32,17 @@ def extension(name):
     return module
 
 
-@pytest.mark.parametrize("page", [DOCS / "index.md", DOCS / "fusion.md", *GUIDE], ids=name_of)
+SLOW_PAGES = {"index.md", "guide/wrong_labels.md"}
+"""Pages whose examples take seconds; those of the README show the same and run in any case."""
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=pytest.mark.long if name_of(page) in SLOW_PAGES else (), id=name_of(page))
+        for page in (DOCS / "index.md", DOCS / "fusion.md", *GUIDE)
+    ],
+)
 def test_examples_of_a_page(page):
     outcome = doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert outcome.attempted > 0
@@ -72,9 +82,9 @@ def test_files_and_names_of_the_papers_page():
     assert len(files) > 20
     sources = {str(file.relative_to(ROOT / "src" / "fuselearn")): file for file in (ROOT / "src").rglob("*.py")}
     assert files <= set(sources)
-    code = "\n".join(file.read_text(encoding="utf-8") for file in sources.values())
+    words = {word for file in sources.values() for word in re.findall(r"\w+", file.read_text(encoding="utf-8"))}
     for name in re.findall(r"`([A-Za-z_]+)(?:\[[^`]*|\([^`]*)?`", text):
-        assert re.search(rf"\b{name}\b", code), f"papers.md names {name}, which is not in the code."
+        assert name in words, f"papers.md names {name}, which is not in the code."
     for file, name in re.findall(r"`([a-z_]+/[a-z_]+\.py)`, `(\w+)`", text):
         assert re.search(rf"\b(def|class) {name}\b", sources[file].read_text("utf-8")), f"{file} has no {name}."
     for name, file in re.findall(r"`(\w+)` in `([a-z_]+/[a-z_]+\.py)`", text):

@@ -126,7 +126,7 @@ def test_given_view_labels_are_what_is_trained_on(wine):
 
 
 def test_consensus_is_a_row_of_its_own(wine):
-    result = run(wine, methods=["svm_sum"], noise=0.3, consensus=True, runs=2)
+    result = run(wine, methods=["svm_sum"], noise=0.3, consensus=True, runs=1)
     assert sorted(result.methods) == ["svm_sum", "svm_sum + consensus"]
     clean = run(wine, methods=["svm_sum"], consensus=True, runs=2)
     assert np.ptp(clean.scores.mean(axis=1)) < 0.05

@@ -140,12 +140,13 @@ def test_labels_that_views_did_not_give():
     assert_array_equal(other.predict_proba(X_NEW), model.predict_proba(X_NEW))
 
 
-def test_suspects_are_wrong_labels(digits):
-    train, test = split(digits, 400)
+@pytest.mark.parametrize(("n_rows", "max_fits"), [(300, 12), pytest.param(400, 60, marks=pytest.mark.long)])
+def test_suspects_are_wrong_labels(digits, n_rows, max_fits):
+    train, test = split(digits, n_rows)
     rng = np.random.default_rng(1)
-    flipped = rng.random(400) < 0.2
-    labels = np.where(flipped, (digits.y[train] + rng.integers(1, 10, 400)) % 10, digits.y[train])
-    model = FusionClassifier(views=digits.views, max_fits=60, random_state=0).fit(digits.X[train], labels)
+    flipped = rng.random(n_rows) < 0.2
+    labels = np.where(flipped, (digits.y[train] + rng.integers(1, 10, n_rows)) % 10, digits.y[train])
+    model = FusionClassifier(views=digits.views, max_fits=max_fits, random_state=0).fit(digits.X[train], labels)
     suspected = np.array([record["row"] for record in model.suspects()])
     assert np.mean(flipped[suspected]) > 0.9
     assert flipped[suspected].sum() > 0.75 * flipped.sum()
@@ -172,7 +173,7 @@ def test_without_consensus_labels_are_taken_as_they_are():
     assert both.n_fits_ == 2 * sum(map(len, both.estimators_))
 
 
-@pytest.mark.parametrize("n_seeds", [3, pytest.param(5, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n_seeds", [2, pytest.param(5, marks=pytest.mark.long)])
 def test_consensus_costs_nothing_where_labels_are_right(digits, n_seeds):
     labels = digits.y >= 5
     differences = []

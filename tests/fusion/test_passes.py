@@ -182,7 +182,7 @@ def test_an_interruption_before_anything_was_fitted_changes_nothing(interrupted)
     assert not hasattr(fresh, "classes_")
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_steps_are_reported_in_order_and_printed_where_asked(n_jobs, capsys):
     steps = []
     quiet = clone(MODEL).set_params(learners=["linear", "trees"], n_jobs=n_jobs)

@@ -108,9 +108,10 @@ def test_probabilities_are_calibrated(digits):
     assert error < 0.05
 
 
-def test_overlap_is_not_taken_for_wrong_labels_by_probabilities():
+@pytest.mark.parametrize("n_seeds", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_overlap_is_not_taken_for_wrong_labels_by_probabilities(n_seeds):
     gaps = []
-    for seed in range(4):
+    for seed in range(n_seeds):
         rng = np.random.default_rng(seed)
         labels = np.arange(1300) % 2
         rows = rng.normal(size=(1300, 4)) + 0.5 * labels[:, None]

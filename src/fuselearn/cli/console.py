@@ -98,7 +98,7 @@ def one_line(message: object) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a line in which control characters are seen and do nothing.
+    r"""Return a line in which control characters are seen and do nothing.
 
     Examples
     --------

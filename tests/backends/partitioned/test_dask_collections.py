@@ -117,7 +117,7 @@ def test_other_columns_are_refused_before_anything_is_computed(client):
 
 def test_labels_and_weights_in_other_forms(client):
     """One weight for all rows, labels in lists, and labels in as many chunks as X, but other ones."""
-    model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=2, random_state=0)
+    model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=1, random_state=0)
     chunks = in_chunks(3, X, y)
     plain = model.fit(*chunks).estimator_weights_
     for one in (2.0, 3, np.float32(0.5), np.array(4.0)):

@@ -63,8 +63,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("limit", ["1 MiB", "4 GiB"])
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize(
+    ("n_jobs", "limit"),
+    [(2, "1 MiB"), *(pytest.param(*p, marks=pytest.mark.long) for p in ((1, "1 MiB"), (1, "4 GiB"), (2, "4 GiB")))],
+)
 @pytest.mark.parametrize("case", CASES)
 def test_files_give_the_model_of_memory(case, n_jobs, limit, paths, monkeypatch, tmp_path):
     monkeypatch.setenv("FUSELEARN_MEMORY_LIMIT", limit)
