@@ -1,8 +1,11 @@
 """Models of all kinds, ready to be fitted and saved, and a way to forge their files."""
 
 import json
+import math
 
 import numpy as np
+import pandas as pd
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     AdaBoostClassifier,
@@ -36,13 +39,17 @@ from fuselearn import (
     RSBagClassifier,
     ShareBoostClassifier,
     SuperKernelClassifier,
+    TableClassifier,
     TomographicClassifier,
     ViewStackingClassifier,
     ViewVotingClassifier,
+    load,
 )
 from fuselearn.kernels import GramLookup
 from fuselearn.multilabel import RbfSVC
-from fuselearn.persistence.container import pack, unpack
+from fuselearn.persistence import describe
+from fuselearn.persistence.container import ARRAYS, FOREIGN, MODEL, SCHEMA, pack, unpack
+from fuselearn.tables import ViewColumns
 
 VIEWS = {"a": [0, 1, 2], "b": slice(3, 6), "c": [6, 7, 8]}
 DRAWS = np.random.default_rng(0)
@@ -138,10 +145,104 @@ CLASSIFIERS = [
     make_pipeline(FunctionTransformer(np.arcsinh), LogisticRegression()),
 ]
 
+TABLE = pd.DataFrame(
+    {
+        "age": np.where(np.arange(90) % 7, X[:, 0], np.nan),
+        "dose": X[:, 4],
+        "ward": np.where(np.arange(90) % 5, np.array(["north", "south", "east"])[np.arange(90) % 3], None),
+        "words": np.array([f"word{number % 40}" for number in range(90)]),
+    }
+)
+TABLE_MODEL = TableClassifier(
+    ViewColumns({"person": ["age", "ward"], "drug": ["dose", "words"]}), FusionClassifier(random_state=0)
+)
+
+
+def fitted(name):
+    """Return a fitted model of `MODELS`, and its rows."""
+    model, rows, y = MODELS[name]
+    return clone(model).fit(rows, y), rows
+
+
+def load_trusted(path):
+    """Load a file of whose foreign types its own header is believed."""
+    return load(path, trusted=describe(path)["foreign"])
+
+
+class SavedFile:
+    """The parts of a saved model's file, for editing.
+
+    Attributes
+    ----------
+    header, tree : dict
+        Header, and tree of the model.
+    arrays : bytearray
+        Bytes of all arrays.
+    schema : dict or None
+        Tree of the foreign objects, where there are any.
+    members : dict of str to bytes
+        Other members of the foreign objects, by name.
+    """
+
+    def __init__(self, content):
+        self.header, members = unpack(content)
+        self.tree = json.loads(members.pop(MODEL))
+        self.arrays = bytearray(members.pop(ARRAYS))
+        self.members = {name.removeprefix(FOREIGN): member for name, member in members.items()}
+        self.schema = json.loads(self.members.pop(SCHEMA)) if SCHEMA in self.members else None
+
+    @property
+    def content(self):
+        """The file, with a checksum that is right."""
+        foreign = dict(self.members)
+        if self.schema is not None:
+            foreign[SCHEMA] = _text(self.schema)
+        members = {f"{FOREIGN}{name}": member for name, member in foreign.items()}
+        return pack(self.header, {MODEL: _text(self.tree), ARRAYS: bytes(self.arrays), **members})
+
+    def array(self, node):
+        """Return a copy of the array of a node of the model's tree."""
+        offset, dtype, shape, order = node["array"]
+        size = math.prod(shape)
+        if not size:
+            return np.zeros(shape, dtype)
+        return np.frombuffer(bytes(self.arrays), dtype, size, offset).reshape(shape, order=order).copy()
+
+    def put(self, node, array):
+        """Write another array for a node."""
+        array = np.ascontiguousarray(array)
+        node["array"] = [len(self.arrays), array.dtype.str, list(array.shape), "C"]
+        self.arrays.extend(array.tobytes())
+
+
+def _text(tree):
+    return tree if isinstance(tree, bytes) else json.dumps(tree).encode()
+
 
 def forge(path, edit):
-    """Change a file by a function of its header, tree and members, and make its checksum right again."""
-    header, members = unpack(path.read_bytes())
-    schema = json.loads(members.pop("schema.json"))
-    edit(header, schema, members)
-    path.write_bytes(pack(header, {"schema.json": json.dumps(schema).encode(), **members}))
+    """Change a file by a function of its parts, and make its checksum right again."""
+    file = SavedFile(path.read_bytes())
+    edit(file)
+    path.write_bytes(file.content)
+
+
+def states(tree, public_id):
+    """Yield the attributes of every object of one of our types, as they are written in a model's tree."""
+    for node in dicts_in(tree):
+        if node.get("object") == public_id:
+            yield node["state"]
+
+
+def foreign_states(schema, name):
+    """Yield the attributes of every object of a class, as skops writes them."""
+    for node in dicts_in(schema):
+        if node.get("__class__") == name and isinstance(node.get("content"), dict):
+            yield node["content"]["content"]
+
+
+def dicts_in(value):
+    """Yield every dict in a tree, outer ones first."""
+    if isinstance(value, dict):
+        yield value
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from dicts_in(item)

@@ -13,7 +13,7 @@ Everything else has to be trusted by name. Along with any type of scikit-learn c
 
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -144,6 +144,19 @@ def names_to_trust(names: Iterable[str]) -> list[str]:
 def foreign_names(schema: Json) -> list[str]:
     """Return the full names of all types in a tree that need trust."""
     return sorted({name for node, _ in nodes_of(schema) if (name := _name_to_trust(node)) is not None})
+
+
+def unimportable_name(schema: Json, places: Sequence[NodePath]) -> str | None:
+    """Return what cannot be found again by its name, and where in the model it is; None where there is no such thing.
+
+    `places` says where each of the objects is whose list the tree is of.
+    """
+    for node, path in nodes_of(schema):
+        name = _name_to_trust(node)
+        if name is not None and ("<" in name or name.startswith("__main__.")):
+            number = next(step for step in path if type(step) is int)
+            return f"{name}{where((*places[number], *path[path.index(number) + 1 :]))}"
+    return None
 
 
 def audit(schema: Json, members: dict[str, bytes], untrusted: Callable[[], Iterable[str]], trust: Trust) -> list[str]:

@@ -30,6 +30,7 @@ from fuselearn.persistence.public_ids import id_of
 
 if TYPE_CHECKING:
     from fuselearn.persistence.foreign_types import Trust
+    from fuselearn.persistence.own_types import Writer
 
 DESCRIBED = (
     "fuselearn_version",
@@ -228,7 +229,7 @@ def dump(model: Any, trust: "Trust", note: dict[str, Any] | None = None) -> byte
         members = {MODEL: json.dumps(tree, separators=(",", ":"), allow_nan=False).encode(), ARRAYS: writer.arrays}
     except (ValueError, RecursionError) as error:
         raise ValueError(f"The {kind} was not saved: {error}.") from None
-    foreign, names = _written_foreign(model, writer.foreign)
+    foreign, names = _written_foreign(model, writer)
     header |= {"model": id_of(type(model)) or kind, "foreign": names_to_trust(names)}
     if refused := [name for name in names if not trust.accepts(name)]:
         raise UntrustedTypeError(
@@ -249,7 +250,7 @@ def foreign_types(estimator: Any) -> list[str]:
 
     writer = Writer()
     writer.write(estimator)
-    return _written_foreign(estimator, writer.foreign)[1]
+    return _written_foreign(estimator, writer)[1]
 
 
 def read_model(content: bytes, trust: "Trust") -> tuple[Json, Any]:
@@ -268,17 +269,17 @@ def read_model(content: bytes, trust: "Trust") -> tuple[Json, Any]:
     return header, model
 
 
-def _written_foreign(model: Any, objects: list[Any]) -> tuple[dict[str, bytes], list[str]]:
+def _written_foreign(model: Any, writer: "Writer") -> tuple[dict[str, bytes], list[str]]:
     """Return the members that skops makes of foreign objects, and the full names of their types."""
     import skops.io
 
     from fuselearn.persistence.foreign_tree import read_schema, write_schema
-    from fuselearn.persistence.foreign_types import foreign_names
+    from fuselearn.persistence.foreign_types import foreign_names, unimportable_name
 
-    if not objects:
+    if not writer.foreign:
         return {}, []
     try:
-        with zipfile.ZipFile(io.BytesIO(skops.io.dumps(objects))) as archive:
+        with zipfile.ZipFile(io.BytesIO(skops.io.dumps(writer.foreign))) as archive:
             members = write_schema({name: archive.read(name) for name in archive.namelist()})
     except Exception as error:
         place, value = _culprit(model, ())
@@ -287,14 +288,14 @@ def _written_foreign(model: Any, objects: list[Any]) -> tuple[dict[str, bytes], 
             f"{type(value).__module__}.{type(value).__qualname__}, which cannot be saved ({str(error)[:200]}). "
             "Use plain lists, dicts with text or numbers as keys, arrays and estimators instead."
         ) from error
-    names = foreign_names(read_schema(members))
-    if unimportable := [name for name in names if "<" in name or name.startswith("__main__.")]:
+    schema = read_schema(members)
+    if (culprit := unimportable_name(schema, writer.places)) is not None:
         raise ValueError(
-            f"The {type(model).__name__} was not saved: it holds {unimportable[0]}. A lambda, or what is defined in a "
+            f"The {type(model).__name__} was not saved: it holds {culprit}. A lambda, or what is defined in a "
             "script or inside a function, cannot be found again when the model is loaded. Use column names, numbers, "
             "slices or sklearn.compose.make_column_selector for views, and functions of an installed module elsewhere."
         )
-    return {f"{FOREIGN}{name}": content for name, content in members.items()}, names
+    return {f"{FOREIGN}{name}": content for name, content in members.items()}, foreign_names(schema)
 
 
 def _built_foreign(members: dict[str, bytes], header: Json, trust: "Trust") -> list[Any]:

@@ -57,10 +57,13 @@ class Writer:
     ----------
     foreign : list of object
         Objects of other types than ours, by the number under which the tree refers to them.
+    places : list of tuple of str
+        Where in the model each of them is.
     """
 
     def __init__(self) -> None:
         self.foreign: list[Any] = []
+        self.places: list[tuple[str, ...]] = []
         self._content = bytearray()
         self._nodes: dict[int, Json] = {}
         self._written: list[Any] = []  # kept, so that no other object gets the same address
@@ -126,8 +129,11 @@ class Writer:
         if kind is np.ndarray:
             return self._array_node(value, place)
         if isinstance(value, np.generic) and value.dtype.kind not in "OV":
-            content = value.astype(value.dtype.newbyteorder("<")).tobytes()
-            return {"scalar": [value.dtype.newbyteorder("<").str, base64.b64encode(content).decode()]}
+            little = value.dtype.newbyteorder("<")
+            content = value.astype(little).tobytes()[
+                : little.itemsize
+            ]  # NumPy makes room for a character in a text of none
+            return {"scalar": [little.str, base64.b64encode(content).decode()]}
         if (state := generator_state(value)) is not None:
             return {"generator": [kind.__name__, self.write(state, place)]}
         return self._object_node(value, place)
@@ -138,7 +144,7 @@ class Writer:
             return {"objects": [list(array.shape), self._items(array.ravel().tolist(), place)]}
         little = array.astype(array.dtype.newbyteorder("<"), copy=False)
         if not DTYPE.fullmatch(little.dtype.str):
-            return self._foreign_node(array)
+            return self._foreign_node(array, place)
         order: Literal["C", "F"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
         self._content.extend(bytes(-len(self._content) % ALIGNMENT))
         offset = len(self._content)
@@ -168,11 +174,12 @@ class Writer:
             settings = [value.pattern, value.dtype_include, value.dtype_exclude]
             if all(_is_selector_setting(setting) for setting in settings):
                 return {"column_selector": settings}
-        return self._foreign_node(value)
+        return self._foreign_node(value, place)
 
-    def _foreign_node(self, value: Any) -> Json:
+    def _foreign_node(self, value: Any, place: tuple[str, ...]) -> Json:
         """Return the node of an object that is kept apart."""
         self.foreign.append(value)
+        self.places.append(place)
         return {"foreign": len(self.foreign) - 1}
 
 
