@@ -139,3 +139,44 @@ def test_data_with_indicator_labels():
     with pytest.raises(ValueError, match="Input X contains NaN"):
         read_indicator_data(MODEL, absent([0], [0]), frame, ensure_all_finite=True)
     assert np.isnan(read_indicator_data(MODEL, absent([0], [0]), frame, ensure_all_finite="allow-nan").table).any()
+
+
+def outlier_in(column, value=1e20):
+    table = X.copy()
+    table[5, column] = value
+    return table
+
+
+def test_a_gross_outlier_is_named():
+    with pytest.warns(UserWarning, match=r"X has 1 gross outlier, .*: 1e\+20 in column 2, row 5\. One can decide the"):
+        data = read_training_data(MODEL, outlier_in(2), y)
+    assert data.blocks.views[1].table[5, 2] == 1e20
+    frame = pd.DataFrame(outlier_in(2), columns=["a", "b", "income", "d"])
+    with pytest.warns(UserWarning, match="1e\\+20 in column 'income', row 5"):
+        read_training_data(MODEL, frame, y)
+    indicator = np.column_stack([y == "yes", y == "no"]).astype(int)
+    with pytest.warns(UserWarning, match=r"-1e\+30 in column 0, row 5"):
+        read_indicator_data(MODEL, outlier_in(0, -1e30), indicator, ensure_all_finite=True)
+
+
+def test_a_clipped_outlier_is_the_nearest_of_the_others():
+    with pytest.warns(UserWarning, match="Each counts as the nearest of the others"):
+        data = read_training_data(MODEL, outlier_in(2), y, clip_outliers=True)
+    assert data.blocks.views[0].table[5, 2] == np.delete(X[:, 2], 5).max()
+    assert read_training_data(MODEL, X, y, clip_outliers=True).blocks.views[0].table is X
+
+
+def test_only_a_few_columns_with_outliers_are_named():
+    table = rng.normal(size=(12, 9))
+    table[3], table[4, 0] = 1e30, -1e30
+    with pytest.warns(UserWarning, match="10 gross outliers.*column 4, row 3; and in 4 more columns"):
+        read_training_data(LabelConsensus(), table, y)
+
+
+def test_outliers_in_rows_that_do_not_count_are_no_outliers():
+    weights = (np.arange(12) != 5).astype(float)
+    data = read_training_data(MODEL, outlier_in(2), y, weights)
+    assert data.ranges is not None
+    assert data.ranges[3, 2] == np.delete(X[:, 2], 5).max()
+    with pytest.warns(UserWarning, match="row 7"):
+        read_training_data(MODEL, np.roll(outlier_in(2), 2, axis=0), y, weights)

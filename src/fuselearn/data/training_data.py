@@ -1,5 +1,6 @@
 """The one reader of training data: `X`, `y`, `sample_weight`, `view_labels` and `groups` of every `fit`."""
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -20,7 +21,11 @@ from fuselearn.data.labels import (
 )
 from fuselearn.data.selectors import resolve_views
 from fuselearn.data.view_table import FEATURE_ATTRIBUTES, Features, ViewBlocks, check_presence, read_table
+from fuselearn.numeric.gross_outliers import gross_outliers, ordinary_ranges, ordinary_values
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Views
+
+NAMED_COLUMNS = 5
+"""Columns that a warning names."""
 
 
 class ViewEstimator(Estimator, Protocol):
@@ -61,6 +66,8 @@ class TrainingData:
         Number of rows of `X`.
     features : dict
         ``n_features_in_`` and, for a data frame, ``feature_names_in_``.
+    ranges : ndarray of shape (5, n_features) or None
+        Ordinary ranges of the columns, as `fuselearn.numeric.gross_outliers` has them; None for a table on a GPU.
     """
 
     blocks: ViewBlocks
@@ -76,6 +83,7 @@ class TrainingData:
     row_numbers: IntArray
     n_rows_given: int
     features: Features
+    ranges: FloatArray | None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -155,6 +163,7 @@ def read_training_data(
     optional_labels: bool = False,
     negligible_weight: float = 0.0,
     drop_unused: bool = False,
+    clip_outliers: bool = False,
 ) -> TrainingData:
     """Check the arguments of `fit` and resolve the views of a model, which is not changed.
 
@@ -175,6 +184,9 @@ def read_training_data(
     drop_unused : bool, default=False
         Whether rows of weight 0 and rows without any label are dropped; else they stay, and those of weight 0 have no
         view.
+    clip_outliers : bool, default=False
+        Whether gross outliers get the nearest ordinary value of their column, and columns of a size such as 1e200 a
+        factor. In any case there is a warning of gross outliers.
 
     Returns
     -------
@@ -185,6 +197,10 @@ def read_training_data(
     names, columns = resolve_views(model.views, X, table.shape[1])
     weights = check_sample_weight(reader.read_labels(sample_weight, table, "sample_weight"), table)
     used = np.ones(len(table), dtype=bool) if weights is None else weights / weights.max() > negligible_weight
+    ranges = None
+    if isinstance(table, np.ndarray):
+        ranges = _ranges_of(table, used, features, clipped=clip_outliers)
+        table = ordinary_values(table, ranges) if clip_outliers else table
     classes, y_codes = encode_labels(y)
     view_labels = reader.read_labels(view_labels, table, "view_labels")
     if view_labels is None:
@@ -217,6 +233,7 @@ def read_training_data(
         row_numbers=rows,
         n_rows_given=len(table),
         features=features,
+        ranges=ranges,
     )
 
 
@@ -270,8 +287,35 @@ def read_indicator_data(
         ensure_all_finite=ensure_all_finite,
     )
     labels = encode_indicator(y, label_names)
+    if isinstance(table, np.ndarray):
+        _ranges_of(table, np.ones(len(table), dtype=bool), features, clipped=False)
     view_names, view_columns = resolve_views(model.views, X, table.shape[1])
     return IndicatorData(table, view_names, view_columns, labels, features)
+
+
+def _ranges_of(table: FloatArray, used: BoolArray, features: Features, *, clipped: bool) -> FloatArray:
+    """Return the ordinary ranges of the columns in the rows that count, and warn of gross outliers there."""
+    rows = np.arange(len(table)) if used.all() else np.flatnonzero(used)
+    table = table if len(rows) == len(table) else table[rows]
+    ranges = ordinary_ranges(table)
+    outliers = gross_outliers(table, ranges)
+    if len(outliers.rows):
+        names, places = features.get("feature_names_in_"), []
+        for column, first in zip(*np.unique(outliers.columns, return_index=True)):
+            name = f"{column}" if names is None else f"{str(names[column])!r}"
+            places.append(
+                f"{table[outliers.rows[first], column]:.3g} in column {name}, row {rows[outliers.rows[first]]}"
+            )
+        n, n_more = len(outliers.rows), len(places) - NAMED_COLUMNS
+        consequence = "Each counts as the nearest of the others." if clipped else "One can decide the whole model."
+        warnings.warn(
+            f"X has {n} gross outlier{'s' * (n > 1)}, more than a thousand times as far from the median of the column "
+            f"as half of its cells: {'; '.join(places[:NAMED_COLUMNS])}"
+            f"{f'; and in {n_more} more columns' if n_more > 0 else ''}. {consequence} Correct such cells, or make "
+            "them NaN if they stand for missing ones.",
+            stacklevel=4,
+        )
+    return ranges
 
 
 def encode_groups(groups: ArrayLike, n_rows: int, rows: IntArray) -> IntArray:

@@ -23,6 +23,7 @@ from fuselearn.fusion.importance import Assessment, assess
 from fuselearn.fusion.passes import ArmRuns, Budget, PassResult, run_passes
 from fuselearn.fusion.pattern_calibration import PatternCalibration, fit_pattern_calibration, out_of_fold_decisions
 from fuselearn.numeric.execution import Threads, single_threaded_blas
+from fuselearn.numeric.gross_outliers import ordinary_values
 from fuselearn.numeric.votes import codes_of
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, RandomState, TableLike, Views
 
@@ -344,12 +345,12 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
             optional_labels=True,
             negligible_weight=NEGLIGIBLE_WEIGHT,
             drop_unused=True,
+            clip_outliers=True,
         )
         check_two_classes(data.codes[data.codes >= 0], data.classes, "labels of view_labels")
-        weights = data.weights / data.weights.max()
         # Groups of one row each are what None means, which is faster.
         grouped = data.groups is not None and data.groups.max() + 1 < len(data)
-        return replace(data, weights=weights / weights.mean(), groups=data.groups if grouped else None)
+        return replace(data, groups=data.groups if grouped else None)
 
     def _check_settings(self) -> None:
         check_jobs(self.n_jobs)
@@ -375,7 +376,10 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         having = np.flatnonzero(present.all(axis=1) if view is None else present[:, view])
         values = np.full((len(table), len(self._target_means)), np.nan)
         if len(having):
-            rows = np.ascontiguousarray(table[np.ix_(having, columns)], dtype=np.float64)
+            rows = ordinary_values(
+                table[np.ix_(having, columns)].astype(np.float64, copy=False), self._ranges[:, columns]
+            )
+            rows = np.ascontiguousarray(rows)
             values[having] = np.mean([model.predict(rows) for model in self.estimators_[arm]], axis=0)
             values[having] -= self._target_means
         return values
@@ -413,4 +417,6 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         self.out_of_sample_score_, self._arm_scores = assessment.score, assessment.arm_scores
         self.view_importances_ = assessment.view_importances
         self.view_names_, self.view_columns_ = data.names, data.columns
+        assert data.ranges is not None  # the table is in memory
+        self._ranges = data.ranges
         note_features(self, data.features)
