@@ -1,5 +1,6 @@
 """Ctrl-C: it ends a command at once while nothing is finished, and loses nothing that is."""
 
+import ctypes
 import json
 import os
 import random
@@ -37,10 +38,11 @@ def answered(monkeypatch):
         raise SystemExit(code)
 
     monkeypatch.setattr(os, "_exit", end)
-    before = signal.getsignal(signal.SIGINT)
+    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
     interrupts.interrupts.install()
     yield
     signal.signal(signal.SIGINT, before)
+    sys.unraisablehook = hook
     interrupts.interrupts.begin()
 
 
@@ -154,6 +156,26 @@ def test_predictions_are_written_in_whole_or_not_at_all(data, tmp_path, answered
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1] == "fuselearn: interrupted; nothing was written."
     assert set(tmp_path.iterdir()) == before
+
+
+def test_an_interrupt_that_a_callback_swallows_is_repeated(data, tmp_path, answered, monkeypatch):
+    """Compiled code cannot pass on an exception of a callback of its own, as while numba compiles the first round."""
+
+    @ctypes.CFUNCTYPE(None)
+    def callback():
+        signal.raise_signal(signal.SIGINT)
+
+    def compiling(*arguments):
+        callback()
+        for _ in range(1000):  # until the repetition comes
+            time.sleep(0.01)
+        pytest.fail("the interrupt was lost")
+
+    monkeypatch.setattr(base, "boost", compiling)
+    result = run("fit", data, *BOOST, "--output", tmp_path / "model.fuse")
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == "fuselearn: interrupted; nothing was written."
+    assert "Traceback" not in result.stderr
 
 
 @pytest.mark.parametrize("module", ["typer", "numpy"])

@@ -46,6 +46,7 @@ from fuselearn.cli.console import (
 from fuselearn.cli.files import FORMATS, Source, check_column, open_data, read_opened
 from fuselearn.cli.interrupts import interrupts
 from fuselearn.cli.outputs import check_output, save_model, size_of
+from fuselearn.cli.saved_models import trust_options
 
 if TYPE_CHECKING:
     import pyarrow
@@ -195,7 +196,7 @@ def fit(
             "label_columns": label_names,
             "views": views_found,
         }
-        save_model(model, output, note, force=force)
+        facts["foreign"] = save_model(model, output, note, force=force)
     interrupts.saved(f"the model is saved in {output}")
     summary = {
         "model": output,
@@ -403,3 +404,5 @@ def _print(summary: dict[str, Any]) -> None:
         say("Share of the views: " + ", ".join(f"{name} {share:.0%}" for name, share in shares))
     kept = " (what was fitted before the interrupt)" if summary["interrupted"] else ""
     say(f"Saved {summary['model']}, {size_of(summary['model'])}{kept}.")
+    if summary["foreign"]:
+        say(f"It holds types of other packages; to use it, add {trust_options(summary['foreign'])}.")

@@ -7,6 +7,7 @@ saved. Pressed a second time, it ends the command without that.
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,8 @@ from types import FrameType
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
+LATER = 0.02
+"""Seconds until an interrupt whose exception was lost is repeated."""
 
 
 class EndedByUser(BaseException):
@@ -54,6 +57,7 @@ class Interrupts:
         """Answer the interrupts of this process; only its main thread can."""
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, self._answer)
+            sys.unraisablehook = _repeat_lost_interrupts
 
     def end(self) -> None:
         """Leave interrupts to the system: all is done or lost, and nothing is left to say."""
@@ -98,6 +102,17 @@ class Interrupts:
             raise EndedByUser
         self.stop_asked = True
         _write("fuselearn: interrupted; what is finished is kept and saved. Press Ctrl-C again to end without it.")
+
+
+def _repeat_lost_interrupts(lost: "sys.UnraisableHookArgs") -> None:
+    """Interrupt again where the exception of an interrupt met a callback of compiled code, which cannot pass it on."""
+    if not isinstance(lost.exc_value, KeyboardInterrupt | EndedByUser):
+        sys.__unraisablehook__(lost)
+        return
+    # Later, and from another thread: here, too, an exception would be lost.
+    again = threading.Timer(LATER, os.kill, (os.getpid(), signal.SIGINT))
+    again.daemon = True
+    again.start()
 
 
 def _write(line: str) -> None:

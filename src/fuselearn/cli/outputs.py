@@ -68,12 +68,13 @@ def writing(output: str) -> Iterator[None]:
         refuse(f"{output} was not written: {error.strerror or error}.")
 
 
-def save_model(model: Any, path: str, note: dict[str, Any], *, force: bool) -> None:
-    """Save a model with the command line's note."""
-    from fuselearn.persistence import save
+def save_model(model: Any, path: str, note: dict[str, Any], *, force: bool) -> list[str]:
+    """Save a model with the command line's note; return the types that one has to trust in order to load it."""
+    from fuselearn.persistence import describe, save
 
     with writing(path), refusing(ValueError, TypeError, what=f"{path} was not written"):
         save(model, path, note=note, overwrite=force)
+        return list(describe(path)["foreign"])
 
 
 def size_of(path: str) -> str:

@@ -1,5 +1,6 @@
 """Model files that a command reads: loaded with the types that the user trusts, or refused in one line."""
 
+import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,6 +9,7 @@ from typing import Any
 
 from fuselearn.cli.console import Notes, one_line, refuse
 from fuselearn.cli.files import FORMATS, refuse_permission
+from fuselearn.exceptions import UntrustedTypeError
 
 TEXTS = ("target", "id", "group", "method", "data")
 """Keys of the command line's note that are text or None."""
@@ -47,6 +49,11 @@ def describe_model(path: str) -> dict[str, Any]:
         return describe(path)
 
 
+def trust_options(names: Sequence[str]) -> str:
+    """Return the options that trust types."""
+    return " ".join(f"--trust {shlex.quote(name)}" for name in names)
+
+
 def _checked_note(note: Any) -> dict[str, Any]:
     """Return a note that the command line could have written, otherwise an empty one: any program can write one."""
     if not isinstance(note, dict):
@@ -63,12 +70,11 @@ def _reading_model(path: str) -> Iterator[None]:
     except PermissionError:
         refuse_permission(path)
     except (ValueError, TypeError, OSError) as error:
-        foreign = getattr(error, "names", None)
-        if foreign:
-            options = " ".join(f"--trust {name}" for name in foreign)
+        if isinstance(error, UntrustedTypeError):
             refuse(
-                f"{path} was not opened: it holds {', '.join(foreign)}, which is not fuselearn's, and whose code would "
-                f"run on what the file says. If you trust that code and whoever made the file, add {options}."
+                f"{path} was not opened: it holds {', '.join(error.names)}, which is not fuselearn's: what its methods "
+                "do, the file decides, and that can be to run code. If you trust whoever made the file, add "
+                f"{trust_options(error.names)}."
             )
         if isinstance(error, OSError) and error.strerror:
             refuse(f"{path} cannot be read: {error.strerror}.")
