@@ -118,6 +118,11 @@ def expected_failures(model: BaseEstimator) -> dict[str, str]:
     if getattr(model, "resample", False):
         # Drawing n rows by the weights and drawing 2n rows of a table that holds each twice are different draws.
         failures["check_sample_weight_equivalence_on_dense_data"] = "draws depend on the number of rows"
+    regularised = isinstance(model, ViewVotingClassifier) and isinstance(model.estimator, LogisticRegression)
+    if regularised or isinstance(model, ConcatenatedClassifier):
+        # Twice the weights are the same weights, but twice the rows are more rows: C of a regression counts them, and
+        # between splits of a tree that are as good, rounding decides.
+        failures["check_sample_weight_equivalence_on_dense_data"] = "the unit of weights does not matter"
     if _needs_whole_views(model):
         for name in ("check_estimators_pickle", "check_estimators_pickle(readonly_memmap=True)"):
             failures[name] = "NaN inside a view"

@@ -55,6 +55,15 @@ def test_label_columns_of_views():
     assert one_view.has_view_labels
 
 
+@pytest.mark.parametrize("unit", [1.0, 2.0**-900, 2.0**900, 2.0**1020])
+def test_weights_are_in_units_of_their_mean(unit):
+    weights = np.where(np.arange(12) < 4, 0.0, np.arange(12.0) + 1)  # 5 to 12, whose sum overflows in the last unit
+    data = read_training_data(MODEL, X, y, weights * unit)
+    assert_array_equal(data.weights, (weights / 12) / (weights[4:] / 12).mean())
+    largest = read_training_data(MODEL, X, y, weights * unit, largest_weight_is_one=True)
+    assert_array_equal(largest.weights, weights / 12)
+
+
 @pytest.mark.parametrize("drop", [False, True])
 def test_rows_of_weight_zero(drop):
     weights = np.where(np.arange(12) < 4, 0.0, 2.0)
@@ -64,7 +73,7 @@ def test_rows_of_weight_zero(drop):
     if drop:
         assert_array_equal(data.row_numbers, np.arange(4, 12))
         assert data.blocks.present.all()
-        assert_array_equal(data.weights, 2)
+        assert_array_equal(data.weights, 1)
         assert_array_equal(data.blocks.views[0].table, X[4:])
     else:
         assert len(data) == 12

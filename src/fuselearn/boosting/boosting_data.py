@@ -169,10 +169,10 @@ def read_boosting_data(
     else:
         # Labels of rows in memory may be on a GPU all the same.
         y, sample_weight, view_labels = map(to_host, (y, sample_weight, view_labels))
-    data = read_training_data(model, X, y, sample_weight, view_labels, reset=reset, reader=reader)
-    # Sums of very large weights overflow, and those of very small ones vanish.
-    attributes = {**vars(data), "weights": data.weights / data.weights.max()}
-    return BoostingData(**attributes, location=location)
+    data = read_training_data(
+        model, X, y, sample_weight, view_labels, reset=reset, reader=reader, largest_weight_is_one=True
+    )
+    return BoostingData(**vars(data), location=location)
 
 
 def _rows_type(location: RowLocation) -> "type[LocalRows] | type[GpuRows]":

@@ -55,7 +55,8 @@ class TrainingData:
     codes : int32 ndarray of shape (n_rows, n_label_columns)
         Class code by each label column; -1 where a column has no label.
     weights : ndarray of shape (n_rows,)
-        The user's weights; ones where none were given.
+        The user's weights in units of their mean over the rows that count, or of the largest; ones where none were
+        given.
     weighted : bool
         Whether the user gave weights.
     groups : intp ndarray of shape (n_rows,) or None
@@ -164,6 +165,7 @@ def read_training_data(
     negligible_weight: float = 0.0,
     drop_unused: bool = False,
     clip_outliers: bool = False,
+    largest_weight_is_one: bool = False,
 ) -> TrainingData:
     """Check the arguments of `fit` and resolve the views of a model, which is not changed.
 
@@ -187,6 +189,8 @@ def read_training_data(
     clip_outliers : bool, default=False
         Whether gross outliers get the nearest ordinary value of their column, and columns of a size such as 1e200 a
         factor. In any case there is a warning of gross outliers.
+    largest_weight_is_one : bool, default=False
+        Whether weights are in units of the largest one, as boosting on partitions has them; else of their mean.
 
     Returns
     -------
@@ -196,7 +200,10 @@ def read_training_data(
     table, y, features = reader.read_table(model, X, y, reset=reset)
     names, columns = resolve_views(model.views, X, table.shape[1])
     weights = check_sample_weight(reader.read_labels(sample_weight, table, "sample_weight"), table)
-    used = np.ones(len(table), dtype=bool) if weights is None else weights / weights.max() > negligible_weight
+    weighted = weights is not None
+    # By the largest first: sums of very large weights overflow, and those of very small ones vanish.
+    weights = np.ones(len(table)) if weights is None else weights / weights.max()
+    used = weights > negligible_weight
     ranges = None
     if isinstance(table, np.ndarray):
         ranges = _ranges_of(table, used, features, clipped=clip_outliers)
@@ -219,6 +226,10 @@ def read_training_data(
         rows = np.flatnonzero(used)
         blocks = reader.view_blocks(table[rows], names, columns, None)
         codes = codes[rows]
+    weights = weights[rows]
+    if weighted and not largest_weight_is_one:
+        # A model must not depend on the unit of the weights, and what it is passed to may take 1 for one row.
+        weights = weights / weights[weights > 0].mean()
     return TrainingData(
         blocks=blocks,
         names=names,
@@ -227,8 +238,8 @@ def read_training_data(
         label_columns=label_columns,
         has_view_labels=view_labels is not None,
         codes=codes,
-        weights=np.ones(len(rows)) if weights is None else weights[rows],
-        weighted=weights is not None,
+        weights=weights,
+        weighted=weighted,
         groups=None if groups is None else encode_groups(groups, len(table), rows),
         row_numbers=rows,
         n_rows_given=len(table),

@@ -39,8 +39,8 @@ class BaseViewEnsemble(PredictsByDecision, MetaEstimatorMixin, ClassifierMixin, 
         y : array of shape (n_samples,)
             The class of each row.
         sample_weight : array of shape (n_samples,), default=None
-            Passed to every model that is fitted. Rows of weight 0 take no part, except that their classes are among
-            `classes_`.
+            Weight of each row, in any unit: every model that is fitted gets them scaled to a mean of 1. Rows of weight
+            0 take no part, except that their classes are among `classes_`.
         view_labels : array of shape (n_samples, n_views), default=None
             Each view's own label of each row, where the views do not agree on what a row is. With it, `y` supplies
             `classes_` only: a view's model learns from its own column, and a model that sees all views from the
@@ -246,8 +246,8 @@ class BaseStacking(BaseFinalClassifier):
         y : array of shape (n_samples,)
             The class of each row.
         sample_weight : array of shape (n_samples,), default=None
-            Passed to every model that is fitted. Rows of weight 0 take no part, except that their classes are among
-            `classes_`.
+            Weight of each row, in any unit: every model that is fitted gets them scaled to a mean of 1. Rows of weight
+            0 take no part, except that their classes are among `classes_`.
         view_labels : array of shape (n_samples, n_views), default=None
             Each view's own label of each row, where the views do not agree on what a row is. With it, `y` supplies
             `classes_` only: a view's model learns from its own column, and the final one from the majority of the row's
