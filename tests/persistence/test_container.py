@@ -13,8 +13,8 @@ from sklearn.linear_model import LogisticRegression
 from fuselearn import ShareBoostClassifier, load, save
 from fuselearn.exceptions import SavedByOtherVersionWarning
 from fuselearn.persistence import describe
-from fuselearn.persistence.container import FEW_MARKS, checksum, unpack
-from tests.persistence.saved_models import TWO, X, forge
+from fuselearn.persistence.container import ARRAYS, FEW_MARKS, MODEL, checksum, pack, unpack
+from tests.persistence.saved_models import TWO, X, foreign_states, forge, load_trusted
 
 
 def test_ranges_and_frozensets_of_a_model_come_back(path):
@@ -39,16 +39,53 @@ def test_names_full_of_commas_are_no_bomb(path):
 
 
 def test_a_newer_format_or_version_is_refused_with_what_to_install(saved, path):
-    for key, value in (("format", 2), ("fuselearn_version", "99.1.0")):
+    for key, value in (("format", 3), ("fuselearn_version", "99.1.0")):
         save(saved, path)
-        forge(path, lambda header, schema, members, key=key, value=value: header.update({key: value}))
+        forge(path, lambda file, key=key, value=value: file.header.update({key: value}))
         for read in (load, describe):
             with pytest.raises(ValueError, match=r"newer than this one.*install fuselearn>="):
                 read(path)
 
 
+def test_a_file_of_the_first_format_is_refused_with_why(saved, path):
+    """It could make the reader call methods of what it described."""
+    forge(path, lambda file: file.header.update({"format": 1}))
+    for read in (load, describe):
+        with pytest.raises(ValueError, match=r"of format 1, which could make the reader run code.*save the model anew"):
+            read(path)
+
+
+ODD_HEADERS = {
+    "format": ["1", True, 10**30, None, 0, -1, 2.0],
+    "fuselearn_version": [None, 3, "9" * 5000, ["0.1"]],
+    "model": [["x"], None, "LogisticRegression", "ViewVotingClassifier"],
+    "foreign": [None, "sklearn.svm.SVC", ["sklearn.svm.SVC"], [3], {}],
+    "aside": [[[]]],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in ODD_HEADERS.items() for value in values])
+def test_a_header_that_does_not_fit_is_refused(key, value, saved, path):
+    forge(path, lambda file: file.header.update({key: value}))
+    with pytest.raises(ValueError, match="was not loaded") as refused:
+        load(path)
+    assert len(str(refused.value)) < 600
+
+
+def test_members_that_save_never_writes_are_refused(saved, path):
+    header, members = unpack(path.read_bytes())
+    for name in ("0.npy", "schema.json", "../up", "/etc/passwd", "foreign", "MODEL.JSON"):
+        path.write_bytes(pack(header, members | {name: b"{}"}))
+        with pytest.raises(ValueError, match=r"which fuselearn\.save never writes"):
+            load(path)
+    for name in (MODEL, ARRAYS):
+        path.write_bytes(pack(header, {MODEL: b"{}"} | {key: members[key] for key in members if key != name}))
+        with pytest.raises(ValueError, match="was not loaded"):
+            load(path)
+
+
 def test_another_version_of_scikit_learn_is_a_warning(saved, path):
-    forge(path, lambda header, schema, members: header["versions"].update({"scikit-learn": "1.2.3"}))
+    forge(path, lambda file: file.header["versions"].update({"scikit-learn": "1.2.3"}))
     with pytest.warns(SavedByOtherVersionWarning, match=r"saved with scikit-learn 1\.2\.3"):
         loaded = load(path)
     np.testing.assert_array_equal(saved.decision_function(X), loaded.decision_function(X))
@@ -57,11 +94,11 @@ def test_another_version_of_scikit_learn_is_a_warning(saved, path):
 def test_the_versions_of_the_parts_are_not_told_one_by_one(path):
     save(LogisticRegression().fit(X, TWO), path)
 
-    def older(header, schema, members):
-        schema["content"]["content"]["_sklearn_version"]["content"] = '"1.2.3"'
+    def older(file):
+        next(foreign_states(file.schema, "LogisticRegression"))["_sklearn_version"]["content"] = '"1.2.3"'
 
     forge(path, older)
-    load(path)  # scikit-learn's own warning, an error in these tests, would come once per estimator
+    load_trusted(path)  # scikit-learn's own warning, an error in these tests, would come once per estimator
 
 
 # Files that are no models
@@ -106,7 +143,8 @@ def test_a_changed_file_has_a_wrong_checksum(saved, path):
     header, members = unpack(path.read_bytes())
     before = checksum(header, members)
     assert checksum(header | {"classes": [0, 2]}, members) != before
-    assert checksum(header, members | {"0.npy": members["1.npy"]}) != before
+    assert checksum(header, members | {ARRAYS: members[ARRAYS] + b"0"}) != before
+    assert checksum(header, {MODEL: members[ARRAYS], ARRAYS: members[MODEL]}) != before
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("fuselearn.json", json.dumps(header | {"classes": [0, 2]}))
         for name, content in members.items():

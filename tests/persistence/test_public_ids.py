@@ -2,22 +2,39 @@
 
 import json
 import sys
+from dataclasses import is_dataclass
 from importlib import import_module
 from types import ModuleType
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import fuselearn
 from fuselearn import ShareBoostClassifier, load, save
+from fuselearn.bandits import Policy
 from fuselearn.kernels import augmented_kernel
-from fuselearn.persistence.container import pack, unpack
-from fuselearn.persistence.public_ids import DEFINED_IN
-from fuselearn.persistence.schema import id_of
+from fuselearn.learners import Learner
+from fuselearn.persistence import describe, public_ids
+from fuselearn.persistence.own_types import own_class
+from fuselearn.persistence.public_ids import DEFINED_IN, id_of
+from fuselearn.persistence.validation import declared_fields
 from tests.persistence.forged_models import collected
-from tests.persistence.saved_models import MODELS, TWO, VIEWS, X, forge
+from tests.persistence.saved_models import (
+    MODELS,
+    TABLE,
+    TABLE_MODEL,
+    TWO,
+    VIEWS,
+    SavedFile,
+    X,
+    dicts_in,
+    fitted,
+    foreign_states,
+    forge,
+)
 
 
 @pytest.fixture
@@ -27,22 +44,15 @@ def saved_trees(path):
     return model
 
 
-def rename(path, change):
-    """Change the module and class of every node of a file, and make its checksum right again."""
-    header, members = unpack(path.read_bytes())
+def rename(path, old, new):
+    """Put another id for that of all objects of a type in a file."""
 
-    def renamed(value):
-        if isinstance(value, list):
-            return [renamed(item) for item in value]
-        if not isinstance(value, dict):
-            return value
-        value = {key: renamed(item) for key, item in value.items()}
-        if isinstance(value.get("__module__"), str):
-            value["__module__"], value["__class__"] = change(value["__module__"], value["__class__"])
-        return value
+    def edit(file):
+        for node in dicts_in(file.tree):
+            if node.get("object") == old:
+                node["object"] = new
 
-    schema = renamed(json.loads(members["schema.json"]))
-    path.write_bytes(pack(header, members | {"schema.json": json.dumps(schema).encode()}))
+    forge(path, edit)
 
 
 @pytest.mark.parametrize("public_id", DEFINED_IN)
@@ -64,12 +74,19 @@ def test_every_public_estimator_has_its_name_for_an_id():
 
 
 def test_a_file_names_ids_and_no_modules_of_ours(saved_trees, path):
-    names = set()
-    rename(path, lambda module, name: names.add((module, name)) or (module, name))
-    ours = {(module, name) for module, name in names if module.partition(".")[0] == "fuselearn"}
-    assert {("fuselearn", "ShareBoostClassifier"), ("fuselearn", "learners.TreeHypothesis")} <= ours
-    assert {("fuselearn", "bandits.Exp3P"), ("fuselearn", "boosting.Trace"), ("fuselearn", "boosting.Round")} <= ours
-    assert {module for module, _ in ours} == {"fuselearn"}
+    file = SavedFile(path.read_bytes())
+    ids = {node["object"] for node in dicts_in(file.tree) if "object" in node}
+    assert {"ShareBoostClassifier", "learners.TreeHypothesis", "bandits.Exp3P", "boosting.Trace"} <= ids
+    assert ids <= DEFINED_IN.keys()
+    assert "fuselearn." not in json.dumps(file.tree)
+
+
+def test_ids_stand_for_our_types_inside_foreign_objects_as_well(path):
+    save(fitted("pipeline")[0], path)
+    file = SavedFile(path.read_bytes())
+    names = {(node["__module__"], node["__class__"]) for node in dicts_in(file.schema) if "__module__" in node}
+    assert ("fuselearn", "ShareBoostClassifier") in names
+    assert not [module for module, _ in names if module.startswith("fuselearn.")]
 
 
 def types_of_ours(value, seen):
@@ -93,9 +110,24 @@ def types_of_ours(value, seen):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_type_of_ours_in_a_fitted_model_has_an_id(name):
-    model, rows, y = MODELS[name]
-    kinds = types_of_ours(model.fit(rows, y), {})
+    kinds = types_of_ours(fitted(name)[0], {})
     assert {kind.__qualname__ for kind in kinds if id_of(kind) is None} == set()
+
+
+@pytest.mark.parametrize("public_id", DEFINED_IN)
+def test_every_type_is_checked_once_it_was_built(public_id):
+    """By its declared fields, or by a method of its own; what holds settings only is looked at by the next fit."""
+    kind = own_class(public_id)
+    settings_only = issubclass(kind, Learner | Policy)
+    assert settings_only or declared_fields(kind) or hasattr(kind, "validate")
+    if is_dataclass(kind):
+        assert "__dict__" in dir(kind), "the reader fills a dict"
+
+
+def test_types_in_a_table_classifier_have_ids():
+    kinds = types_of_ours(clone(TABLE_MODEL).fit(TABLE, TWO), {})
+    assert {kind.__qualname__ for kind in kinds if id_of(kind) is None} == set()
+    assert {"ViewColumns", "ViewPreparation", "OneHotEncoding"} <= {kind.__name__ for kind in kinds}
 
 
 def test_the_models_of_these_tests_are_of_all_estimators():
@@ -123,19 +155,41 @@ def test_the_saved_model_itself_may_be_renamed(saved_trees, path, monkeypatch):
     names = {"__module__": moved.__name__, "__qualname__": "SharedBoosting"}
     moved.SharedBoosting = type("SharedBoosting", (ShareBoostClassifier,), names)
     monkeypatch.setitem(sys.modules, moved.__name__, moved)
-    monkeypatch.setitem(DEFINED_IN, "ShareBoostClassifier", f"{moved.__name__}:SharedBoosting")
+    place = f"{moved.__name__}:SharedBoosting"
+    monkeypatch.setitem(DEFINED_IN, "ShareBoostClassifier", place)
+    monkeypatch.setitem(public_ids._IDS, place, "ShareBoostClassifier")
     assert type(load(path)) is moved.SharedBoosting
 
 
 def test_a_file_that_names_a_module_of_ours_is_refused(saved_trees, path):
-    rename(path, lambda module, name: DEFINED_IN[name].split(":") if module == "fuselearn" else (module, name))
+    rename(path, "learners.TreeHypothesis", DEFINED_IN["learners.TreeHypothesis"])
+    with pytest.raises(
+        ValueError, match=r"names the type 'fuselearn\.learners\.tree:TreeHypothesis' of fuselearn"
+    ):
+        load(path)
+    save(fitted("pipeline")[0], path)
+
+    def name_module(file):
+        for node in dicts_in(file.schema):
+            if node.get("__class__") == "ShareBoostClassifier":
+                node["__module__"] = "fuselearn.boosting.share"
+
+    forge(path, name_module)
     with pytest.raises(ValueError, match=r"names fuselearn\..* by its module; .* by public ids"):
+        load(path, trusted=True)
+
+
+@pytest.mark.parametrize("odd", ["learners.Shrub", "", "os", "builtins.object", "__class__"])
+def test_an_unknown_id_is_refused(odd, saved_trees, path):
+    rename(path, "learners.TreeHypothesis", odd)
+    with pytest.raises(ValueError, match=rf"names the type '{odd}' of fuselearn, which this version lacks"):
         load(path)
 
 
-def test_an_unknown_id_is_refused(saved_trees, path):
-    rename(path, lambda module, name: (module, name.replace("learners.Tree", "learners.Shrub")))
-    with pytest.raises(ValueError, match=r"names the type 'learners\.Shrub.*' of fuselearn, which this version lacks"):
+@pytest.mark.parametrize("odd", [None, 3, ["learners.Tree"], {"object": "learners.Tree", "state": {}}, True])
+def test_an_id_is_text(odd, saved_trees, path):
+    rename(path, "learners.TreeHypothesis", odd)
+    with pytest.raises(ValueError, match="which this version lacks"):
         load(path)
 
 
@@ -152,28 +206,29 @@ def test_an_unknown_id_is_refused(saved_trees, path):
     ],
     ids=lambda node: node["__loader__"],
 )
-def test_an_id_is_that_of_an_object_and_of_nothing_that_is_called(node, saved_trees, path):
-    def edit(header, schema, members):
-        schema["content"]["content"]["verbose"] = {
-            "__module__": "fuselearn",
-            "__class__": "ShareBoostClassifier",
-        } | node
+def test_an_id_is_that_of_an_object_and_of_nothing_that_is_called(node, path):
+    save(fitted("pipeline")[0], path)
+
+    def edit(file):
+        pipeline = next(foreign_states(file.schema, "Pipeline"))
+        pipeline["verbose"] = {"__module__": "fuselearn", "__class__": "ShareBoostClassifier"} | node
 
     forge(path, edit)
-    with pytest.raises(ValueError, match="was not loaded"):
-        load(path)
+    for trusted in ((), describe(path)["foreign"]):
+        with pytest.raises(ValueError, match="was not loaded"):
+            load(path, trusted=trusted)
 
 
 def test_what_has_no_id_is_not_saved(saved_trees, path, monkeypatch):
     before = path.read_bytes()
-    monkeypatch.delitem(DEFINED_IN, "learners.TreeHypothesis")
-    with pytest.raises(ValueError, match=r"was not saved.*TreeHypothesis, which has no public id"):
+    monkeypatch.delitem(public_ids._IDS, DEFINED_IN["learners.TreeHypothesis"])
+    with pytest.raises(ValueError, match=r"was not saved: .*TreeHypothesis, which has no public id"):
         save(saved_trees, path)
     assert path.read_bytes() == before
 
 
 def test_a_function_of_ours_is_not_saved_even_if_it_is_trusted(path):
     model = make_pipeline(FunctionTransformer(augmented_kernel), ShareBoostClassifier())
-    for trusted in ((), [augmented_kernel]):
-        with pytest.raises(ValueError, match=r"was not saved.*augmented_kernel, which has no public id"):
+    for trusted in ((), [augmented_kernel], True):
+        with pytest.raises(ValueError, match=r"was not saved.*augmented_kernel"):
             save(model, path, trusted=trusted)
