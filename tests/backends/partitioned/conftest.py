@@ -26,19 +26,8 @@ def client(thread_cluster):
 @pytest.fixture(scope="module")
 def processes():
     """Client of two workers in processes of their own, which can be killed; it is not the current one."""
-    dask, distributed = pytest.importorskip("dask"), pytest.importorskip("distributed")
-    settings = {
-        "distributed.scheduler.allowed-failures": 10,
-        "distributed.worker.multiprocessing-method": "forkserver",
-    }
-    with dask.config.set(settings):
-        # Workers are forked from a process that has imported all that they need: a new one starts at once.
-        preload = ["distributed", "pandas", "fuselearn.boosting", "fuselearn.backends.partitioned.dask_worker"]
-        distributed.utils.get_mp_context().set_forkserver_preload(preload)
-        with (
-            distributed.LocalCluster(
-                n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-            ) as cluster,
-            distributed.Client(cluster, set_as_default=False) as client,
-        ):
-            yield client
+    pytest.importorskip("distributed")
+    from tests.backends.partitioned.cluster_faults import process_cluster
+
+    with process_cluster() as (_, client):
+        yield client

@@ -15,7 +15,7 @@ pytest.importorskip("distributed")
 from distributed import Client
 from distributed.core import Status
 
-from fuselearn.backends.partitioned import dask_cluster, dask_worker
+from fuselearn.backends.partitioned import dask_cluster, dask_tasks, dask_worker
 from fuselearn.backends.partitioned.dask_cluster import assign_partitions, fair_counts, partitions_to_move
 from tests.backends.partitioned.partition_problems import (
     NUMBERED,
@@ -92,9 +92,9 @@ def set_status(status, dask_worker):
 @pytest.mark.parametrize("others", [True, False])
 def test_a_paused_worker_is_not_waited_for_in_vain(others, client, monkeypatch):
     """Dask pauses a worker whose memory is nearly full."""
-    monkeypatch.setattr(dask_cluster, "POLL_SECONDS", 0.1)
-    monkeypatch.setattr(dask_cluster, "PAUSE_LIMIT_SECONDS", 0.5)
-    monkeypatch.setattr(dask_cluster, "WORKER_TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(dask_tasks, "POLL_SECONDS", 0.1)
+    monkeypatch.setattr(dask_tasks, "PAUSE_LIMIT_SECONDS", 0.5)
+    monkeypatch.setattr(dask_tasks, "CLUSTER_TIMEOUT_SECONDS", 1.0)
     model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=3, random_state=0)
     chunks = in_chunks(4, X, y)
     undisturbed = pickle.loads(pickle.dumps(model.fit(*chunks)))
@@ -163,34 +163,32 @@ def test_partitions_do_not_move_without_need(seed):
     assert busiest == max(fair[address] / n_threads for address, n_threads in workers.items())
 
 
-class Done:
-    status = "finished"
+class FakeCluster:
+    """Has tasks done at once, and loses the worker A then."""
 
+    def __init__(self):
+        self.workers = dask_tasks.Workers(60.0)
+        self.workers.threads = {"A": 1, "B": 1}
 
-class FakeClient:
-    """Has tasks done at once."""
+    def wait_for_workers(self):
+        return {"A": 1, "B": 3}
 
-    def compute(self, tasks, **options):
-        return tasks
+    def register_plugin(self, plugin):
+        pass
+
+    def compute(self, objects, **options):
+        return objects
 
     def submit(self, function, *arguments, **options):
-        return Done()
+        return None
+
+    def results(self, tasks):
+        self.workers.threads = {"B": 1}
+        return [(task, None) for task in tasks], []
 
 
-def test_a_worker_whose_share_is_loaded_may_be_lost(monkeypatch):
-    partitions = dask_cluster.DaskPartitions.__new__(dask_cluster.DaskPartitions)
-    partitions._client, partitions._workers = FakeClient(), dask_cluster.Workers(None)
-    partitions._run_name, partitions._recipe_future, partitions._addresses, partitions._futures = "run", None, {}, {}
-    partitions._n_loaded = iter(range(100))
-    partitions._raw_partitions = lambda: list(range(8))
-    partitions._workers.threads = {"A": 1, "B": 1}
-    monkeypatch.setattr(partitions, "_assign", lambda numbers: {"A": [0, 1], "B": [2, 3, 4, 5, 6, 7]})
-
-    def wait(sent):
-        partitions._workers.threads = {"B": 1}
-        return set()
-
-    monkeypatch.setattr(partitions, "_wait", wait)
+def test_a_worker_whose_share_is_loaded_may_be_lost():
+    partitions = dask_cluster.DaskPartitions(FakeCluster(), lambda: list(range(8)), 8, None)
     partitions._load(range(8))
     assert partitions._addresses == {number: "A" if number < 2 else "B" for number in range(8)}
 
@@ -202,9 +200,9 @@ LOST_WORKERS = pytest.mark.filterwarnings("ignore:.*:UserWarning:distributed")
 @pytest.fixture
 def patient(monkeypatch):
     """Quick to see that a worker is lost, and slow to give up: a new worker may take long to start."""
-    monkeypatch.setattr(dask_cluster, "POLL_SECONDS", 0.2)
+    monkeypatch.setattr(dask_tasks, "POLL_SECONDS", 0.2)
     monkeypatch.setattr(dask_cluster, "REBALANCE_SECONDS", 0.5)
-    monkeypatch.setattr(dask_cluster, "WORKER_TIMEOUT_SECONDS", 300.0)
+    monkeypatch.setattr(dask_tasks, "CLUSTER_TIMEOUT_SECONDS", 300.0)
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from fuselearn.boosting import base
 from fuselearn.learners import Stump, Tree
 
 pytest.importorskip("distributed")
-from fuselearn.backends.partitioned import dask_cluster
+from fuselearn.backends.partitioned import dask_tasks
 from tests.backends.partitioned.partition_problems import (
     NUMBERED,
     X,
@@ -37,7 +37,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+QUICK = ("naive Bayes of three classes", "trees", "linear", "bandit", "independent")
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, marks=() if c in QUICK else pytest.mark.long) for c in CASES])
 def test_a_cluster_gives_the_local_model(case, client):
     model, n_classes, named = CASES[case]
     model = clone(model).set_params(views=NUMBERED, n_estimators=5, random_state=5)
@@ -64,15 +67,10 @@ def test_a_cluster_gives_the_local_model(case, client):
 @pytest.mark.long
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 def test_partitions_and_workers_do_not_matter(n_workers, client, monkeypatch):
-    refresh = dask_cluster.Workers.refresh
-
-    def some(self):
-        refresh(self)
-        self.threads = dict(sorted(self.threads.items())[:n_workers])
-        self._running &= set(self.threads)
-        return set(self.threads)
-
-    monkeypatch.setattr(dask_cluster.Workers, "refresh", some)
+    update = dask_tasks.Workers.update
+    monkeypatch.setattr(
+        dask_tasks.Workers, "update", lambda self, workers: update(self, dict(sorted(workers.items())[:n_workers]))
+    )
     model = ShareBoostClassifier(
         Tree(max_depth=2, impurity_tolerance=0), views=NUMBERED, n_estimators=2, random_state=0
     )

@@ -12,11 +12,11 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from heapq import heapify, heapreplace
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
+from fuselearn.backends.partitioned.dask_tasks import Cluster, Task
 from fuselearn.backends.partitioned.dask_worker import KEY_PREFIX, PartitionKeeper, ask_partitions, load_partition, pack
 from fuselearn.backends.partitioned.partitioned_rows import (
     Answer,
@@ -30,26 +30,15 @@ from fuselearn.backends.partitioned.partitioned_rows import (
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
-    from distributed import Client
-    from distributed import Future as DistributedFuture
 
-    Future: TypeAlias = DistributedFuture[Any]
+    from fuselearn.backends.partitioned.dask_tasks import Future
 
-POLL_SECONDS = 1.0
-"""Seconds between two checks of whether the workers are still there."""
 REBALANCE_SECONDS = 5.0
 """Seconds after which partitions are moved to workers that have joined the cluster."""
-WORKER_TIMEOUT_SECONDS = 60.0
-"""Seconds to wait for a worker when none is left."""
-PAUSE_LIMIT_SECONDS = 30.0
-"""Seconds after which a worker that Dask has paused, since its memory is nearly full, counts as lost."""
 PARTITIONS_AT_ONCE = 2
 """Partitions for each thread of a worker that are loaded at a time."""
 UPDATES_AT_A_TIME = 200
 """Weight updates that are sent at once to a partition that was loaded again."""
-MAX_ATTEMPTS = 25
-"""Times that a question is asked again because partitions were lost, before the run gives up."""
-
 WorkerCounts: TypeAlias = Mapping[str, int]
 """Numbers of threads or partitions, by the address of the worker."""
 
@@ -62,180 +51,127 @@ class DaskPartitions(Partitions):
 
     def __init__(
         self,
-        client: Client,
+        cluster: Cluster,
         raw_partitions: Callable[[], list[Delayed]],
         n_partitions: int,
         recipe: PartitionRecipe,
     ) -> None:
-        self._client = client
+        self._cluster = cluster
         self._run_name = f"fuselearn-{uuid.uuid4().hex}"
         self._raw_partitions = raw_partitions
         self._n_partitions = n_partitions
         self._recipe = recipe
-        # The result of a task, so that it travels once to each worker, and is made again where it is lost.
-        self._recipe_future = client.submit(_identity, recipe, pure=False)
-        client.register_plugin(PartitionKeeper())
+        self._recipe_future: Future | None = None
+        cluster.register_plugin(PartitionKeeper())
         self._addresses: dict[int, str] = {}
         self._futures: dict[int, Future] = {}
         self._n_loaded = count()
         self._n_updated = 0
         self._rebalanced_at = time.monotonic()
-        self._workers = Workers(client)
 
     def ask(self, updates: Sequence[WeightUpdate], questions: Sequence[Question]) -> list[Answer]:
         """Update the weights, and answer questions; see `Partitions.ask`."""
         waiting = set(range(self._n_partitions))
-        answers = []
+        answers: list[FoldedAnswers] = []
         message = pack(updates[self._n_updated :], questions, self._recipe.plans)
         self._rebalance()
-        for _ in range(MAX_ATTEMPTS):
+        while waiting:
             self._ensure_loaded(waiting, updates)
-            tasks = self._submit(waiting, self._n_updated, message)
-            for numbers, (missing, answer) in self._results(tasks):
-                self._forget(missing)
+            for numbers, answer in self._ask(waiting, self._n_updated, message):
                 if answer is not None:
                     answers.append(answer)
-                    waiting -= set(numbers) - set(missing)
-            if not waiting:
-                self._n_updated = len(updates)
-                return add_answers(answers)
-        raise RuntimeError(
-            f"Partitions of the rows were lost {MAX_ATTEMPTS} times in one round, so the fit was given up. The logs of "
-            f"the workers show why; often it is too little memory ({self._workers.describe_memory()}). With "
-            "checkpoint=..., the same call continues from here."
-        )
+                    waiting -= set(numbers)
+        self._n_updated = len(updates)
+        self._cluster.finish_step()
+        return add_answers(answers)
 
     def close(self) -> None:
         """Let the workers free the partitions."""
         self._forget(list(self._addresses))
-        self._recipe_future.release()
+        if self._recipe_future is not None:
+            self._recipe_future.release()
 
     def _ensure_loaded(self, numbers: Iterable[int], updates: Sequence[WeightUpdate]) -> None:
         """Load those of the partitions that no worker holds, and update their weights as far as those of the others."""
-        for _ in range(MAX_ATTEMPTS):
-            lost = sorted(number for number in numbers if number not in self._addresses)
-            if not lost:
+        while True:
+            missing = sorted(number for number in numbers if number not in self._addresses)
+            if not missing:
                 return
-            self._load(lost)
+            self._load(missing)
             for first in range(0, self._n_updated, UPDATES_AT_A_TIME):
                 batch = updates[first : min(first + UPDATES_AT_A_TIME, self._n_updated)]
-                message = pack(batch, [], self._recipe.plans)
-                for _, (missing, _) in self._results(self._submit(lost, first, message)):
-                    self._forget(missing)
-        raise RuntimeError(
-            "The partitions of X could not be loaded: workers were lost again and again while loading, often for too "
-            f"little memory ({self._workers.describe_memory()}). Use more or larger workers, or smaller partitions."
-        )
+                self._ask(missing, first, pack(batch, [], self._recipe.plans))
 
     def _load(self, numbers: Sequence[int]) -> None:
-        """Load partitions, each on the worker that is to hold it."""
-        remaining = self._assign(numbers)
+        """Load partitions, each on the worker that is to hold it; those of workers that are lost are left out."""
+        remaining = assign_partitions(numbers, self._cluster.wait_for_workers(), self._held())
         # New tasks each time: Dask would take those of a partition that was lost for done.
-        tasks = self._raw_partitions()
+        raw_partitions = self._raw_partitions()
+        if self._recipe_future is None or self._recipe_future.status in ("error", "cancelled"):
+            # The result of a task, so that it travels once to each worker, and is made again where it is lost.
+            self._recipe_future = self._cluster.submit(_identity, self._recipe)
         while remaining:
             # A few at a time: rows as they were given take more memory than those that are prepared.
-            loading: dict[int, tuple[str, Future]] = {}
+            loading: list[Task] = []
             for address in remaining:
-                at_once = PARTITIONS_AT_ONCE * self._workers.threads.get(address, 1)
+                at_once = PARTITIONS_AT_ONCE * self._cluster.workers.threads.get(address, 1)
                 batch, remaining[address] = remaining[address][:at_once], remaining[address][at_once:]
-                loading.update(self._submit_loads(address, batch, tasks))
-            lost = self._wait(list(loading.values()))
-            for number, (address, future) in loading.items():
-                if address not in lost:
-                    self._addresses[number], self._futures[number] = address, future
-            remaining = {address: batch for address, batch in remaining.items() if batch and address not in lost}
+                loading += self._submit_loads(address, batch, raw_partitions)
+            loaded, lost = self._cluster.results(loading)
+            for task, _ in loaded:
+                assert task.address is not None
+                [number] = task.numbers
+                self._addresses[number], self._futures[number] = task.address, task.future
+            self._forget_lost(lost)
+            lost_addresses = {task.address for task in lost}
+            remaining = {
+                address: batch for address, batch in remaining.items() if batch and address not in lost_addresses
+            }
 
-    def _submit_loads(
-        self, address: str, numbers: Sequence[int], tasks: Sequence[Delayed]
-    ) -> dict[int, tuple[str, Future]]:
-        """Let a worker load partitions; returns its address and the future of each."""
+    def _submit_loads(self, address: str, numbers: Sequence[int], raw_partitions: Sequence[Delayed]) -> list[Task]:
+        """Let a worker load partitions."""
         # Only what keeps state is bound to the worker. Its input may come from any: tasks of a collection that are
         # bound to a worker would wait for it for ever once it is lost.
-        raw = self._client.compute([tasks[number] for number in numbers], workers=[address], allow_other_workers=True)
-        loading = {}
-        for number, raw_partition in zip(numbers, raw):
+        raw_futures = self._cluster.compute(
+            [raw_partitions[number] for number in numbers], workers=[address], allow_other_workers=True
+        )
+        loading = []
+        for number, raw in zip(numbers, raw_futures):
             key = f"{KEY_PREFIX}-{self._run_name}-{number}-{next(self._n_loaded)}"
-            future = self._client.submit(
-                load_partition,
-                raw_partition,
-                self._run_name,
-                self._recipe_future,
-                number,
-                workers=[address],
-                key=key,
-                pure=False,
-            )
-            loading[number] = address, future
+            arguments = raw, self._run_name, self._recipe_future, number
+            future = self._cluster.submit(load_partition, *arguments, workers=[address], key=key)
+            loading.append(Task((number,), future, address))
         return loading
 
-    def _assign(self, numbers: Sequence[int]) -> dict[str, list[int]]:
-        """Return the workers that are to hold some partitions, and which of them."""
-        self._workers.refresh()
-        threads = self._workers.available() or self._workers.wait_until_available(POLL_SECONDS)
-        return assign_partitions(numbers, threads, self._held())
+    def _ask(self, numbers: Iterable[int], first: int, message: bytes) -> list[tuple[list[int], FoldedAnswers | None]]:
+        """Ask partitions, in one task for each worker that holds some; those that are lost are forgotten.
 
-    def _submit(self, numbers: Iterable[int], first: int, message: bytes) -> list[tuple[list[int], str, Future]]:
-        """Submit one task to each worker that holds some of the partitions."""
+        Returns the numbers of the partitions that answered, with their folded answers, by worker.
+        """
         by_address: dict[str, list[int]] = {}
         for number in sorted(numbers):
             if number in self._addresses:
                 by_address.setdefault(self._addresses[number], []).append(number)
-        return [
-            (
-                held,
-                address,
-                self._client.submit(
-                    ask_partitions, self._run_name, held, first, message, workers=[address], pure=False, retries=0
-                ),
-            )
-            for address, held in by_address.items()
-        ]
+        tasks = []
+        for address, held in by_address.items():
+            arguments = self._run_name, held, first, message
+            future = self._cluster.submit(ask_partitions, *arguments, workers=[address], retries=0)
+            tasks.append(Task(tuple(held), future, address))
+        done, lost = self._cluster.results(tasks)
+        self._forget_lost(lost)
+        answered = []
+        for task, (missing, answer) in done:
+            self._forget(missing)
+            self._cluster.count_losses(missing)
+            answered.append(([number for number in task.numbers if number not in missing], answer))
+        return answered
 
-    def _results(
-        self, tasks: list[tuple[list[int], str, Future]]
-    ) -> list[tuple[list[int], tuple[list[int], FoldedAnswers | None]]]:
-        """Return the partitions and result of each task whose worker is still there; those of others are forgotten."""
-        while True:
-            lost = self._wait([(address, future) for _, address, future in tasks])
-            for numbers, address, _ in tasks:
-                if address in lost:
-                    self._forget(numbers)
-            tasks = [task for task in tasks if task[1] not in lost]
-            results = self._gather([future for _, _, future in tasks])
-            if results is not None:
-                return [(numbers, result) for (numbers, _, _), result in zip(tasks, results)]
-
-    def _wait(self, tasks: Sequence[tuple[str, Future]]) -> set[str]:
-        """Wait for tasks to end; returns the addresses of workers that were lost meanwhile."""
-        from distributed import CancelledError, KilledWorker, wait
-
-        lost: set[str] = set()
-        while True:
-            futures = [future for address, future in tasks if address not in lost]
-            if not futures:
-                return lost
-            try:
-                wait(futures, timeout=POLL_SECONDS)
-            except TimeoutError:
-                lost |= {address for address, _ in tasks} - self._workers.refresh()
-                continue
-            except CancelledError:  # the status of the futures shows which
-                pass
-            for address, future in tasks:
-                if address not in lost and future.status in ("error", "cancelled", "lost"):
-                    error = future.exception() if future.status == "error" else None
-                    if error is not None and not isinstance(error, KilledWorker):
-                        raise error
-                    lost.add(address)
-            return lost
-
-    def _gather(self, futures: list[Future]) -> list[Any] | None:
-        """Return the results of tasks that have ended; None where a worker was lost before it sent them."""
-        gather = partial(self._client.gather, futures, asynchronous=True)
-        try:
-            return self._client.sync(gather, callback_timeout=30 * POLL_SECONDS) if futures else []
-        except TimeoutError:
-            return None
+    def _forget_lost(self, lost: Sequence[Task]) -> None:
+        """Forget the partitions of tasks that were lost, and all others of the workers that were lost with them."""
+        self._forget(number for task in lost for number in task.numbers)
+        if lost:
+            alive = self._cluster.workers.threads
+            self._forget([number for number, address in self._addresses.items() if address not in alive])
 
     def _forget(self, numbers: Iterable[int]) -> None:
         """Let the workers that hold some partitions free them."""
@@ -256,8 +192,8 @@ class DaskPartitions(Partitions):
         if not self._addresses or time.monotonic() - self._rebalanced_at < REBALANCE_SECONDS:
             return
         self._rebalanced_at = time.monotonic()
-        self._workers.refresh()
-        threads = self._workers.available()
+        self._cluster.refresh()
+        threads = self._cluster.workers.available()
         if threads:
             addresses = {number: address for number, address in self._addresses.items() if address in threads}
             self._forget(partitions_to_move(addresses, threads))
@@ -265,70 +201,6 @@ class DaskPartitions(Partitions):
 
 def _identity(recipe: PartitionRecipe) -> PartitionRecipe:
     return recipe
-
-
-class Workers:
-    """Workers of the cluster, as of the last `refresh`; `threads` has the number of threads of each.
-
-    Dask pauses a worker when its process takes most of its memory (80 % by default): it begins no more tasks. That may
-    pass. If it does not, the partitions that it holds are what fills it, and waiting for it would be in vain. From then
-    on nothing is given to it in this run.
-    """
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self.threads: dict[str, int] = {}
-        self._memory_limits: dict[str, int] = {}
-        self._paused_since: dict[str, float] = {}
-        self._too_small: set[str] = set()
-        self._running: set[str] = set()
-
-    def refresh(self) -> set[str]:
-        """Ask the scheduler for the workers; returns their addresses."""
-        now = time.monotonic()
-        workers = self._client.scheduler_info(n_workers=-1)["workers"]
-        paused = {address for address, worker in workers.items() if worker["status"] == "paused"}
-        self._paused_since = {address: self._paused_since.get(address, now) for address in paused}
-        self._too_small |= {
-            address for address, since in self._paused_since.items() if now - since >= PAUSE_LIMIT_SECONDS
-        }
-        self._memory_limits = {address: worker["memory_limit"] for address, worker in workers.items()}
-        self.threads = {
-            address: worker["nthreads"] for address, worker in workers.items() if address not in self._too_small
-        }
-        self._running = {address for address in self.threads if workers[address]["status"] == "running"}
-        return set(self.threads)
-
-    def available(self) -> dict[str, int]:
-        """Return the threads of the workers that can be given partitions, in the order of their addresses."""
-        return {address: self.threads[address] for address in sorted(self._running)}
-
-    def wait_until_available(self, poll_seconds: float) -> dict[str, int]:
-        """Return as `available` does, once there is a worker; an error where none comes."""
-        end = time.monotonic() + WORKER_TIMEOUT_SECONDS
-        while time.monotonic() < end:
-            self.refresh()
-            if self._running:
-                return self.available()
-            time.sleep(poll_seconds)
-        if self._paused_since or self._too_small:
-            raise RuntimeError(
-                "The workers of the Dask cluster were paused for too long, since the rows fill their memory "
-                f"({self.describe_memory()}), and there are no others. Use more workers or workers with more memory, "
-                "fewer rows or columns, or Parquet files. With checkpoint=..., the same call continues from here."
-            )
-        raise RuntimeError(
-            f"The Dask cluster has no worker left, and none joined within {WORKER_TIMEOUT_SECONDS:.0f} seconds. With "
-            "checkpoint=..., the same call continues from here."
-        )
-
-    def describe_memory(self) -> str:
-        """Return the memory limits of the workers, in words."""
-        limits = sorted({limit for limit in self._memory_limits.values() if limit})
-        if not limits:
-            return "no worker has a memory limit"
-        sizes = [f"{limit / 2**30:.3g} GiB" for limit in limits]
-        return f"their memory limit is {sizes[0] if len(sizes) == 1 else f'from {sizes[0]} to {sizes[-1]}'}"
 
 
 def fair_counts(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from fuselearn.backends.partitioned.dask_tasks import Cluster
 from fuselearn.backends.partitioned.row_source import RawPartition, Result, RowSource
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import AnyArray, ArrayLike, TableLike
@@ -65,7 +66,7 @@ class DaskSource(RowSource):
         sample_weight = _weights_by_row(sample_weight)
         if view_labels is not None and not hasattr(view_labels, "ndim"):
             view_labels = np.asarray(view_labels)
-        self._client = _current_client()
+        self._cluster = Cluster(_current_client())
         self.has_view_labels = view_labels is not None
         X = _with_whole_rows(X)
         self.n_features = X.shape[1]
@@ -75,7 +76,7 @@ class DaskSource(RowSource):
             raise ValueError("X has no partitions.")
         self._view_labels_columns = getattr(view_labels, "columns", None)
         self._n_label_columns = None if view_labels is None else view_labels.shape[1] if view_labels.ndim == 2 else 1
-        lengths = _lengths(X, blocks, (y, sample_weight, view_labels), self._client)
+        lengths = _lengths(X, blocks, (y, sample_weight, view_labels), self._cluster)
         others = [
             _aligned_blocks(name, values, len(blocks), lengths)
             for name, values in (("y", y), ("sample_weight", sample_weight), ("view_labels", view_labels))
@@ -100,7 +101,7 @@ class DaskSource(RowSource):
         self, function: Callable[..., Result], *arguments: object, each: Sequence[object] | None = None
     ) -> Sequence[Result]:
         """Call a function on each partition; see `RowSource.map`."""
-        return self._client.gather(self._client.compute(self.tasks(function, *arguments, each=each)))
+        return self._cluster.values(lambda: self.tasks(function, *arguments, each=each))
 
     def tasks(
         self, function: Callable[..., object], *arguments: object, each: Sequence[object] | None = None
@@ -123,7 +124,7 @@ class DaskSource(RowSource):
         """Build all partitions on the workers of the cluster."""
         from fuselearn.backends.partitioned.dask_cluster import DaskPartitions
 
-        return DaskPartitions(self._client, lambda: self.tasks(_identity), len(self._blocks), recipe)
+        return DaskPartitions(self._cluster, lambda: self.tasks(_identity), len(self._blocks), recipe)
 
 
 class _Opaque:
@@ -237,7 +238,7 @@ def _blocks(collection: Collection) -> list[Delayed]:
 
 
 def _lengths(
-    X: Collection, blocks: list[Delayed], others: tuple[ArrayLike, ...], client: Client
+    X: Collection, blocks: list[Delayed], others: tuple[ArrayLike, ...], cluster: Cluster
 ) -> Sequence[int] | None:
     """Return the number of rows of each partition where it has to be known beforehand; else None."""
     if _is_array(X) and not np.isnan(X.chunks[0]).any():
@@ -249,7 +250,7 @@ def _lengths(
         if not _is_array(other) or not np.isnan(other.chunks[0]).any() or len(other.chunks[0]) != len(blocks):
             from dask.delayed import delayed
 
-            return client.gather(client.compute([delayed(len)(block) for block in blocks]))
+            return cluster.values(lambda: [delayed(len, pure=False)(block) for block in blocks])
     return None
 
 

@@ -36,13 +36,13 @@ class _Run:
     """The partitions of a run that a worker holds.
 
     `keys` holds the tasks that Dask has not forgotten, with the numbers of their partitions; `partitions` each number
-    with the task that loaded it.
+    with the task that loaded it, and a lock: a question that the client has given up may still run when it asks again.
     """
 
     def __init__(self, recipe: PartitionRecipe) -> None:
         self.recipe = recipe
         self.keys: dict[str, int] = {}
-        self.partitions: dict[int, tuple[str, Partition]] = {}
+        self.partitions: dict[int, tuple[str, Partition, Lock]] = {}
 
 
 class PartitionKeeper(WorkerPlugin):
@@ -90,7 +90,7 @@ def load_partition(raw: RawPartition, run_name: str, recipe: PartitionRecipe, nu
     partition = run.recipe.build(raw)
     with _LOCK:
         if key in run.keys:
-            run.partitions[number] = key, partition
+            run.partitions[number] = key, partition, Lock()
 
 
 def ask_partitions(
@@ -105,16 +105,18 @@ def ask_partitions(
     worker = get_worker()
     with _LOCK:
         run = RUNS.get((run_name, worker.address))
-        held = {} if run is None else {n: run.partitions[n][1] for n in numbers if n in run.partitions}
-    partitions = {number: partition for number, partition in held.items() if partition.n_updates >= first}
+        held = {} if run is None else {n: run.partitions[n][1:] for n in numbers if n in run.partitions}
+    partitions = {number: entry for number, entry in held.items() if entry[0].n_updates >= first}
     missing = [number for number in numbers if number not in partitions]
     if run is None or not partitions:
         return missing, None
     updates, questions = unpack(message, run.recipe.plans)
 
     def work(number: int, threads: Threads) -> tuple[int, list[Answer]]:
-        partitions[number].update_weights(updates, first)
-        return number, partitions[number].answer(questions, threads)
+        partition, lock = partitions[number]
+        with lock:
+            partition.update_weights(updates, first)
+            return number, partition.answer(questions, threads)
 
     with Threads(worker.state.nthreads) as threads:
         if len(partitions) == 1:
