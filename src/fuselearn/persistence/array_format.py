@@ -2,6 +2,7 @@
 
 import math
 import re
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -41,9 +42,10 @@ def checked_list(written: Any, length: int | None = None) -> list[Any]:
 
 def dtype_named(name: Any) -> np.dtype[Any]:
     """Return a type of plain values by its name."""
-    if type(name) is not str or not DTYPE.fullmatch(name):
-        raise ValueError(f"its tree has an array of {name!r:.40}, which is not one of plain numbers or text")
-    return np.dtype(name)
+    if type(name) is str and DTYPE.fullmatch(name):
+        with suppress(TypeError):  # of an unknown unit of time, or of very long texts
+            return np.dtype(name)
+    raise ValueError(f"its tree has an array of {name!r:.40}, which is not one of plain numbers or text")
 
 
 def size_of(shape: Any) -> int:

@@ -421,6 +421,7 @@ def _hashable(key: Any) -> Any:
 
 def _decoded(text: Any) -> bytes:
     """Return the bytes of a text."""
-    if type(text) is not str:
-        raise ValueError("its tree has bytes that are not text")
-    return base64.b64decode(text, validate=True)
+    try:
+        return base64.b64decode(text, validate=True)
+    except (TypeError, ValueError):
+        raise ValueError("its tree has bytes that are not written as text") from None

@@ -47,6 +47,8 @@ DEFINED_IN: dict[str, str] = {
     "learners.Tree": "fuselearn.learners.tree:Tree",
     "learners.TreeHypothesis": "fuselearn.learners.tree:TreeHypothesis",
     # Parts of the other estimators
+    "classifiers.ConstantClassifier": "fuselearn.classifiers.fitted_classifiers:ConstantClassifier",
+    "classifiers.FittedSVC": "fuselearn.classifiers.fitted_classifiers:FittedSVC",
     "classifiers.ViewModel": "fuselearn.classifiers.view_model:ViewModel",
     "fusion.Calibration": "fuselearn.fusion.pattern_calibration:PatternCalibration",
     "fusion.CrossFittedModel": "fuselearn.fusion.base_models.cross_fitted:CrossFittedModel",

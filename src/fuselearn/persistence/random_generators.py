@@ -37,7 +37,7 @@ def generator_from(kind: Any, state: Any) -> np.random.RandomState | np.random.G
         bits = getattr(np.random, name)(0)
         bits.state = state
         return np.random.Generator(bits)
-    except (TypeError, KeyError, OverflowError) as error:
+    except (TypeError, LookupError, OverflowError) as error:
         raise ValueError(f"its tree has a random generator without a state ({error})") from None
 
 
