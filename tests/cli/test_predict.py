@@ -134,9 +134,9 @@ def test_no_more_than_a_chunk_is_worked_on(suffix, table, tmp_path, predict, mon
 
 def test_csv_is_read_in_blocks(table, fitted, tmp_path, predict, monkeypatch):
     """Types are those of the fit in every block, whatever the first one suggests."""
-    from fuselearn.cli import file_formats as csv_file
+    from fuselearn.cli import column_types
 
-    monkeypatch.setattr(csv_file, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(column_types, "BLOCK_BYTES", 4096)
     frame = table.to_pandas()
     frame["rna_0"] = [1] * 60 + [1.5] * 60
     frame["flag_site"] = ["1"] * 60 + ["north"] * 60

@@ -258,7 +258,7 @@ def _texts(value: Any) -> list[str] | None:
 
 def _matching(name: str, globs: list[str], columns: list[str], source: str, reserved: dict[str, str]) -> list[str]:
     """Return the columns that the globs of a view match, each once."""
-    matching: list[str] = []
+    matching: dict[str, None] = {}
     for glob in globs:
         first, sign, last = glob.partition(":")
         if glob in columns:
@@ -278,8 +278,8 @@ def _matching(name: str, globs: list[str], columns: list[str], source: str, rese
             near = get_close_matches(glob, columns, n=1)
             hint = blank_hint(glob, columns) or (f" Did you mean {near[0]!r}?" if near else "")
             refuse(f"{source}: no column of the data matches {glob!r} of the view {name!r}.{hint}")
-        matching += [column for column in matched if column not in matching]
-    return matching
+        matching |= dict.fromkeys(matched)
+    return list(matching)
 
 
 def _guessed_views(columns: list[str]) -> tuple[dict[str, list[str]], str]:

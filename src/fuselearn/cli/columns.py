@@ -12,6 +12,7 @@ import pyarrow
 from pyarrow import compute, types
 
 from fuselearn.cli.choices import ViewChoice
+from fuselearn.cli.column_types import na_hint, reads_as_number
 from fuselearn.cli.console import refuse
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
@@ -32,7 +33,7 @@ def check_view_columns(table: pyarrow.Table, choices: dict[str, ViewChoice], cat
     for view, choice in choices.items():
         for name in choice.columns:
             column = table.column(name)
-            if _is_text(column.type):
+            if types.is_string(column.type):
                 _check_text(column, name, view, choice.categorical or categorical, path)
             else:
                 _check_type(column.type, name, path, view)
@@ -56,26 +57,35 @@ def rows_with_target(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
 
 
 def as_spelled(table: pyarrow.Table, names: list[str]) -> pyarrow.Table:
-    """Return a table of CSV whose columns of classes, read as text, are numbers where these would be spelled alike.
+    """Return a table whose columns of classes are numbers where the texts would be spelled alike, in any format.
 
-    So 1 and 2 are numbers, and 01 and 02 stay what they are. The columns hold the same classes and get one type.
+    So 1 and 2 are numbers, and 01 and 02 stay what they are. The columns hold the same classes and get one type. Those
+    that a file has as measured numbers, or as true or false, are left as they are.
     """
-    columns = {name: table.column(name) for name in names}
+    columns = {name: _spelled(table.column(name)) for name in names}
+    if not all(types.is_string(column.type) for column in columns.values()):
+        return table
     texts = {text for column in columns.values() for text in compute.unique(column.drop_null()).to_pylist()}
-    kind = _kind_as_spelled({text.strip() for text in texts})
-    for name, column in columns.items() if kind is not None else ():
-        typed = compute.utf8_trim_whitespace(column).cast(kind)
-        table = table.set_column(table.column_names.index(name), name, typed)
+    kind = _kind_as_spelled({text.strip() for text in texts}) or pyarrow.string()
+    for name, column in columns.items():
+        trimmed = column if types.is_string(kind) else compute.utf8_trim_whitespace(column)
+        table = table.set_column(table.column_names.index(name), name, trimmed.cast(kind))
     return table
+
+
+def _spelled(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+    """Return classes as texts, where they can be spelled in one way only."""
+    kind = column.type
+    if types.is_integer(kind) or types.is_decimal(kind) or types.is_date(kind) or types.is_null(kind):
+        return column.cast(pyarrow.string())
+    return column
 
 
 def classes_of(column: pyarrow.ChunkedArray, name: str, path: str) -> AnyArray:
     """Return labels, none of which is missing, as an array."""
     kind = column.type
-    if types.is_dictionary(kind):
-        column, kind = column.cast(kind.value_type), kind.value_type
     if types.is_binary(kind) or types.is_large_binary(kind):
-        refuse(f"{path} is not UTF-8 in the target {name!r}; save it as UTF-8, or say what it is with --encoding.")
+        refuse(f"{path} is not UTF-8 in the target {name!r}; save it as UTF-8 text, or say what it is with --encoding.")
     if types.is_nested(kind):
         refuse(f"{path} has nested values ({kind}) in the target {name!r}; it must hold one class a row.")
     values = np.array(column.to_pylist())
@@ -161,6 +171,8 @@ def label_columns_of(option: str, view_names: list[str]) -> list[str]:
 
 def groups_of(column: pyarrow.ChunkedArray, name: str, path: str) -> IntArray:
     """Return the number of the group of each row; there must be at least two groups, and none may be missing."""
+    if types.is_floating(column.type):
+        column = compute.if_else(compute.is_nan(column), pyarrow.scalar(None, column.type), column)
     values = column.to_pylist()
     if None in values:
         refuse(
@@ -185,27 +197,14 @@ def text_of(label: Any) -> str:
     return str(label).lower() if isinstance(label, bool) else str(label)
 
 
-def _is_text(kind: pyarrow.DataType) -> bool:
-    """Check whether a type is text, or categories of it."""
-    if types.is_dictionary(kind):
-        kind = kind.value_type
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
-
-
 def _is_number(kind: pyarrow.DataType) -> bool:
     """Check whether values of a type are numbers, true or false, or all missing."""
-    return (
-        types.is_integer(kind)
-        or types.is_floating(kind)
-        or types.is_decimal(kind)
-        or types.is_boolean(kind)
-        or types.is_null(kind)
-    )
+    return types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_null(kind)
 
 
 def _check_type(kind: pyarrow.DataType, name: str, path: str, view: str) -> None:
     """Refuse a column that is neither numbers nor text."""
-    if _is_number(kind) or (types.is_dictionary(kind) and _is_number(kind.value_type)):
+    if _is_number(kind):
         return
     if types.is_temporal(kind):
         advice = "turn it into a number, such as days since the first, or leave it out of the views"
@@ -215,8 +214,8 @@ def _check_type(kind: pyarrow.DataType, name: str, path: str, view: str) -> None
         refuse(f"{path} has nested values ({kind}) in the column {name!r} of the view {view!r}; {advice}.")
     if types.is_binary(kind) or types.is_large_binary(kind):
         refuse(
-            f"{path} is not UTF-8 in the column {name!r}; save it as UTF-8, or say what it is: --encoding latin-1, "
-            "cp1252 or utf-16."
+            f"{path} is not UTF-8 in the column {name!r} of the view {view!r}; save it as text (for "
+            "CSV say what it is: --encoding latin-1, cp1252 or utf-16), or leave it out of the views."
         )
     refuse(f"{path} has {kind} in the column {name!r} of the view {view!r}; leave it out of the views.")
 
@@ -235,19 +234,16 @@ def _check_finite(column: pyarrow.ChunkedArray, name: str, path: str) -> None:
 
 def _check_text(column: pyarrow.ChunkedArray, name: str, view: str, categorical: str, path: str) -> None:
     """Refuse text that is numbers gone wrong, or has too many different values to learn from."""
-    values = compute.unique(column.drop_null())
-    if types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    texts: list[str] = values.to_pylist()
-    numbers = [text for text in texts if _reads_as_number(text)]
-    words = [text for text in texts if not _reads_as_number(text)]
+    texts: list[str] = compute.unique(column.drop_null()).to_pylist()
+    numbers = [text for text in texts if reads_as_number(text)]
+    words = [text for text in texts if not reads_as_number(text)]
     where = f"{path} has text in the column {name!r} of the view {view!r}"
     if words and all(map(DECIMAL_COMMA.fullmatch, words)):
         refuse(f"{where}, such as {words[0]!r}: numbers with a decimal comma; write them with a point.")
     if numbers and words and len(numbers) >= len(words):
         refuse(
             f"{where}, such as {words[0][:40]!r} in row {_row_of(column, words[0])}, among numbers; fix these cells, "
-            "or leave them empty."
+            f"or leave them empty{na_hint(words)}."
         )
     if categorical == "none":
         refuse(
@@ -269,18 +265,7 @@ def _check_text(column: pyarrow.ChunkedArray, name: str, view: str, categorical:
 
 def _row_of(column: pyarrow.ChunkedArray, text: str) -> int:
     """Return the first row that has a text, counted from 1."""
-    if types.is_dictionary(column.type):
-        column = column.cast(column.type.value_type)
     return int(compute.index(column, pyarrow.scalar(text, column.type)).as_py()) + 1
-
-
-def _reads_as_number(text: str) -> bool:
-    """Check whether Python reads a text as a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _kind_as_spelled(texts: set[str]) -> pyarrow.DataType | None:

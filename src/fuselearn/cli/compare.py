@@ -17,6 +17,7 @@ from fuselearn.cli.console import (
     Force,
     Format,
     Identifier,
+    NaValues,
     Notes,
     Processes,
     Target,
@@ -66,6 +67,7 @@ def compare(
     file_format: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
+    na_values: NaValues = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -76,7 +78,7 @@ def compare(
         check_output(output, force, data)
     check_seed(seed)
     check_jobs(jobs, "processes")
-    with open_data(Source(data, file_format, delimiter, encoding)) as opened:
+    with open_data(Source(data, file_format, delimiter, encoding, tuple(na_values or ()))) as opened:
         table, path = read_opened(opened), opened.source.name
     reserved = _reserved(table.column_names, path, target, identifier, group)
     free = [name for name in table.column_names if name not in reserved]

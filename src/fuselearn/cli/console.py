@@ -40,6 +40,12 @@ Format = Annotated[
 ]
 Delimiter = Annotated[str | None, typer.Option(help="Of CSV.", show_default="a comma; a tab for TSV")]
 Encoding = Annotated[str, typer.Option(help="Of CSV and TSV.")]
+NaValues = Annotated[
+    list[str] | None, typer.Option(help="Word that stands for nothing, such as ?, repeated; blanks and NA always do.")
+]
+FittedNaValues = Annotated[
+    list[str] | None, typer.Option("--na-values", help="Further words that stand for nothing, beside those of the fit.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
 Trust = Annotated[
     list[str] | None,

@@ -7,28 +7,34 @@ standard input, which cannot be read twice, can be read with the types that a mo
 import codecs
 import csv
 import io
+import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import pyarrow
-from pyarrow import compute, feather, ipc, parquet
 from pyarrow import csv as arrow_csv
+from pyarrow import feather, ipc, parquet
 
-from fuselearn.cli.console import one_line, refuse
+from fuselearn.cli.column_types import csv_options, refuse_value, typed, without_words_for_nothing
+from fuselearn.cli.console import refuse
+from fuselearn.cli.files import content_of
 
 if TYPE_CHECKING:
     from fuselearn.cli.files import Source
 
-BLOCK_BYTES = 4 << 20
-NOTHING = arrow_csv.ConvertOptions().null_values
-"""Words for nothing; the empty one is the first."""
 MAX_NAME_LINES = 100
 """Lines that the names may take: more of them come from a quote that is not closed."""
+MAX_NAME_BYTES = 64 << 20
+"""Bytes that the names may take: more of them are not the first line of a table."""
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 
 
 class CsvFile:
-    """A CSV or TSV file, with the `names` of its columns in the first line."""
+    """A CSV or TSV file, with the `names` of its columns in the first line.
+
+    Every line below it is a row. A blank one is a row without a value, but for blank lines at the end of a file of
+    several columns, which are passed over: there a row has its delimiters.
+    """
 
     def __init__(self, source: "Source", stream: IO[bytes], kind: str) -> None:
         self.source, self.kind = source, kind
@@ -39,6 +45,8 @@ class CsvFile:
         self.names = self._read_names()
         if len(self.names) == 1:
             self._check_delimiter(self.names[0])
+        blank = b"" if len(self.names) == 1 else b"\r\n" if self._delimiter == " " else b"\r\n "
+        self._rows = _Rows(stream, blank)
 
     def table(
         self,
@@ -48,13 +56,12 @@ class CsvFile:
     ) -> pyarrow.Table:
         """Return all rows, with the types that the values suggest where none are given; see :meth:`batches`."""
         try:
-            table = arrow_csv.read_csv(self._stream, **self._options(columns, types)).combine_chunks()
-            return _without_words_for_nothing(table, identifier)
+            table = arrow_csv.read_csv(self._rows, **self._options(columns, types)).combine_chunks()
         except pyarrow.ArrowInvalid as error:
-            if "Empty CSV file" not in str(error):
-                self._refuse_value(error)
-                raise
+            self._check_error(error)
             return pyarrow.table({name: [] for name in columns or self.names})
+        self._check_rows(table.num_rows)
+        return without_words_for_nothing(table, identifier, self.source.na_values)
 
     def batches(
         self, columns: list[str], types: dict[str, pyarrow.DataType], rows: int, identifier: str | None = None
@@ -63,39 +70,56 @@ class CsvFile:
 
         How many rows are read at a time depends on bytes, not on `rows`.
         """
+        count = 0
         try:
-            with arrow_csv.open_csv(self._stream, **self._options(columns, types)) as reader:
+            with arrow_csv.open_csv(self._rows, **self._options(columns, types)) as reader:
                 for batch in reader:
-                    yield _without_words_for_nothing(pyarrow.Table.from_batches([batch]), identifier)
+                    count += batch.num_rows
+                    table = pyarrow.Table.from_batches([batch])
+                    yield without_words_for_nothing(table, identifier, self.source.na_values)
         except pyarrow.ArrowInvalid as error:
-            if "Empty CSV file" not in str(error):  # that is, no rows
-                self._refuse_value(error)
-                raise
+            self._check_error(error)
+        self._check_rows(count)
 
     def _options(self, columns: list[str] | None, types: dict[str, pyarrow.DataType] | None) -> dict[str, Any]:
         """Return the options of pyarrow's reader."""
-        # A message counts rows from the names in the order of the file, which takes one thread. Text is never refused.
-        any_order = all(pyarrow.types.is_string(kind) for kind in (types or {}).values())
-        return {
-            "read_options": arrow_csv.ReadOptions(
-                column_names=self.names, block_size=max(BLOCK_BYTES, 32 * self._name_bytes), use_threads=any_order
-            ),
-            "parse_options": arrow_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
-            "convert_options": arrow_csv.ConvertOptions(
-                strings_can_be_null=False, include_columns=columns, column_types=types
-            ),
-        }
+        return csv_options(
+            self.names,
+            columns,
+            types,
+            self.source.na_values,
+            delimiter=self._delimiter,
+            block_bytes=32 * self._name_bytes,
+        )
+
+    def _check_error(self, error: pyarrow.ArrowInvalid) -> None:
+        """Raise what pyarrow could not read, in words where the reason is known; that there are no rows is no error."""
+        if "Empty CSV file" not in str(error):
+            refuse_value(error, self.names, self.source.name)
+            raise error
+
+    def _check_rows(self, n_rows: int) -> None:
+        """Refuse rows that are not as many as the lines of the file."""
+        if self._rows.n_lines is not None and n_rows != self._rows.n_lines:
+            refuse(
+                f"{self.source.name} has {self._rows.n_lines} lines below the names, but {n_rows} rows: some lines end "
+                "with CR only; save it with usual line ends (LF, or CR and LF)."
+            )
 
     def _read_names(self) -> list[str]:
         """Read the names of the columns."""
-        line = self._stream.readline()
+        line = _decompressed(self._stream.readline, MAX_NAME_BYTES)
         if not line:
             refuse(f"{self.source.name} is empty; it needs a line of column names, and rows below it.")
+        kind = content_of(line)
+        if kind is not None:
+            advice = f"add --format {kind}" if kind in ("parquet", "feather") else "unpack it first"
+            refuse(f"{self.source.name} is {kind}, not {self.kind}; {advice}.")
         mark = BYTE_ORDER_MARKS.get(line[:2])
         if mark:
             refuse(f"{self.source.name} is not UTF-8 but {mark}; add --encoding {mark}, or save it as UTF-8.")
         while line.count(b'"') % 2:  # a name may hold a line break
-            more = self._stream.readline()
+            more = _decompressed(self._stream.readline, MAX_NAME_BYTES)
             if not more or line.count(b"\n") > MAX_NAME_LINES:
                 self._refuse_quote()
             line += more
@@ -128,30 +152,56 @@ class CsvFile:
                     f"--delimiter {shown}."
                 )
 
-    def _refuse_value(self, error: Exception) -> None:
-        """Refuse a value that is not of the type that the model was fitted on, by its column."""
-        message = one_line(error)
-        if not message.startswith("In CSV column #") or "invalid UTF8" in message:
-            return
-        number, _, rest = message.removeprefix("In CSV column #").partition(":")
-        row = rest.partition("Row #")[2].partition(":")[0]
-        where = f" in line {int(row) + 1}" if row.isdigit() else ""
-        value = rest.partition("invalid value ")[2].strip() or "a value"
-        refuse(
-            f"{self.source.name} has {value}{where} of the column {self.names[int(number)]!r}, which must hold "
-            f"{_expected(rest)}; fix the cell, or leave it empty."
-        )
+
+class _Rows(io.RawIOBase):
+    """The lines below the names, which are counted, without blank ones at the end.
+
+    `blank` are the bytes of a blank line; where there are none, every line is a row. `n_lines` is None where a cell is
+    quoted, and may hold line breaks of its own.
+    """
+
+    def __init__(self, stream: IO[bytes], blank: bytes) -> None:
+        self._stream, self._blank = stream, blank
+        self._held = b""
+        self._last = b"\n"
+        self.n_lines: int | None = 0
+
+    def readable(self) -> bool:
+        """Return True, as every stream that can be read does."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes; none at the end."""
+        while True:
+            read = _decompressed(self._stream.read, size)
+            if not read:
+                # Blanks may belong to the last cell of a row; its line ends with the first line break.
+                end, sign, _ = self._held.partition(b"\n")
+                chunk, self._held = end + sign, b""
+            else:
+                chunk = self._held + read
+                text = chunk.rstrip(self._blank) if self._blank else chunk
+                chunk, self._held = text, chunk[len(text) :]
+            if chunk or not read:
+                self._count(chunk)
+                return chunk
+
+    def _count(self, chunk: bytes) -> None:
+        """Count the lines of a chunk; the end of the file ends a line."""
+        if self.n_lines is not None:
+            self.n_lines += chunk.count(b"\n") + (not chunk and self._last != b"\n")
+        if b'"' in chunk:
+            self.n_lines = None
+        self._last = chunk[-1:] or b"\n"
 
 
-def _without_words_for_nothing(table: pyarrow.Table, identifier: str | None) -> pyarrow.Table:
-    """Return a table with nulls for the words for nothing. Arrow would do it too, but for the id as well."""
-    for number, (name, column) in enumerate(zip(table.column_names, table.columns)):
-        if name != identifier and pyarrow.types.is_string(column.type):
-            nothing = compute.is_in(column, value_set=pyarrow.array(NOTHING))
-            if compute.any(nothing).as_py():
-                column = compute.if_else(nothing, pyarrow.scalar(None, column.type), column)
-                table = table.set_column(number, name, column)
-    return table
+def _decompressed(read: Any, size: int) -> bytes:
+    """Return bytes of a stream that may be compressed; damage is an `OSError` in words."""
+    try:
+        result: bytes = read(size)
+    except (EOFError, zlib.error) as error:
+        raise OSError(f"it is damaged or cut off ({error}); copy it again") from None
+    return result
 
 
 class _Transcoded(io.RawIOBase):
@@ -162,6 +212,7 @@ class _Transcoded(io.RawIOBase):
         self._encoding = encoding
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._left = b""
+        self._first = True
 
     def readable(self) -> bool:
         """Return True, as every stream that can be read does."""
@@ -170,9 +221,11 @@ class _Transcoded(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         """Fill a buffer, and return the number of bytes."""
         while not self._left:
-            read = self._stream.read(1 << 16)
+            read = _decompressed(self._stream.read, 1 << 16)
             try:
-                self._left = self._decoder.decode(read, final=not read).lstrip("\ufeff").encode()
+                text = self._decoder.decode(read, final=not read)
+                self._left = (text.removeprefix("\ufeff") if self._first else text).encode()
+                self._first = self._first and not text
             except UnicodeError as error:
                 reason = getattr(error, "reason", error)
                 raise OSError(f"it is not {self._encoding} ({reason}); say what it is with --encoding") from None
@@ -181,14 +234,6 @@ class _Transcoded(io.RawIOBase):
         count = min(len(buffer), len(self._left))
         buffer[:count], self._left = self._left[:count], self._left[count:]
         return count
-
-
-def _expected(conversion: str) -> str:
-    """Return what a column must hold, from Arrow's words on a failed conversion."""
-    for arrow, words in (("double", "numbers"), ("bool", "true or false"), ("string", "text")):
-        if f"to {arrow}" in conversion:
-            return words
-    return "something else"
 
 
 class FeatherFile:
@@ -211,14 +256,15 @@ class FeatherFile:
         types: dict[str, pyarrow.DataType] | None = None,
         identifier: str | None = None,
     ) -> pyarrow.Table:
-        """Return all rows, in the types of the file."""
+        """Return all rows, in the types that they would have as CSV."""
         table = self._table if self._first_version else self._reader.read_all()
-        return (table if columns is None else table.select(columns)).combine_chunks()
+        table = (table if columns is None else table.select(columns)).combine_chunks()
+        return typed(table, types, identifier, self.source)
 
     def batches(
         self, columns: list[str], types: dict[str, pyarrow.DataType], rows: int, identifier: str | None = None
     ) -> Iterator[pyarrow.Table]:
-        """Yield tables of some columns and at most so many rows, in the types of the file."""
+        """Yield tables of some columns and at most so many rows, in the types that they would have as CSV."""
         if self._first_version:
             tables: Iterable[pyarrow.Table] = [self._table]
         else:
@@ -228,7 +274,7 @@ class FeatherFile:
             )
         for table in tables:
             for start in range(0, table.num_rows, rows):
-                yield table.slice(start, rows).select(columns)
+                yield typed(table.slice(start, rows).select(columns), types, identifier, self.source)
 
 
 class ParquetFile:
@@ -246,12 +292,12 @@ class ParquetFile:
         types: dict[str, pyarrow.DataType] | None = None,
         identifier: str | None = None,
     ) -> pyarrow.Table:
-        """Return all rows, in the types of the file."""
-        return self._file.read(columns=columns).combine_chunks()
+        """Return all rows, in the types that they would have as CSV."""
+        return typed(self._file.read(columns=columns).combine_chunks(), types, identifier, self.source)
 
     def batches(
         self, columns: list[str], types: dict[str, pyarrow.DataType], rows: int, identifier: str | None = None
     ) -> Iterator[pyarrow.Table]:
-        """Yield tables of some columns and at most so many rows, in the types of the file."""
+        """Yield tables of some columns and at most so many rows, in the types that they would have as CSV."""
         for batch in self._file.iter_batches(batch_size=rows, columns=columns):
-            yield pyarrow.Table.from_batches([batch]).select(columns)
+            yield typed(pyarrow.Table.from_batches([batch]).select(columns), types, identifier, self.source)

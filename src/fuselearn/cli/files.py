@@ -8,8 +8,10 @@ import errno
 import gzip
 import os
 import shutil
+import stat
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -37,8 +39,12 @@ FORMATS = {
 KINDS = ("csv", "tsv", "parquet", "feather")
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather", b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip"}
 """First bytes of files of other kinds."""
+NOT_OF_FILES = ("idna", "punycode", "unicode-escape", "unicode_escape", "raw-unicode-escape", "undefined")
+"""Encodings of Python that are not those of text files."""
 SHOWN = 8
 """Column names that a message lists."""
+SHOWN_NAME = 100
+"""Characters of the name of a file that cannot exist."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +55,19 @@ class Source:
     format: str | None = None
     delimiter: str | None = None
     encoding: str = "utf-8"
+    na_values: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
         """Return what a message calls it."""
         return "standard input" if self.path == "-" else self.path
+
+
+def words_for_nothing(note: dict[str, Any], given: list[str] | None) -> tuple[str, ...]:
+    """Return the words that stood for nothing at fit, from the note of a model, and those that are given now."""
+    noted = note.get("na_values")
+    words = noted if isinstance(noted, list) else []
+    return tuple(dict.fromkeys(word for word in [*words, *(given or [])] if isinstance(word, str)))
 
 
 @contextmanager
@@ -69,12 +83,11 @@ def open_data(source: Source) -> Iterator["OpenedFile"]:
         with reading(source.name, kind):
             opened = reader(source, stack.enter_context(_stream(source, kind)), kind)
         names = opened.names
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            refuse(
-                f"{source.name} has the column {repeated[0]!r} {names.count(repeated[0])} times; give each column its "
-                "own name."
-            )
+        name, count = Counter(names).most_common(1)[0] if names else ("", 0)
+        if count > 1:
+            refuse(f"{source.name} has the column {name!r} {count} times; give each column its own name.")
+        if not names:
+            refuse(f"{source.name} has no columns.")
         yield opened
 
 
@@ -86,8 +99,8 @@ def read_opened(
 ) -> "pyarrow.Table":
     """Read columns of a file that was opened.
 
-    `types` are for CSV, which has none of its own; its other columns have those that the values suggest. The column
-    `identifier` names the objects, one of which may be called NA.
+    `types` are for text, which has none of its own; other columns of text have those that the values suggest. The
+    column `identifier` names the objects, one of which may be called NA.
     """
     with reading(opened.source.name, opened.kind):
         table = opened.table(columns, types, identifier)
@@ -148,9 +161,12 @@ def _check_options(source: Source) -> None:
     import codecs
 
     try:
-        codecs.lookup(source.encoding)
-    except LookupError:
+        codec = codecs.lookup(source.encoding)
+    except (LookupError, ValueError):
         refuse(f"--encoding {source.encoding!r} is not known; utf-8, latin-1, cp1252 and utf-16 are.")
+    # Python has codecs that turn bytes into bytes or text into text, and some that no file is written in.
+    if not getattr(codec, "_is_text_encoding", True) or not codec.incrementaldecoder or codec.name in NOT_OF_FILES:
+        refuse(f"--encoding {source.encoding!r} is not an encoding of text files, as utf-8, latin-1 and cp1252 are.")
 
 
 def _kind(source: Source) -> str:
@@ -158,21 +174,21 @@ def _kind(source: Source) -> str:
     if source.path == "-" and source.format is not None:
         return source.format
     path = Path(source.path)
-    if path.is_dir():
+    facts = _facts_of(source.path)
+    if stat.S_ISDIR(facts.st_mode):
         refuse(f"{path} is a folder; name a file.")
-    if not path.exists():
-        refuse(f"{path} does not exist; check the name and the folder.")
-    if not path.is_file():
+    if not stat.S_ISREG(facts.st_mode):
         # A pipe cannot be read beforehand. Like standard input it is CSV where nothing says otherwise.
         return source.format or FORMATS.get(path.suffix.lower(), "csv")
-    if path.stat().st_size == 0:
+    if facts.st_size == 0:
         refuse(f"{path} is empty.")
-    head = _first_bytes(path)
-    content = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
+    content = content_of(_first_bytes(path))
     if content == "zip":
         refuse(f"{path} is a saved model or another zip archive, not a table; name a {', '.join(KINDS)} file.")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     zipped = content == "gzip" and suffixes[-1:] == [".gz"]
+    if suffixes[-1:] == [".gz"] and not zipped and source.format is None:
+        refuse(f"{path} is named .gz, but is not compressed with gzip; copy it again, or rename it to what it is.")
     suffix = ("".join(suffixes[-2:-1]) if zipped else "".join(suffixes[-1:])) or ""
     kind = source.format or FORMATS.get(suffix)
     if kind is None:
@@ -182,6 +198,24 @@ def _kind(source: Source) -> str:
     if content in ("parquet", "feather") and content != kind:
         refuse(f"{path} is {content}, not {kind}; rename it, or add --format {content}.")
     return kind
+
+
+def content_of(head: bytes) -> str | None:
+    """Return the kind of a file that begins so; None for text and whatever is not known."""
+    return next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
+
+
+def _facts_of(path: str) -> os.stat_result:
+    """Return the facts about a file that exists."""
+    try:
+        return os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        refuse(f"{path} does not exist; check the name and the folder.")
+    except PermissionError:
+        refuse_permission(path)
+    except (OSError, ValueError) as error:  # such as a name of more than 255 bytes
+        reason = getattr(error, "strerror", None) or error
+        refuse(f"{path[:SHOWN_NAME]} cannot be opened: {reason}; check the name.")
 
 
 def _first_bytes(path: Path) -> bytes:
@@ -201,7 +235,7 @@ def _stream(source: Source, kind: str) -> Iterator[Any]:
     text = kind in ("csv", "tsv")
     if text and source.path == "-":
         yield sys.stdin.buffer
-    elif text and source.path.lower().endswith(".gz"):
+    elif text and source.path.lower().endswith(".gz") and _is_zipped(Path(source.path)):
         with gzip.open(source.path, "rb") as file:
             yield file
     elif text or Path(source.path).is_file():
@@ -214,6 +248,11 @@ def _stream(source: Source, kind: str) -> Iterator[Any]:
             shutil.copyfileobj(stream, copy)
             copy.seek(0)
             yield copy
+
+
+def _is_zipped(path: Path) -> bool:
+    """Check whether a file is compressed; a pipe, which can be read once only, is taken at its name."""
+    return not path.is_file() or content_of(_first_bytes(path)) == "gzip"
 
 
 def refuse_permission(path: str) -> NoReturn:

@@ -28,6 +28,7 @@ from fuselearn.cli.console import (
     Format,
     Identifier,
     Jobs,
+    NaValues,
     Notes,
     Seed,
     Target,
@@ -116,6 +117,7 @@ def fit(
     file_format: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
+    na_values: NaValues = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -149,13 +151,14 @@ def fit(
         "--format": [file_format],
         "--delimiter": [delimiter],
         "--encoding": [encoding if encoding != "utf-8" else None],
+        "--na-values": na_values or [],
         "--output": ["model.fuse"],
     }
     words = [
         word for option, values in options.items() for value in values if value is not None for word in (option, value)
     ]
     with interruptible("nothing was written"):
-        with open_data(Source(data, file_format, delimiter, encoding)) as opened:
+        with open_data(Source(data, file_format, delimiter, encoding, tuple(na_values or ()))) as opened:
             path = opened.source.name
             choices, label_names, views_found = _choose_columns(
                 opened.names, path, target, identifier, group, label_columns, view or [], views
@@ -195,6 +198,7 @@ def fit(
             "class_weight": facts["class_weight"],
             "label_columns": label_names,
             "views": views_found,
+            "na_values": na_values or [],
         }
         facts["foreign"] = save_model(model, output, note, force=force)
     interrupts.saved(f"the model is saved in {output}")
@@ -268,10 +272,11 @@ def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":
     from fuselearn.cli.columns import as_spelled
 
     labels = list(dict.fromkeys([task.target, *task.label_columns]))
+    as_texts = [*labels, *([task.group] if task.group else [])]
     used = [column for choice in task.choices.values() for column in choice.columns]
     names = list(dict.fromkeys([*used, *([task.group] if task.group else []), *labels]))
-    table = read_opened(opened, names, dict.fromkeys(labels, pyarrow.string()))
-    return as_spelled(table, labels) if opened.kind in ("csv", "tsv") else table
+    table = read_opened(opened, names, dict.fromkeys(as_texts, pyarrow.string()))
+    return as_spelled(table, labels)
 
 
 def _training_table(table: "pyarrow.Table", task: Task, path: str, notes: Notes) -> TrainingTable:

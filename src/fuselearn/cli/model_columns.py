@@ -9,7 +9,8 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 
-from fuselearn.cli.console import Notes, one_line, refuse
+from fuselearn.cli.column_types import as_text
+from fuselearn.cli.console import Notes, refuse
 from fuselearn.tables import BOOLEAN, NUMBER, TEXT, ViewColumns, absent_views, lost_columns
 from fuselearn.typing import FloatArray
 
@@ -34,7 +35,8 @@ class ModelColumns:
         else:
             self._columns = _PlainColumns.of(model, [name for name in names if name not in reserved], path)
             self.model = model
-        self.columns = [column for column in self._columns.kinds_ if column in set(names)]
+        present = set(names)
+        self.columns = [column for column in self._columns.kinds_ if column in present]
         if not self.columns:
             shown = ", ".join(list(self._columns.kinds_)[:4])
             refuse(f"{path} has none of the columns that the model was fitted on, such as {shown}.")
@@ -81,7 +83,7 @@ class ModelColumns:
 
     def note_unknown(self, table: pyarrow.Table, notes: Notes) -> None:
         """Note texts that the model was not fitted on."""
-        for column, texts in self._columns.unknown_categories(table).items():
+        for column, texts in self._columns.unknown_categories(self._with_texts(table)).items():
             notes.add(
                 f"The column {column!r} has values that the model was not fitted on, such as {texts[0]!r}: they count "
                 "as none of the known ones."
@@ -89,7 +91,8 @@ class ModelColumns:
 
     def file_facts(self, table: pyarrow.Table) -> dict[str, Any]:
         """Return the number of columns and the share of empty cells of each view, before text became numbers."""
-        present = {view: [name for name in names if name in table.column_names] for view, names in self.views.items()}
+        known = set(table.column_names)
+        present = {view: [name for name in names if name in known] for view, names in self.views.items()}
         empty = {view: sum(map(_n_empty, table.select(names).columns)) for view, names in present.items()}
         absent = {view: (len(self.views[view]) - len(names)) * table.num_rows for view, names in present.items()}
         return {
@@ -103,33 +106,25 @@ class ModelColumns:
     def matrix(self, table: pyarrow.Table) -> FloatArray:
         """Return the numbers for the model, from a table that has `columns`."""
         # A view that is missing as a whole is left to the transformer.
-        for column in dict.fromkeys(column for lost in self.lost.values() for column in lost):
-            table = table.append_column(
-                column, pyarrow.nulls(table.num_rows, ARROW_TYPES[self._columns.kinds_[column]])
-            )
+        lost = dict.fromkeys(column for lost in self.lost.values() for column in lost)
+        missing = [pyarrow.nulls(table.num_rows, ARROW_TYPES[self._columns.kinds_[column]]) for column in lost]
+        table = pyarrow.table([*table.columns, *missing], names=[*table.column_names, *lost])
         try:
-            return self._columns.transform(self._cast(table))
+            return self._columns.transform(self._with_texts(table))
         except ValueError as error:
             refuse(f"{self.path}: {error}")
 
-    def _cast(self, table: pyarrow.Table) -> pyarrow.Table:
-        """Return the table with its columns in the types that they had at fit, where that loses nothing."""
-        for name, kind in self.types.items():
-            column = table.column(name)
-            if column.type == kind or pyarrow.types.is_null(column.type):
-                continue
-            if pyarrow.types.is_dictionary(column.type):
-                column = column.cast(column.type.value_type)
-            try:
-                if pyarrow.types.is_boolean(column.type) and kind == pyarrow.float64():
-                    column = column.cast(pyarrow.int8())
-                column = column.cast(kind, safe=False)
-            except pyarrow.ArrowException as error:
-                words = {pyarrow.float64(): "numbers", pyarrow.bool_(): "true or false", pyarrow.string(): "text"}
-                reason = one_line(error)[:120]
-                refuse(f"{self.path} has {column.type} in the column {name!r}, which must hold {words[kind]}: {reason}")
-            table = table.set_column(table.column_names.index(name), name, column)
-        return table
+    def _with_texts(self, table: pyarrow.Table) -> pyarrow.Table:
+        """Return the table with the model's columns of text as texts; the others were read in the types that it takes.
+
+        What follows, from notes to numbers, thus takes the very same values.
+        """
+        kinds = self._columns.kinds_
+        columns = [
+            as_text(column, name, self.path) if kinds.get(name) == TEXT else column
+            for name, column in zip(table.column_names, table.columns)
+        ]
+        return pyarrow.table(columns, names=table.column_names)
 
 
 def check_ids(column: pyarrow.ChunkedArray, name: str, path: str) -> None:
@@ -170,10 +165,10 @@ class _PlainColumns:
 
     def transform(self, table: pyarrow.Table) -> FloatArray:
         """Return the matrix, with NaN in columns that the table lacks."""
-        missing = np.full(table.num_rows, np.nan)
+        missing, present = np.full(table.num_rows, np.nan), set(table.column_names)
         return np.column_stack(
             [
-                np.array(table.column(name).to_numpy(), dtype=np.float64) if name in table.column_names else missing
+                np.array(table.column(name).to_numpy(), dtype=np.float64) if name in present else missing
                 for name in self.kinds_
             ]
         )

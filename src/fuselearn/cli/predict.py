@@ -18,6 +18,7 @@ from fuselearn.cli.console import (
     Delimiter,
     Encoding,
     FittedIdentifier,
+    FittedNaValues,
     Force,
     Format,
     Model,
@@ -32,7 +33,7 @@ from fuselearn.cli.console import (
     say_json,
     visible,
 )
-from fuselearn.cli.files import FORMATS, KINDS, Source, check_column, open_data, reading
+from fuselearn.cli.files import FORMATS, KINDS, Source, check_column, open_data, reading, words_for_nothing
 from fuselearn.cli.interrupts import interrupts
 from fuselearn.cli.outputs import check_output, writing
 from fuselearn.cli.saved_models import load_model
@@ -55,6 +56,7 @@ def predict(
     file_format: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
+    na_values: FittedNaValues = None,
     output_format: Annotated[
         str | None, typer.Option(help="csv, tsv, parquet or feather.", show_default="by the suffix; - is csv")
     ] = None,
@@ -84,7 +86,8 @@ def predict(
     counts: dict[str, int] = {}
     rows = 0
     consequence = "what was printed is not all" if output == "-" else "nothing was written"
-    with interruptible(consequence), open_data(Source(data, file_format, delimiter, encoding)) as opened:
+    source = Source(data, file_format, delimiter, encoding, words_for_nothing(note, na_values))
+    with interruptible(consequence), open_data(source) as opened:
         identifier = _identifier(identifier, note, opened, notes)
         chunks = _predictions(loaded, opened, identifier, note, allow_missing_columns, chunk_rows, notes)
         with writing(output), _prediction_file(output, kind, force) as write:

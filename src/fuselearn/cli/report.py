@@ -11,6 +11,7 @@ from fuselearn.cli.console import (
     Delimiter,
     Encoding,
     FittedIdentifier,
+    FittedNaValues,
     Force,
     Format,
     Model,
@@ -22,7 +23,7 @@ from fuselearn.cli.console import (
     say,
     say_json,
 )
-from fuselearn.cli.files import Source, check_column, open_data, read_opened
+from fuselearn.cli.files import Source, check_column, open_data, read_opened, words_for_nothing
 from fuselearn.cli.interrupts import interrupts
 from fuselearn.cli.outputs import check_output, size_of, writing
 from fuselearn.cli.saved_models import load_model
@@ -47,6 +48,7 @@ def report(
     file_format: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
+    na_values: FittedNaValues = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -60,7 +62,8 @@ def report(
     notes = Notes(as_json)
     with interruptible("nothing was written"):
         loaded, note = load_model(model, notes, trust)
-        with open_data(Source(data, file_format, delimiter, encoding)) as opened:
+        source = Source(data, file_format, delimiter, encoding, words_for_nothing(note, na_values))
+        with open_data(source) as opened:
             target = _column(target, note.get("target"), opened, "--target")
             identifier = _column(identifier, note.get("id"), opened, "--id")
             if target is not None and identifier == target:
@@ -122,7 +125,7 @@ def _rows(
             notes.add(f"{total - table.num_rows} of {total} rows have no {target!r} and are left out.")
         if table.num_rows == 0:
             refuse(f"{path} has no value in the target {target!r}; leave the column out to report without it.")
-        spelled = opened.kind in ("csv", "tsv") and target not in columns.columns
+        spelled = target not in columns.columns
         y = model_labels(table.column(target), model.classes_, target, path, spelled=spelled)
     columns.note_unknown(table, notes)
     if identifier is not None:

@@ -138,7 +138,7 @@ def test_values_that_predict_cannot_use(tmp_path, predict):
     predict(path, words=["not UTF-8", "--encoding latin-1"])
     path = tmp_path / "data.parquet"
     parquet.write_table(pa.table(columns(rna_0=["many"] * N_ROWS)), path)
-    predict(path, words=["string in the column 'rna_0', which must hold numbers"])
+    predict(path, words=["'many' in row 1 of the column 'rna_0', which must hold numbers"])
 
 
 def test_blanks_in_names_of_views(tmp_path, fit):
