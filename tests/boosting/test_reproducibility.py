@@ -18,16 +18,24 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from fuselearn import (
+    IndependentBoostClassifier,
     ShareBoostClassifier,
 )
 from fuselearn.bandits import Exp3P
 from fuselearn.learners import Stump, Tree
-from tests.boosting.iris_views import KINDS, VIEWS, X, assert_same_model, y
+from tests.boosting.iris_views import VIEWS, X, assert_same_model, y
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("kind", "resample"),
+    [
+        (ShareBoostClassifier, False),
+        (IndependentBoostClassifier, True),
+        pytest.param(ShareBoostClassifier, True, marks=pytest.mark.long),
+        pytest.param(IndependentBoostClassifier, False, marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize("estimator", [None, "stump", "tree", "linear", "forest"])
-@pytest.mark.parametrize("resample", [False, True])
 def test_threads_do_not_change_a_bit(kind, estimator, resample):
     rng = np.random.default_rng(0)
     n = 6000  # three blocks of rows

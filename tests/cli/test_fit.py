@@ -37,8 +37,18 @@ def test_model_is_that_of_the_library(table, fit):
     assert told["interrupted"] is False
 
 
+@pytest.fixture(scope="module")
+def expected(table, tmp_path_factory):
+    """Return the probabilities of the model that `fit` makes of the table as CSV."""
+    folder = tmp_path_factory.mktemp("expected")
+    csv.write_csv(table, folder / "data.csv")
+    usual = ["--method", "shareboost", "--set", "n_estimators=5", "--target", "outcome", "--id", "patient"]
+    assert run("fit", folder / "data.csv", *usual, "--output", folder / "model.fuse").exit_code == 0
+    return fuselearn.load(folder / "model.fuse").predict_proba(table)
+
+
 @pytest.mark.parametrize("suffix", ["tsv", "parquet", "pq", "feather", "arrow", "csv.gz"])
-def test_formats_give_the_same_model(table, tmp_path, fit, suffix):
+def test_formats_give_the_same_model(table, tmp_path, fit, expected, suffix):
     path = tmp_path / f"other.{suffix}"
     if suffix == "tsv":
         csv.write_csv(table, path, csv.WriteOptions(delimiter="\t"))
@@ -46,13 +56,11 @@ def test_formats_give_the_same_model(table, tmp_path, fit, suffix):
         path.write_bytes(gzip.compress((tmp_path / "data.csv").read_bytes()))
     else:
         (feather.write_feather if suffix in ("feather", "arrow") else parquet.write_table)(table, path)
-    expected = fit()[0].predict_proba(table)
     np.testing.assert_array_equal(fit(data=path)[0].predict_proba(table), expected)
 
 
-def test_named_pipes(table, data, tmp_path, fit):
+def test_named_pipes(table, data, tmp_path, fit, expected):
     """Of which nothing is known beforehand, as of `<(command)` of a shell."""
-    expected = fit()[0].predict_proba(table)
     parquet.write_table(table, tmp_path / "data.parquet")
     for number, (source, arguments) in enumerate([(data, []), (tmp_path / "data.parquet", ["--format", "parquet"])]):
         pipe = tmp_path / f"pipe{number}"
@@ -64,16 +72,14 @@ def test_named_pipes(table, data, tmp_path, fit):
         writer.join()
 
 
-def test_standard_input(table, data, tmp_path, fit):
-    expected = fit()[0].predict_proba(table)
+def test_standard_input(table, data, tmp_path, fit, expected):
     np.testing.assert_array_equal(fit(data="-", input=data.read_bytes())[0].predict_proba(table), expected)
     parquet.write_table(table, tmp_path / "data.parquet")
     piped = fit("--format", "parquet", data="-", input=(tmp_path / "data.parquet").read_bytes())[0]
     np.testing.assert_array_equal(piped.predict_proba(table), expected)
 
 
-def test_other_delimiters_and_encodings(table, data, tmp_path, fit):
-    expected = fit()[0].predict_proba(table)
+def test_other_delimiters_and_encodings(table, data, tmp_path, fit, expected):
     text = data.read_text().replace("north", "nörd")
     path = tmp_path / "other.csv"
     for encoding in ("latin-1", "utf-16", "utf-8-sig"):
