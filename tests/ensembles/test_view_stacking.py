@@ -1,5 +1,7 @@
 """Stacking and super-kernel fusion against slow loops and scikit-learn's own stacking and calibration."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,8 +17,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import check_fit2d_1feature
 
-from fuselearn import LabelConsensus, SuperKernelClassifier, ViewStackingClassifier
+from fuselearn import LabelConsensus, SuperKernelClassifier, ViewStackingClassifier, load, save
 from fuselearn.classifiers.cross_fitting import CrossFitting
+from fuselearn.classifiers.fitted_classifiers import FittedSVC
 from tests.ensembles.view_problems import FOLDS, VIEWS, Problem, all_kinds, fit_svc, on_columns, problems
 from tests.naive import fusion as naive
 
@@ -216,3 +219,35 @@ def test_one_column_and_three_rows_of_a_class(model):
     check_fit2d_1feature(type(model).__name__, model)
     column = np.r_[np.linspace(1, 2, 7, endpoint=False), 2.1, 2.5, 2.9][:, None]
     assert_array_equal(clone(model).fit(column, column[:, 0].astype(int)).classes_, [1, 2])
+
+
+def test_a_super_kernel_keeps_numbers_only(tmp_path):
+    problem = Problem(absent=True)
+    model = SuperKernelClassifier(views=VIEWS, cv=2, random_state=0).fit(problem.X, problem.y)
+    assert {type(machine) for machine in (*model.estimators_, model.final_estimator_)} == {FittedSVC}
+    save(model, tmp_path / "model.fuse")
+    loaded = load(tmp_path / "model.fuse")  # nobody is trusted
+    assert_array_equal(loaded.decision_function(problem.X), model.decision_function(problem.X))
+    stacked = ViewStackingClassifier(SVC(), views=VIEWS, cv=2, random_state=0).fit(problem.X, problem.y)
+    assert type(stacked.final_estimator_) is FittedSVC
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("estimators_", lambda value: value[1:], "other classifiers than views"),
+        ("estimators_", lambda value: value[::-1], "a machine of other columns"),
+        ("estimators_", lambda value: [SVC()] * len(value), "has a SVC, not a FittedSVC"),
+        ("sigmoids_", lambda value: value[1:], "other sigmoids"),
+        ("sigmoids_", lambda value: [rows.astype(np.float32) for rows in value], "not of double precision"),
+        ("final_estimator_", lambda value: SVC(), "is not a FittedSVC but a SVC"),
+        ("final_estimator_", lambda value: replace(value, centre=value.centre[1:]), "a final machine of other columns"),
+    ],
+)
+def test_a_super_kernel_whose_parts_do_not_agree(name, change, message):
+    problem = Problem()
+    model = SuperKernelClassifier(views=VIEWS, cv=2, random_state=0).fit(problem.X, problem.y)
+    model.validate()
+    setattr(model, name, change(getattr(model, name)))
+    with pytest.raises(ValueError, match=message):
+        model.validate()

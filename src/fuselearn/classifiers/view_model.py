@@ -7,10 +7,10 @@ from typing import Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
-from sklearn.dummy import DummyClassifier
 from sklearn.utils.parallel import Parallel, delayed
 
 from fuselearn.classifiers.adapter import array_for, gives_values, is_frozen, weight_parameter
+from fuselearn.classifiers.fitted_classifiers import ConstantClassifier
 from fuselearn.data import ViewBlocks, encode_known
 from fuselearn.numeric.stored_arrays import check_array, check_count, check_indices, check_part
 from fuselearn.typing import AnyArray, FloatArray, IntArray
@@ -178,9 +178,10 @@ def fit_view_model(
     """
     if is_frozen(estimator):
         return known_model(name, estimator, classes)
-    if (codes == codes[0]).all():
-        estimator = DummyClassifier()  # most classifiers refuse to learn one class
     seen, local_codes = np.unique(codes, return_inverse=True)
+    if len(seen) == 1:  # most classifiers refuse to learn one class
+        label = local_codes[:1] if encoded else classes[seen]
+        return ViewModel(name, ConstantClassifier(label.copy()), seen, len(classes))
     options = {} if weights is None else {str(weight_parameter(estimator)): weights}
     estimator.fit(rows, local_codes if encoded else classes[codes], **options)
     if not hasattr(estimator, "classes_"):

@@ -10,10 +10,12 @@ from sklearn.svm import SVC
 
 from fuselearn.classifiers.calibration import fit_sigmoid
 from fuselearn.classifiers.cross_fitting import check_cv
+from fuselearn.classifiers.fitted_classifiers import ConstantClassifier, FittedSVC
 from fuselearn.classifiers.view_model import ViewModel, fit_view_model, view_outputs
 from fuselearn.data import TrainingData, ViewBlocks
 from fuselearn.ensembles.base import BaseStacking
 from fuselearn.estimators import check_jobs, check_positive
+from fuselearn.numeric.stored_arrays import check_part, check_parts
 from fuselearn.typing import BoolArray, Classifier, FloatArray, IntArray, RandomState, Views
 
 
@@ -45,11 +47,12 @@ class SuperKernelClassifier(BaseStacking):
         The classes, in sorted order.
     class_prior_ : ndarray of shape (n_classes,)
         Class probabilities of a row without any view, and what the final machine sees of a view that is absent.
-    estimators_ : list of Pipeline
-        The machine of each view, fitted on all rows that have it.
+    estimators_ : list of FittedSVC
+        The machine of each view, fitted on all rows that have it: its numbers, and `decision_function` and `predict` of
+        rows of the view. A ConstantClassifier where these rows are of one class.
     sigmoids_ : list of ndarray of shape (n_problems, 2)
         Slope and offset of each view's sigmoids: one for two classes, else one per class.
-    final_estimator_ : SVC
+    final_estimator_ : FittedSVC
         The final machine.
     view_names_ : list of str
         Names of the views.
@@ -118,7 +121,40 @@ class SuperKernelClassifier(BaseStacking):
             data.classes,
             weights,
         )
-        return {"estimators_": fitted, "sigmoids_": sigmoids, "final_estimator_": final_model.estimator}
+        return {
+            "estimators_": [
+                machine if isinstance(machine, ConstantClassifier) else FittedSVC.of(machine) for machine in fitted
+            ],
+            "sigmoids_": sigmoids,
+            "final_estimator_": FittedSVC.of(final_model.estimator),
+        }
+
+    def validate(self) -> None:
+        """Refuse a model, read from a file, whose machines do not fit to its views.
+
+        :func:`fuselearn.load` calls it.
+
+        Raises
+        ------
+        ValueError
+            The machines have other columns or classes than the views, or are no machines.
+        """
+        super().validate()
+        if "estimators_" not in vars(self):
+            return
+        n_classes = len(self.classes_)
+        n_problems = 1 if n_classes == 2 else n_classes
+        check_parts(self, "estimators_", (FittedSVC, ConstantClassifier))
+        for columns, machine in zip(self.view_columns_, self.estimators_):
+            if isinstance(machine, FittedSVC) and len(machine.centre) != len(columns):
+                raise ValueError("it has a machine of other columns than those of its view")
+        sigmoids = check_parts(self, "sigmoids_", (np.ndarray,))
+        if [array.shape for array in sigmoids] != [(n_problems, 2)] * len(self.view_names_):
+            raise ValueError("it has other sigmoids than views and classes")
+        if not all(array.dtype == np.float64 for array in sigmoids):
+            raise ValueError("it has sigmoids that are not of double precision")
+        if len(check_part(self, "final_estimator_", FittedSVC).centre) != n_problems * len(self.view_names_):
+            raise ValueError("it has a final machine of other columns than the views' probabilities")
 
     def _final_classifier(self) -> Classifier:
         fitted: Classifier = self.final_estimator_

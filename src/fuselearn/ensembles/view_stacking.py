@@ -17,6 +17,7 @@ from fuselearn.classifiers.adapter import (
     view_estimators,
 )
 from fuselearn.classifiers.cross_fitting import check_cv
+from fuselearn.classifiers.fitted_classifiers import FittedSVC
 from fuselearn.classifiers.view_model import Output, ViewModel, fit_view_model, view_outputs
 from fuselearn.data import TrainingData, ViewBlocks
 from fuselearn.ensembles.base import BaseStacking
@@ -65,7 +66,7 @@ class ViewStackingClassifier(BaseStacking):
     estimators_ : list of classifier
         The classifier of each view, fitted on all rows that have it.
     final_estimator_ : classifier
-        The final classifier.
+        The final classifier; of the default one its numbers, a FittedSVC.
     view_names_ : list of str
         Names of the views.
     view_columns_ : list of ndarray
@@ -146,7 +147,8 @@ class ViewStackingClassifier(BaseStacking):
             data.classes,
             data.weights if data.weighted else None,
         )
-        return {"estimators_": fitted, "final_estimator_": final_model.estimator, "_outputs_with_gaps": has_gaps}
+        final = FittedSVC.of(final_model.estimator) if self.final_estimator is None else final_model.estimator
+        return {"estimators_": fitted, "final_estimator_": final, "_outputs_with_gaps": has_gaps}
 
     def _unfitted_final_classifier(self) -> Classifier:
         """Return the user's final classifier, or the default."""

@@ -17,7 +17,9 @@ from fuselearn.estimators import PredictsByDecision, check_jobs, check_positive
 from fuselearn.kernels.composition import ItemKernels
 from fuselearn.kernels.machines import Machines, Problem, fit_machines, problems_of
 from fuselearn.kernels.view_kernels import Kernel, ViewKernel, blurred_columns
-from fuselearn.numeric.votes import one_against_one, prior_votes
+from fuselearn.numeric.stored_arrays import check_parts
+from fuselearn.numeric.votes import one_against_one, pairs_of_classes, prior_votes
+from fuselearn.persistence.validation import check_array, check_classes, check_views
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike, Views
 
 CHUNK_ROWS = 2048
@@ -127,6 +129,44 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
         table = read_new_rows(self, X)
         starts = range(0, len(table), CHUNK_ROWS)
         return np.concatenate([self._decision_values(table[start : start + CHUNK_ROWS], start) for start in starts])
+
+    def validate(self) -> None:
+        """Refuse a classifier, read from a file, whose kernels, support vectors and classes do not fit together.
+
+        :func:`fuselearn.load` calls it.
+
+        Raises
+        ------
+        ValueError
+            The numbers of views, columns, support vectors or classes do not agree.
+        """
+        check_views(self)
+        if "classes_" not in vars(self):
+            return
+        n_classes, n_views = check_classes(self), len(self.view_names_)
+        if n_classes < 2 or "class_prior_" not in vars(self):
+            raise ValueError("it has less than two classes, or no prior of them")
+        n_problems = len(pairs_of_classes(n_classes))
+        check_array(self, "intercept_", (n_problems,), finite=True)
+        check_array(self, "kernel_weights_", (n_views,), at_least=0.0, finite=True)
+        if not (check_array(self, "kernel_scales_", (n_views,), finite=True) > 0).all():
+            raise ValueError("it has kernels that are divided by 0 or less")
+        parts = [
+            check_parts(self, "kernels_", (ViewKernel,)),
+            *(check_parts(self, name, (np.ndarray,)) for name in ("support_", "support_rows_", "dual_coef_")),
+        ]
+        if any(len(part) != n_views for part in parts):
+            raise ValueError("it has other kernels or support vectors than views")
+        for columns, kernel, places, rows, coefficients in zip(self.view_columns_, *parts):
+            n_columns, n_support = len(columns), len(places)
+            if places.ndim != 1 or places.dtype.kind != "i" or (n_support and places.min() < 0):
+                raise ValueError("it has support vectors that are not rows of a table")
+            if rows.shape != (n_support, n_columns) or rows.dtype not in (np.float64, np.float32):
+                raise ValueError("it has support vectors of other columns than their view")
+            if coefficients.shape != (n_problems, n_support) or coefficients.dtype != np.float64:
+                raise ValueError("it has other coefficients than support vectors and pairs of classes")
+            if kernel.centre is not None and len(kernel.centre) != n_columns:
+                raise ValueError("it has a kernel of other columns than its view")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -20,6 +20,7 @@ from fuselearn.kernels.meta_objects import Matching, read_matching
 from fuselearn.kernels.mkl import check_solver, learn_weights
 from fuselearn.kernels.view_kernels import Kernel
 from fuselearn.numeric.pairs import mean_squared_distance
+from fuselearn.persistence.validation import check_array
 from fuselearn.typing import BoolArray, FloatArray, IntArray, RandomState, Views
 
 CORRESPONDENCES = ("tomographic", "cartesian")
@@ -164,6 +165,23 @@ class TomographicClassifier(BaseKernelFusion):
         self.C = C
         self.n_jobs = n_jobs
         self.random_state = random_state
+
+    def validate(self) -> None:
+        """Refuse a classifier, read from a file, whose parts do not fit together.
+
+        :func:`fuselearn.load` calls it.
+
+        Raises
+        ------
+        ValueError
+            The numbers of views, columns, support vectors, meta-objects or classes do not agree.
+        """
+        super().validate()
+        if "meta_objects_" not in vars(self):
+            return
+        n_meta = len(check_array(self, "meta_objects_", (None, len(self.view_names_)), "i", at_least=0))
+        check_array(self, "meta_labels_", (n_meta,), "biufUSOMm")
+        check_array(self, "meta_weights_", (n_meta,), at_least=0.0, finite=True)
 
     def _check_settings(self) -> None:
         super()._check_settings()

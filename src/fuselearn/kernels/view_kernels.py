@@ -10,6 +10,7 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from fuselearn.backends.gpu.kernel_matrices import any_on_gpu, check_gpu_kernels
 from fuselearn.numeric.pairs import KERNEL_ROUNDING
+from fuselearn.numeric.stored_arrays import check_array, check_number, check_part
 from fuselearn.typing import ArrayLike, FloatArray, IntArray
 
 ALWAYS_POSITIVE = ("linear", "rbf", "poly", "polynomial", "laplacian", "cosine", "chi2")
@@ -88,6 +89,18 @@ class GramLookup:
         """
         return self.gram[np.ix_(self._object_numbers(A), self._object_numbers(B))]
 
+    def validate(self) -> None:
+        """Check that it holds a square matrix in double precision.
+
+        Raises
+        ------
+        ValueError
+            If it does not.
+        """
+        check_array(self, "gram", np.float64, (len(check_part(self, "gram", np.ndarray)), None))
+        if self.gram.shape[0] != self.gram.shape[1]:
+            raise ValueError(f"gram of a GramLookup is not square: it has the shape {self.gram.shape}")
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return itself: scikit-learn copies the settings of every clone, and one matrix serves all of them."""
         return self
@@ -156,6 +169,25 @@ class ViewKernel:
                 variance = (rows if centre is None else rows - centre).var()
                 gamma = float(1.0 / (rows.shape[1] * variance)) if variance > 0 else 1.0
         return cls(name, kernel, gamma, centre)
+
+    def validate(self) -> None:
+        """Check that the kernel has a name, a width and an origin that belong together.
+
+        Raises
+        ------
+        ValueError
+            If it has not.
+        """
+        check_part(self, "name", str)
+        if isinstance(self.kernel, str) and self.kernel not in PAIRWISE_KERNEL_FUNCTIONS:
+            raise ValueError(f"kernel of a ViewKernel is {self.kernel!r:.40}, which is not the name of a kernel")
+        by_name = self.kernel if isinstance(self.kernel, str) else None
+        if self.gamma is not None or by_name in WITH_GAMMA:
+            check_number(self, "gamma", least=0.0)
+        if self.centre is not None:
+            check_array(self, "centre", np.float64, (None,))
+            if by_name not in CENTRED:
+                raise ValueError("centre of a ViewKernel is there for a kernel that has none")
 
     def gram(self, rows: FloatArray) -> FloatArray:
         """Return the kernel matrix of the training rows, checked where its kind does not guarantee a kernel."""
