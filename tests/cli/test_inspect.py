@@ -5,8 +5,9 @@ import json
 import pytest
 
 import fuselearn
+from tests.cli.bad_input.refusals import refused
 from tests.cli.command_line import run
-from tests.cli.patients import VIEWS, numbers
+from tests.cli.patients import NUMBERS, VIEWS, numbers
 
 
 def test_inspect(fit, tmp_path):
@@ -21,6 +22,32 @@ def test_inspect(fit, tmp_path):
     assert told["view_importances"] == pytest.approx(dict(zip(model.view_names_, model.view_importances_)), abs=1e-4)
     assert told["settings"]["n_estimators"] == 5
     assert told["note"]["method"] == "shareboost"
+
+
+def test_models_with_types_of_other_packages_open_by_trust(fit, data, tmp_path):
+    """The refusal says what to add, for every command that loads a model, and fit says it beforehand."""
+    path = tmp_path / "model.fuse"
+    options = [*NUMBERS, "--method", "shareboost", "--set", "n_estimators=2", "--set", "estimator=svm"]
+    usual = ["--target", "outcome", "--id", "patient", "--output", path]
+    fitted = run("fit", data, *options, *usual)
+    assert fitted.exit_code == 0, fitted.output
+    hint = fitted.stdout.splitlines()[-1]
+    assert "--trust sklearn.svm.SVC" in hint
+    trust = hint[hint.index("--trust") :].rstrip(".")
+    for command in (
+        ["inspect", path],
+        ["predict", path, data, "--output", tmp_path / "out.csv"],
+        ["report", path, "--data", data, "--output", tmp_path / "page.html"],
+    ):
+        refused(run(*command), "model.fuse was not opened", trust)
+        refused(run(*command, "--trust", "sklearn.svm.SVC"), trust)
+        refused(run(*command, "--trust", ""), trust)
+        trusted = run(*command, *trust.split())
+        assert trusted.exit_code == 0, trusted.output
+    told = json.loads(run("fit", data, *options, *usual, "--force", "--json").stdout)
+    assert told["foreign"] == trust.split()[1::2]
+    run("fit", data, *NUMBERS, *usual[:4], "--output", tmp_path / "own.fuse", "--set", "max_fits=4")
+    assert run("inspect", tmp_path / "own.fuse").exit_code == 0
 
 
 def test_inspect_of_a_model_that_a_program_saved(table, tmp_path):

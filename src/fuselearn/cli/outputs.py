@@ -25,8 +25,8 @@ def check_output(output: str, force: bool, *inputs: str) -> None:
         refuse(f"--output: {_file_in_the_way(path)} is a file, not a folder; name another folder.")
     except PermissionError:
         _refuse_permission(output)
-    except OSError as error:  # a name that is too long, a loop of links
-        refuse(f"--output: {output} cannot be written: {error.strerror or error}; name another file.")
+    except (OSError, ValueError) as error:  # a name that is too long, a loop of links, a null byte
+        refuse(f"--output: {output} cannot be written: {getattr(error, 'strerror', None) or error}; name another file.")
     if mode is not None and stat.S_ISDIR(mode):
         refuse(f"--output: {output} is a folder; name a file.")
     if output.endswith((os.sep, os.altsep or os.sep)):

@@ -72,8 +72,8 @@ def _reading_model(path: str) -> Iterator[None]:
     except (ValueError, TypeError, OSError) as error:
         if isinstance(error, UntrustedTypeError):
             refuse(
-                f"{path} was not opened: it holds {', '.join(error.names)}, which is not fuselearn's: what its methods "
-                "do, the file decides, and that can be to run code. If you trust whoever made the file, add "
+                f"{path} was not opened: it holds types that are not fuselearn's. What their methods do, the file "
+                "decides, and some of them can run code. If you trust whoever made the file, add "
                 f"{trust_options(error.names)}."
             )
         if isinstance(error, OSError) and error.strerror:
