@@ -7,7 +7,6 @@ import json
 from decimal import Decimal
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
@@ -240,9 +239,8 @@ def test_single_precision_is_what_it_is_written_as():
     values = values[~np.isnan(values)]
     expected = pa.array(values).cast(pa.string()).cast(pa.float64()).to_numpy()
     np.testing.assert_array_equal(shortest_decimals(values), expected)
-    some = values[np.isfinite(values)][:5000]
-    read = pd.read_csv(io.StringIO(pd.DataFrame({"x": some}).to_csv()), float_precision="round_trip")
-    np.testing.assert_array_equal(read["x"], shortest_decimals(some))
+    some = values[:5000]
+    np.testing.assert_array_equal(shortest_decimals(some), [float(str(value)) for value in some])
 
 
 def test_words_for_nothing_are_those_of_the_fit(tmp_path):

@@ -164,7 +164,7 @@ class ViewPreparation(BaseEstimator):
         return sorted({text for text in texts if text is not None}.difference(self.encoders_[column].categories))
 
     def validate(self) -> None:
-        """Raise an error in words where columns, encoders and steps do not agree; without a fit there is nothing to check."""
+        """Raise an error in words where columns, encoders and steps do not agree."""
         if not is_fitted(self):
             return
         columns, categories, encoders, steps, names = check_contents(

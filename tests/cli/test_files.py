@@ -1,0 +1,194 @@
+"""Rows of files: none is lost, whatever lines, quotes and compression make of them."""
+
+import gzip
+import io
+import zlib
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import csv, parquet
+
+import fuselearn
+from tests.cli.bad_input.refusals import refused
+from tests.cli.command_line import run
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Models of one column and of two, and of text."""
+    folder = tmp_path_factory.mktemp("models")
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    table = {"x": rng.normal(size=60) + 4 * y, "z": rng.normal(size=60), "kind": np.array(["a", "b"])[y]}
+    table["note"] = np.array(["n", "s", "two\nlines"])[rng.integers(0, 3, size=60)]
+    csv.write_csv(pa.table(table), folder / "data.csv")
+    paths = {}
+    for name, columns in {"one": "x", "two": "x,z", "text": "x,note"}.items():
+        paths[name] = folder / f"{name}.fuse"
+        usual = ["--target", "kind", "--method", "shareboost", "--set", "n_estimators=3", "--set", "estimator=stump"]
+        result = run("fit", folder / "data.csv", *usual, "--view", f"all={columns}", "--output", paths[name])
+        assert result.exit_code == 0, result.output
+    return paths
+
+
+def predictions(model, content, tmp_path, how="file"):
+    """Return the second column of the probabilities of the rows of some bytes."""
+    if how == "-":
+        result = run("predict", model, "-", input=content)
+    else:
+        path = tmp_path / ("data.csv.gz" if how == "gz" else "data.csv")
+        path.write_bytes(gzip.compress(content) if how == "gz" else content)
+        result = run("predict", model, path)
+    assert result.exit_code == 0, result.output
+    return [line.split(",")[2] for line in result.stdout.splitlines()[1:]]
+
+
+def expected(model, *columns):
+    """Return the probabilities of rows of which None is a gap."""
+    arrays = {name: pa.array(values, pa.float64()) for name, values in zip("xz", columns)}
+    return [str(row[1]) for row in fuselearn.load(model).predict_proba(pa.table(arrays)).tolist()]
+
+
+ONE_COLUMN = {
+    "blank lines": ("x\n2.0\n\n-2.0\n\n\n2.5\n", [2.0, None, -2.0, None, None, 2.5]),
+    "blank at the beginning": ("x\n\n2.0\n", [None, 2.0]),
+    "blank at the end": ("x\n2.0\n\n", [2.0, None]),
+    "without an end": ("x\n2.0\n\n-2.0", [2.0, None, -2.0]),
+    "CRLF": ("x\r\n2.0\r\n\r\n-2.0\r\n", [2.0, None, -2.0]),
+    "CRLF at the end": ("x\r\n2.0\r\n\r\n", [2.0, None]),
+    "quoted": ('x\n"2.0"\n""\n"-2.0"\n', [2.0, None, -2.0]),
+    "blanks": ("x\n2.0\n  \n-2.0\n", [2.0, None, -2.0]),
+    "words": ("x\n2.0\nNA\n nan \n-2.0\n", [2.0, None, None, -2.0]),
+}
+TWO_COLUMNS = {
+    "blank lines": ("x,z\n2,1\n\n-2,1\n", [2, None, -2], [1, None, 1]),
+    "blank at the end": ("x,z\n2,1\n-2,1\n\n\n", [2, -2], [1, 1]),
+    "blanks at the end": ("x,z\n2,1\n-2, \n  \n \n", [2, -2], [1, None]),
+    "CRLF": ("x,z\r\n2,1\r\n\r\n-2,1\r\n\r\n", [2, None, -2], [1, None, 1]),
+    "delimiters only": ("x,z\n2,1\n,\n-2,\n,\n", [2, None, -2, None], [1, None, None, None]),
+    "without an end": ("x,z\n2,1\n-2,", [2, -2], [1, None]),
+}
+
+
+@pytest.mark.parametrize("how", ["file", "gz", "-"])
+@pytest.mark.parametrize("name", ONE_COLUMN)
+def test_every_line_of_one_column_is_a_row(name, how, models, tmp_path):
+    content, values = ONE_COLUMN[name]
+    assert predictions(models["one"], content.encode(), tmp_path, how) == expected(models["one"], values)
+
+
+@pytest.mark.parametrize("how", ["file", "-"])
+@pytest.mark.parametrize("name", TWO_COLUMNS)
+def test_blank_lines_among_rows_of_several_columns(name, how, models, tmp_path):
+    content, *columns = TWO_COLUMNS[name]
+    assert predictions(models["two"], content.encode(), tmp_path, how) == expected(models["two"], *columns)
+
+
+def test_line_breaks_in_cells(models, tmp_path):
+    content = b'x,note\n2,"two\nlines"\n\n-2,"\n\n"\n2,"two\r\n\r\nlines"\n\n'
+    table = pa.table({"x": [2.0, None, -2.0, 2.0], "note": ["two\nlines", None, None, "two\r\n\r\nlines"]})
+    wanted = [str(row[1]) for row in fuselearn.load(models["text"]).predict_proba(table).tolist()]
+    assert predictions(models["text"], content, tmp_path) == wanted
+
+
+@pytest.mark.parametrize("block", [16, 37, 64])
+def test_rows_over_the_ends_of_blocks(block):
+    """Blank lines and blanks at the end of what is read at once are kept for what follows."""
+    from fuselearn.cli.file_formats import _Rows
+
+    rng = np.random.default_rng(block)
+    for _ in range(20):
+        rows = rng.choice(["1,2", "", " ", "3, ", ",", "4,5\r"], size=30).tolist()
+        text = "\n".join(rows).encode() + rng.choice([b"", b"\n", b"\n\n \n"])
+        stream = _Rows(io.BytesIO(text), b"\r\n ")
+        read = []
+        while chunk := stream.read(block):
+            read.append(chunk)
+        stripped = text.rstrip(b"\r\n ")
+        tail = text[len(stripped) :].partition(b"\n")
+        assert b"".join(read) == stripped + tail[0] + tail[1]
+        assert stream.n_lines == len(b"".join(read).splitlines())
+
+
+def test_lines_that_end_with_cr_only_are_refused(models, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_bytes(b"x,z\n1,2\r3,4\n5,6\n")
+    refused(run("predict", models["two"], path), "2 lines below the names, but 3 rows", "CR only")
+
+
+def test_rows_without_any_value_are_left_out_of_the_fit(tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("x_1,x_2,kind\n" + "1,2,a\n\n3,1,b\n" * 8)
+    usual = ["--target", "kind", "--method", "shareboost", "--set", "n_estimators=2"]
+    result = run("fit", path, *usual, "--output", tmp_path / "model.fuse")
+    assert result.exit_code == 0, result.output
+    assert "8 of 24 rows have no 'kind' and are left out." in result.stderr
+
+
+def compressed():
+    rows = "".join(f"{number / 7},{number}\n" for number in range(3000))
+    return gzip.compress(f"x,z\n{rows}".encode())
+
+
+DAMAGED = {
+    "cut off": (lambda content: content[: len(content) // 2], ["damaged or cut off", "copy it again"]),
+    "cut off in its head": (lambda content: content[:12], ["damaged or cut off"]),
+    "a wrong checksum": (lambda content: content[:-8] + b"\0\0\0\0" + content[-4:], ["CRC check failed"]),
+    "a byte changed": (lambda content: content[:60] + b"\xff\xff\xff\xff" + content[64:], ["cannot be read as csv"]),
+    "something after it": (lambda content: content + b"more", ["cannot be read as csv"]),
+    "zlib": (lambda content: zlib.compress(gzip.decompress(content)), ["named .gz, but is not compressed with gzip"]),
+    "text": (gzip.decompress, ["named .gz, but is not compressed with gzip", "rename it"]),
+}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_gzip(name, encoding, models, tmp_path):
+    damage, words = DAMAGED[name]
+    path = tmp_path / "data.csv.gz"
+    path.write_bytes(damage(compressed()))
+    output = tmp_path / "predictions.csv"
+    refused(run("predict", models["two"], path, "--encoding", encoding, "--output", output), "data.csv.gz", *words)
+    assert not output.exists()
+
+
+def test_text_named_gz_is_read_where_its_format_is_given(models, tmp_path):
+    path = tmp_path / "data.csv.gz"
+    path.write_bytes(gzip.decompress(compressed()))
+    result = run("predict", models["two"], path, "--format", "csv")
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == 3001
+
+
+def test_standard_input_of_another_kind(models):
+    refused(run("predict", models["two"], "-", input=compressed()), "standard input is gzip", "unpack it first")
+    written = io.BytesIO()
+    parquet.write_table(pa.table({"x": [1.0]}), written)
+    refused(run("predict", models["two"], "-", input=written.getvalue()), "is parquet", "--format parquet")
+
+
+@pytest.mark.parametrize("encoding", ["rot13", "hex", "base64", "zip", "bz2", "quopri", "uu", "idna", "punycode"])
+def test_codecs_that_are_not_of_text(encoding, models, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("x,z\n1,2\n")
+    words = [f"--encoding {encoding!r} is not an encoding of text files"]
+    refused(run("predict", models["two"], path, "--encoding", encoding), *words)
+
+
+@pytest.mark.parametrize("encoding", ["unicode_escape", "raw_unicode_escape", "undefined"])
+def test_encodings_that_no_file_has(encoding, models):
+    refused(run("predict", models["two"], "-", "--encoding", encoding, input=b"x,z\n1,2\n"), "not an encoding of text")
+
+
+@pytest.mark.parametrize("encoding", ["utf-7", "utf-32", "cp037", "shift_jis", "utf-8-sig", "iso2022_jp"])
+def test_other_encodings_of_text(encoding, models, tmp_path):
+    content = "x,z\n2,1\n\n-2,1\n".encode(encoding)
+    result = run("predict", models["two"], "-", "--encoding", encoding, input=content)
+    assert result.exit_code == 0, result.output
+    assert len(result.stdout.splitlines()) == 4
+
+
+def test_names_that_no_file_can_have(models):
+    for name in ("x" * 300 + ".csv", "/".join(["y" * 200] * 30) + ".parquet", "zero\0.csv"):
+        refused(run("predict", models["two"], name), "cannot be opened")
