@@ -172,7 +172,7 @@ def test_labels_that_were_not_given(digits):
     assert not_given.all(axis=1).any()
     as_floats = np.where(not_given, np.nan, labels)
     as_words = np.where(not_given, None, np.array(["low", "high"], dtype=object)[labels])
-    model = LabelConsensus(views=annotators, n_passes=2, random_state=0)
+    model = LabelConsensus(views=annotators, random_state=0)
     model.fit(X, truth, as_floats)
     assert (model.labels_ == truth).mean() > 0.93
     assert_allclose(model.noise_rates_, 0.2, atol=0.07)

@@ -17,9 +17,8 @@ from fuselearn.estimators import PredictsByDecision, check_jobs, check_positive
 from fuselearn.kernels.composition import ItemKernels
 from fuselearn.kernels.machines import Machines, Problem, fit_machines, problems_of
 from fuselearn.kernels.view_kernels import Kernel, ViewKernel, blurred_columns
-from fuselearn.numeric.stored_arrays import check_parts
 from fuselearn.numeric.votes import one_against_one, pairs_of_classes, prior_votes
-from fuselearn.persistence.validation import check_array, check_classes, check_views
+from fuselearn.persistence.validation import check_array, check_classes, check_parts, check_views
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike, Views
 
 CHUNK_ROWS = 2048
@@ -147,9 +146,9 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
         if n_classes < 2 or "class_prior_" not in vars(self):
             raise ValueError("it has less than two classes, or no prior of them")
         n_problems = len(pairs_of_classes(n_classes))
-        check_array(self, "intercept_", (n_problems,), finite=True)
-        check_array(self, "kernel_weights_", (n_views,), at_least=0.0, finite=True)
-        if not (check_array(self, "kernel_scales_", (n_views,), finite=True) > 0).all():
+        check_array(self, "intercept_", np.float64, (n_problems,))
+        check_array(self, "kernel_weights_", np.float64, (n_views,), at_least=0.0)
+        if not (check_array(self, "kernel_scales_", np.float64, (n_views,)) > 0).all():
             raise ValueError("it has kernels that are divided by 0 or less")
         parts = [
             check_parts(self, "kernels_", (ViewKernel,)),

@@ -108,7 +108,7 @@ class MKLClassifier(BaseKernelFusion):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = MKLClassifier(views={"sepal": [0, 1], "petal": [2, 3]}, weights="mkl").fit(X, y)
     >>> dict(zip(model.view_names_, model.kernel_weights_.round(1).tolist()))
-    {'sepal': 0.0, 'petal': 1.0}
+    {'sepal': 0.1, 'petal': 0.9}
     """
 
     def __init__(

@@ -45,7 +45,10 @@ class TomographicClassifier(BaseKernelFusion):
     kernel : str, callable, GramLookup or dict, default="linear"
         A name that :func:`sklearn.metrics.pairwise.pairwise_kernels` knows, a function of two tables that returns
         their kernel matrix, or a precomputed matrix as :class:`~fuselearn.kernels.GramLookup`. A dict gives each view
-        its own. Kernels with a width take it from the data's variance, as scikit-learn's SVC does.
+        its own. "linear", "rbf" and "laplacian" are of the rows about the means of the training rows, so that it does
+        not matter where the origin of the columns is; the others, and functions, are of the rows as they are. Kernels
+        with a width take it from the data's variance: that of the columns about their means where the kernel is, else
+        that of all values, as scikit-learn's SVC does.
     scale_kernels : bool, default=True
         Whether to divide each kernel by the mean squared distance of its objects. Objects are matched by distance, so
         views on different scales cannot be matched without it.
@@ -179,9 +182,9 @@ class TomographicClassifier(BaseKernelFusion):
         super().validate()
         if "meta_objects_" not in vars(self):
             return
-        n_meta = len(check_array(self, "meta_objects_", (None, len(self.view_names_)), "i", at_least=0))
-        check_array(self, "meta_labels_", (n_meta,), "biufUSOMm")
-        check_array(self, "meta_weights_", (n_meta,), at_least=0.0, finite=True)
+        n_meta = len(check_array(self, "meta_objects_", np.integer, (None, len(self.view_names_)), at_least=0))
+        check_array(self, "meta_labels_", np.generic, (n_meta,), finite=False)
+        check_array(self, "meta_weights_", np.float64, (n_meta,), at_least=0.0)
 
     def _check_settings(self) -> None:
         super()._check_settings()

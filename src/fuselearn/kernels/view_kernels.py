@@ -10,14 +10,15 @@ from sklearn.metrics.pairwise import PAIRWISE_KERNEL_FUNCTIONS, pairwise_kernels
 
 from fuselearn.backends.gpu.kernel_matrices import any_on_gpu, check_gpu_kernels
 from fuselearn.numeric.pairs import KERNEL_ROUNDING
-from fuselearn.numeric.stored_arrays import check_array, check_number, check_part
+from fuselearn.persistence.validation import check_array, check_number, check_part
 from fuselearn.typing import ArrayLike, FloatArray, IntArray
 
 ALWAYS_POSITIVE = ("linear", "rbf", "poly", "polynomial", "laplacian", "cosine", "chi2")
 """Kernels that are positive semi-definite whatever the data, so that it need not be tested."""
 
 WITH_GAMMA = ("rbf", "poly", "polynomial", "laplacian", "sigmoid")
-"""Kernels whose width is set to the data's scale, as in scikit-learn's SVC."""
+"""Kernels whose width is set to the data's scale: γ = 1 / (number of columns · variance), as in scikit-learn's SVC,
+but of centred kernels with the variance of the columns about their own means."""
 
 CENTRED = ("linear", "rbf", "laplacian")
 """Kernels of rows about the means of the training rows. Distances do not depend on the origin, and a machine with an
