@@ -5,6 +5,7 @@ import json
 import pytest
 
 import fuselearn
+from fuselearn.persistence import describe
 from tests.cli.bad_input.refusals import refused
 from tests.cli.command_line import run
 from tests.cli.patients import NUMBERS, VIEWS, numbers
@@ -48,6 +49,23 @@ def test_models_with_types_of_other_packages_open_by_trust(fit, data, tmp_path):
     assert told["foreign"] == trust.split()[1::2]
     run("fit", data, *NUMBERS, *usual[:4], "--output", tmp_path / "own.fuse", "--set", "max_fits=4")
     assert run("inspect", tmp_path / "own.fuse").exit_code == 0
+
+
+@pytest.mark.parametrize("claim", [3, "text", [1, [2]], {"a": 3}, {"a": {"b": None}}, None, True])
+def test_headers_that_claim_anything(claim, fit, tmp_path, monkeypatch):
+    """A header is not made by fuselearn because it says so: what makes no sense is not shown."""
+    fit(*NUMBERS)
+    path, out = tmp_path / "model.fuse", tmp_path / "out.csv"
+    header = describe(path)
+    claims = dict.fromkeys(("created", "views", "classes", "n_features", "feature_names"), claim)
+    for note in (claim, dict.fromkeys(("target", "id", "rows", "data", "command", "settings"), claim)):
+        claimed = {**header, **claims, "note": note}
+        monkeypatch.setattr("fuselearn.persistence.describe", lambda path, claimed=claimed: claimed)
+        for options in ([], ["--json"]):
+            shown = run("inspect", path, *options)
+            assert shown.exit_code == 0, shown.output
+            assert "ShareBoostClassifier" in shown.stdout
+        assert run("predict", path, tmp_path / "data.csv", "--output", out, "--force").exit_code == 0
 
 
 def test_inspect_of_a_model_that_a_program_saved(table, tmp_path):

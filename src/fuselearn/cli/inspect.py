@@ -15,6 +15,7 @@ def inspect(model: Model, trust: Trust = None, as_json: AsJson = False) -> None:
     notes = Notes(as_json)
     header = describe_model(model)
     loaded, note = load_model(model, notes, trust)
+    classes = header.get("classes")
     inner = getattr(loaded, "model_", loaded)
     summary = {
         "file": model,
@@ -22,7 +23,7 @@ def inspect(model: Model, trust: Trust = None, as_json: AsJson = False) -> None:
         "fuselearn_version": header.get("fuselearn_version"),
         "format": header.get("format"),
         "created": header.get("created"),
-        "classes": header.get("classes"),
+        "classes": classes if isinstance(classes, list) else None,
         "views": _in_order(header.get("views"), loaded),
         "view_importances": _importances(inner),
         "rounds": getattr(inner, "n_iter_", None),
@@ -36,10 +37,12 @@ def inspect(model: Model, trust: Trust = None, as_json: AsJson = False) -> None:
         _print(summary)
 
 
-def _in_order(views: dict[str, Any] | None, model: Any) -> dict[str, Any] | None:
-    """Return the views in the order of the model."""
+def _in_order(views: Any, model: Any) -> dict[str, list[Any]] | None:
+    """Return the views of a header in the order of the model; None where it has none."""
+    if not isinstance(views, dict) or not all(isinstance(columns, list) for columns in views.values()):
+        return None
     names = getattr(model, "view_names_", [])
-    return views and {name: views[name] for name in [*names, *views] if name in views}
+    return {name: views[name] for name in [*names, *views] if name in views}
 
 
 def _importances(model: Any) -> dict[str, float] | None:

@@ -11,8 +11,10 @@ from fuselearn.cli.console import Notes, one_line, refuse
 from fuselearn.cli.files import FORMATS, refuse_permission
 from fuselearn.exceptions import UntrustedTypeError
 
-TEXTS = ("target", "id", "group", "method", "data")
-"""Keys of the command line's note that are text or None."""
+NOTED_TEXTS = ("target", "id", "group", "method", "data", "class_weight", "views")
+NOTED_LISTS = ("command", "settings", "label_columns")
+NOTED_NUMBERS = ("rows", "seed")
+"""Keys of the note that fit saves with a model, whose values are text, lists of text, and whole numbers, or None."""
 
 
 def load_model(path: str, notes: Notes, trusted: Sequence[str] | None) -> tuple[Any, dict[str, Any]]:
@@ -58,8 +60,17 @@ def _checked_note(note: Any) -> dict[str, Any]:
     """Return a note that the command line could have written, otherwise an empty one: any program can write one."""
     if not isinstance(note, dict):
         return {}
-    plain = all(isinstance(note.get(key), str | None) for key in TEXTS)
-    return note if plain and isinstance(note.get("rows"), int | None) else {}
+    plain = (
+        all(isinstance(note.get(key), str | None) for key in NOTED_TEXTS)
+        and all(isinstance(note.get(key), int | None) for key in NOTED_NUMBERS)
+        and all(_is_list_of_text(note.get(key, [])) for key in NOTED_LISTS)
+    )
+    return note if plain else {}
+
+
+def _is_list_of_text(value: Any) -> bool:
+    """Check whether a value is a list of names."""
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 @contextmanager
