@@ -311,7 +311,7 @@ def crowded(plan):
 
 
 FORGERIES = {
-    "classes": (in_hypotheses("code", 50_000_000), "whose code holds numbers out of range"),
+    "classes": (in_hypotheses("code", 50_000_000), "code of a TreeHypothesis has numbers out of range"),
     "columns": (in_hypotheses("feature", 50_000_000), "out of it|reads columns beyond"),
     "children": (in_hypotheses("left", 50_000_000), "a tree whose nodes lead out of it"),
     "circles": (in_hypotheses("right", 0), "a tree whose nodes lead out of it, or in a circle"),
@@ -319,7 +319,7 @@ FORGERIES = {
     "arms of errors": (in_rounds(lambda one: one["arm_errors"].append([9, 0.1])), "an error of the arm 9"),
     "votes": (in_rounds(lambda one: one["updates"][0].__setitem__(2, "much")), "it has the vote 'much'"),
     "widths": (in_plans(narrow), "a Binning of . columns for a view of|reads columns beyond"),
-    "bins": (in_plans(crowded), "whose n_edges holds numbers out of range"),
+    "bins": (in_plans(crowded), "n_edges of a Binning has numbers out of range"),
     "rounds": (lambda lines: lines[:-2] + lines[-3:], "it has 7 rounds, but its last line counts 6"),
     "no run": (lambda lines: [lines[0], {}, *lines[2:]], "cannot be read"),
     "types": (in_rounds(lambda one: one["updates"][0].__setitem__(1, {"type": "Popen"})), "cannot be read"),

@@ -236,8 +236,8 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         )
         if not same:
             raise ValueError("it has other hypotheses than its rounds recorded")
-        check_array(self, "estimator_weights_", (n_rounds,), finite=True)
-        views = check_array(self, "winning_views_", (n_rounds,), "i", at_least=0, below=len(widths))
+        check_array(self, "estimator_weights_", np.float64, (n_rounds,))
+        views = check_array(self, "winning_views_", np.integer, (n_rounds,), at_least=0, below=len(widths))
         view_of_arm = np.repeat(np.arange(len(widths)), trace.settings.arms_of_views)
         if not np.array_equal(views, view_of_arm[[winner.arm for winner in winners]]):
             raise ValueError("it has other winning views than its rounds recorded")

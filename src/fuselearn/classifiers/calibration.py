@@ -33,6 +33,12 @@ BIAS_PENALTY = 1.0
 """Ridge on the biases of the classes. Without it, weak views and one label column can end with a single class for all
 rows and every other label wrong, which the likelihood alone does not rule out."""
 
+MOST_DENSE = 200
+"""Coefficients whose curvature is a matrix. With more, steps are found by conjugate gradients, which only take its
+products with directions: their cost grows with the number of classes and not with its square."""
+MOST_CONJUGATE = 50
+CONJUGATE_TOLERANCE = 1e-3
+"""Directions of a step, and the share of the gradient that it may leave."""
 MOST_STEPS = 100
 MOST_HALVINGS = 20
 SMALLEST_STEP = 1e-6
@@ -154,7 +160,10 @@ class ValueCalibration:
             log_likelihood, logs = likelihood.value(self._logits(point))
             return log_likelihood + self.log_prior(point), logs
 
-        def derivatives(point: FloatArray, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def derivatives(point: FloatArray, logs: FloatArray) -> "tuple[FloatArray, _Curvature]":
+            if len(point) > MOST_DENSE:
+                gradient, product = likelihood.derivative_products(self._values, logs)
+                return gradient - self._penalties * point, lambda step: product(step) + self._penalties * step
             gradient, curvature = likelihood.derivatives(self._values, logs)
             return gradient - self._penalties * point, curvature + np.diag(self._penalties)
 
@@ -246,15 +255,27 @@ class _SlopeAndShifts:
         penalty = self._slope_penalty * slope**2 + self._shift_penalty * float(shifts @ shifts)
         return log_likelihood - penalty / 2, logs
 
-    def _derivatives(self, point: FloatArray, logs: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _derivatives(self, point: FloatArray, logs: FloatArray) -> "tuple[FloatArray, _Curvature]":
         """Return gradient and curvature by the chain rule: a shift moves a logit by the slope."""
         slope, shifts = _split(point)
-        gradient, curvature = self._likelihood.derivatives((self._values + shifts)[:, None], logs)
+        features = (self._values + shifts)[:, None]
+        penalties = np.append(self._slope_penalty, np.full(len(shifts), self._shift_penalty))
+        if len(point) > MOST_DENSE:
+            by_bias, product = self._likelihood.derivative_products(features, logs)
+            chain = np.append(1.0, np.full(len(shifts), slope))
+
+            def curvature_product(direction: FloatArray) -> FloatArray:
+                result = chain * product(chain * direction) + penalties * direction
+                result[0] -= by_bias[1:] @ direction[1:]
+                result[1:] -= by_bias[1:] * direction[0]
+                return result
+
+            return chain * by_bias - penalties * point, curvature_product
+        gradient, curvature = self._likelihood.derivatives(features, logs)
         curvature[0, 1:] = slope * curvature[0, 1:] - gradient[1:]
         curvature[1:, 0] = curvature[0, 1:]
         curvature[1:, 1:] *= slope**2
         gradient[1:] *= slope
-        penalties = np.append(self._slope_penalty, np.full(len(shifts), self._shift_penalty))
         return gradient - penalties * point, curvature + np.diag(penalties)
 
 
@@ -303,9 +324,30 @@ class _SoftmaxLikelihood:
         curvature[n_features:, n_features:] = np.diag((self._roots * p).sum(axis=0)) - p.T @ p
         return gradient, curvature
 
+    def derivative_products(
+        self, features: FloatArray, logs: FloatArray
+    ) -> tuple[FloatArray, Callable[[FloatArray], FloatArray]]:
+        """Return the same gradient, and a function of a direction that returns the curvature times it."""
+        p = np.exp(logs)
+        errors = self._weights * (self._targets - p)
+        weighted = self._weights * p
+        n_features = features.shape[1]
+
+        def summed(moves: FloatArray) -> FloatArray:
+            return np.concatenate([np.einsum("ivk,ik->v", features, moves), moves.sum(axis=0)])
+
+        def product(direction: FloatArray) -> FloatArray:
+            moves = np.einsum("ivk,v->ik", features, direction[:n_features]) + direction[n_features:]
+            moves -= (p * moves).sum(axis=1, keepdims=True)
+            return summed(weighted * moves)
+
+        return summed(errors), product
+
 
 _Height: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
-_Derivatives: TypeAlias = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+_Curvature: TypeAlias = FloatArray | Callable[[FloatArray], FloatArray]
+"""Minus the Hessian: a matrix, or a function that returns its product with a direction."""
+_Derivatives: TypeAlias = Callable[[FloatArray, FloatArray], tuple[FloatArray, _Curvature]]
 _StepRule: TypeAlias = Callable[[FloatArray, FloatArray, float], tuple[FloatArray, bool]]
 
 
@@ -329,7 +371,9 @@ def _ascend(point: FloatArray, height: _Height, derivatives: _Derivatives, rule:
     return point
 
 
-def _newton_step(gradient: FloatArray, curvature: FloatArray) -> FloatArray:
+def _newton_step(gradient: FloatArray, curvature: _Curvature) -> FloatArray:
+    if callable(curvature):
+        return _conjugate_step(gradient, curvature)
     # Between two maxima the density is curved up: a ridge makes every step lead uphill.
     ridge = 0.0
     while True:
@@ -339,6 +383,25 @@ def _newton_step(gradient: FloatArray, curvature: FloatArray) -> FloatArray:
             return np.linalg.solve(ridged, gradient)
         except np.linalg.LinAlgError:
             ridge = 10 * ridge or 1e-3 * np.trace(curvature)
+
+
+def _conjugate_step(gradient: FloatArray, curvature: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    """Return a step uphill near Newton's, by conjugate gradients; where the density is curved up, the one before."""
+    step, residual = np.zeros_like(gradient), gradient.copy()
+    direction, size = residual.copy(), float(residual @ residual)
+    enough = CONJUGATE_TOLERANCE**2 * size
+    for _ in range(MOST_CONJUGATE):
+        if not size > enough:
+            break
+        product = curvature(direction)
+        bend = float(direction @ product)
+        if not bend > 0:
+            return step if step.any() else direction
+        step = step + size / bend * direction
+        residual = residual - size / bend * product
+        before, size = size, float(residual @ residual)
+        direction = residual + size / before * direction
+    return step
 
 
 def _end_by_gain(point: FloatArray, step: FloatArray, gain: float) -> tuple[FloatArray, bool]:

@@ -13,8 +13,8 @@ from sklearn.svm import SVC
 from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
 from fuselearn.numeric.rbf import rbf_kernel
-from fuselearn.numeric.stored_arrays import check_array, check_indices, check_number, check_part
 from fuselearn.numeric.votes import one_against_one, pairs_of_classes
+from fuselearn.persistence.validation import check_array, check_indices, check_number, check_part
 from fuselearn.typing import AnyArray, FloatArray, IntArray
 
 ROWS_AT_A_TIME = 2048

@@ -12,7 +12,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from fuselearn.classifiers.adapter import array_for, gives_values, is_frozen, weight_parameter
 from fuselearn.classifiers.fitted_classifiers import ConstantClassifier
 from fuselearn.data import ViewBlocks, encode_known
-from fuselearn.numeric.stored_arrays import check_array, check_count, check_indices, check_part
+from fuselearn.persistence.validation import check_array, check_indices, check_integer, check_part
 from fuselearn.typing import AnyArray, FloatArray, IntArray
 
 SMALLEST_PROBABILITY = 1e-6
@@ -45,7 +45,7 @@ class ViewModel:
     def validate(self) -> None:
         """Check that it knows some of the classes; the classifier is not ours."""
         check_part(self, "name", str)
-        n_classes = check_count(self, "n_classes", least=1)
+        n_classes = check_integer(self, "n_classes", least=1)
         codes = check_array(self, "codes", np.integer, (None,))
         check_indices(self, "codes", codes, n_classes)
         if not 0 < len(np.unique(codes)) == len(codes):

@@ -217,9 +217,9 @@ class LabelConsensus(BaseEstimator):
         if "classes_" not in vars(self):
             return
         n_classes, n_columns = check_classes(self), len(self.label_columns_)
-        n_rows = len(check_array(self, "posterior_", (None, n_classes)))
-        check_array(self, "_given_codes", (n_rows, n_columns), "i", at_least=-1, below=n_classes)
-        check_array(self, "noise_rates_", (n_columns,))
+        n_rows = len(check_array(self, "posterior_", np.float64, (None, n_classes), finite=False))
+        check_array(self, "_given_codes", np.integer, (n_rows, n_columns), at_least=-1, below=n_classes)
+        check_array(self, "noise_rates_", np.float64, (n_columns,), finite=False)
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags."""

@@ -15,7 +15,7 @@ from fuselearn.classifiers.view_model import ViewModel, fit_view_model, view_out
 from fuselearn.data import TrainingData, ViewBlocks
 from fuselearn.ensembles.base import BaseStacking
 from fuselearn.estimators import check_jobs, check_positive
-from fuselearn.numeric.stored_arrays import check_part, check_parts
+from fuselearn.persistence.validation import check_part, check_parts
 from fuselearn.typing import BoolArray, Classifier, FloatArray, IntArray, RandomState, Views
 
 

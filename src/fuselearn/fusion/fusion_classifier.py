@@ -17,7 +17,12 @@ from fuselearn.data.labels import check_two_classes
 from fuselearn.data.view_table import data_frame
 from fuselearn.estimators import check_count, check_flag, check_jobs, check_positive
 from fuselearn.fusion.arm_weights import by_class, weighted_sum
-from fuselearn.fusion.base_models.catalogue import check_learners_take_weights, make_arms, resolve_learners
+from fuselearn.fusion.base_models.catalogue import (
+    check_learners_take_weights,
+    check_models,
+    make_arms,
+    resolve_learners,
+)
 from fuselearn.fusion.base_models.preparation import Arm
 from fuselearn.fusion.importance import Assessment, assess
 from fuselearn.fusion.passes import ArmRuns, Budget, PassResult, run_passes
@@ -25,6 +30,7 @@ from fuselearn.fusion.pattern_calibration import PatternCalibration, fit_pattern
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.numeric.gross_outliers import ordinary_values
 from fuselearn.numeric.votes import codes_of
+from fuselearn.persistence.validation import check_array, check_classes, check_part, check_views
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, RandomState, TableLike, Views
 
 NEGLIGIBLE_WEIGHT = 1e-9
@@ -360,6 +366,30 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         if self.max_fits is not None:
             check_count("max_fits", self.max_fits)
         check_count("verbose", self.verbose, least=0)
+
+    def validate(self) -> None:
+        """Refuse a fusion, read from a file, whose base models, views and classes do not fit together.
+
+        :func:`fuselearn.load` calls it.
+
+        Raises
+        ------
+        ValueError
+            The fusion would read columns, or give values, that it was not fitted on.
+        """
+        check_views(self)
+        if "estimators_" not in vars(self):
+            return
+        n_classes, n_views = check_classes(self), len(self.view_names_)
+        n_arms = len(check_array(self, "arm_weights_", np.float64, (None,), at_least=0.0))
+        if not len(self.estimators_) == len(self._arm_columns) == len(self.arms_) == n_arms:
+            raise ValueError("it has other base models than arms")
+        check_array(self, "_target_means", np.float64, (1 if n_classes == 2 else n_classes,))
+        check_array(self, "_ranges", np.float64, (5, self.n_features_in_), finite=False)
+        calibration = check_part(self, "_calibration", PatternCalibration)
+        if calibration.patterns.shape[1] != n_views or len(calibration.log_shares) != n_classes:
+            raise ValueError("it has a calibration of other views or classes")
+        check_models(self._arm_columns, self.estimators_, self.n_features_in_, n_views)
 
     def _values(self, X: TableLike) -> tuple[FloatArray, BoolArray, BoolArray]:
         """Return combined values of rows, a mask of those with a view of some arm, and the views that they have."""

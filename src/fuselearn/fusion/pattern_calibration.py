@@ -19,7 +19,7 @@ from fuselearn.classifiers.calibration import SoftmaxCalibration, fit_calibratio
 from fuselearn.data import TrainingData
 from fuselearn.fusion.arm_weights import by_class, deal_folds, weighted_sum
 from fuselearn.fusion.base_models.preparation import Arm
-from fuselearn.numeric.stored_arrays import check_array
+from fuselearn.persistence.validation import check_array
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:

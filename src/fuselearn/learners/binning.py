@@ -54,8 +54,8 @@ class Binning(Plan):
 
     def validate(self) -> None:
         """Refuse bins, read from a file, that a byte cannot number, or of columns that differ in number."""
-        n_columns, most = check_array(self, "edges", (None, None)).shape
-        check_array(self, "n_edges", (n_columns,), "i", at_least=0, below=most + 1)
+        n_columns, most = check_array(self, "edges", np.float64, (None, None), finite=False).shape
+        check_array(self, "n_edges", np.integer, (n_columns,), at_least=0, below=most + 1)
         if most > MAX_EDGES:
             raise ValueError(f"it has {most} edges between the bins of a column; {MAX_EDGES} are the most")
 

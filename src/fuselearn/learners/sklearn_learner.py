@@ -138,7 +138,7 @@ class EstimatorHypothesis(Hypothesis):
 
     def validate_votes(self, n_classes: int) -> None:
         """Refuse codes of other classes; see `Hypothesis.validate_votes`."""
-        check_array(self, "codes", (None,), "i", at_least=0, below=n_classes)
+        check_array(self, "codes", np.integer, (None,), at_least=0, below=n_classes)
 
     def predict_prepared(self, prepared: FloatArray, threads: Threads = SERIAL) -> IntArray:
         """Return the class codes that the classifier predicts, and refuse any others."""

@@ -64,9 +64,9 @@ class Standardisation(Plan):
 
     def validate(self) -> None:
         """Refuse means and scales, read from a file, that differ in length."""
-        n_columns = len(check_array(self, "means", (None,)))
-        check_array(self, "scales", (n_columns,))
-        check_array(self, "largest_variances", (n_columns,))
+        n_columns = len(check_array(self, "means", np.float64, (None,), finite=False))
+        check_array(self, "scales", np.float64, (n_columns,), finite=False)
+        check_array(self, "largest_variances", np.float64, (n_columns,), finite=False)
 
     @property
     def n_columns(self) -> int:  # type: ignore[override]  # the base declares an attribute; here it follows from another
@@ -166,13 +166,13 @@ class ScoreHypothesis(Hypothesis):
     def validate(self) -> None:
         """Refuse scores, read from a file, of other columns than the plan's, or that differ in size."""
         n_columns = len(self.plan.means)
-        n_forms = len(check_array(self, "constants", (None,)))
+        n_forms = len(check_array(self, "constants", np.float64, (None,), finite=False))
         for name in ("squares", "slopes", "column_constants"):
-            check_array(self, name, (n_forms, n_columns))
+            check_array(self, name, np.float64, (n_forms, n_columns), finite=False)
 
     def validate_votes(self, n_classes: int) -> None:
         """Refuse scores of other classes; see `Hypothesis.validate_votes`."""
-        check_array(self, "constants", (1 if n_classes == 2 else n_classes,))
+        check_array(self, "constants", np.float64, (1 if n_classes == 2 else n_classes,), finite=False)
 
     def predict_prepared(self, prepared: Standardised, threads: Threads = SERIAL) -> IntArray:
         """Return the code of the class with the largest score in each row."""

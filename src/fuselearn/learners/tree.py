@@ -7,7 +7,7 @@ weights of a child are known from its parent's histogram, so a node that ends up
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,14 +28,14 @@ from fuselearn.typing import BoolArray, FloatArray, IntArray
 CRITERIA = ("error", "gini", "entropy", "gain_ratio")
 HISTOGRAM_BYTES = 64 * 2**20
 """Memory for the histograms of one request; those of a wide level are asked for in several."""
-NODE_KINDS = {
-    "feature": "i",
-    "cut_bin": "i",
-    "threshold": "f",
-    "missing_left": "b",
-    "left": "i",
-    "right": "i",
-    "code": "i",
+NODE_KINDS: dict[str, Any] = {
+    "feature": np.integer,
+    "cut_bin": np.integer,
+    "threshold": np.float64,
+    "missing_left": np.bool_,
+    "left": np.integer,
+    "right": np.integer,
+    "code": np.integer,
 }
 """Arrays of a tree, and the kind of their numbers."""
 
@@ -197,13 +197,13 @@ class TreeHypothesis(Hypothesis):
     def validate(self) -> None:
         """Refuse a tree, read from a file, whose nodes lead out of it or read columns that its view lacks."""
         n_nodes = len(self.feature)
-        for name, kinds in NODE_KINDS.items():
-            check_array(self, name, (n_nodes,), kinds)
+        for name, kind in NODE_KINDS.items():
+            check_array(self, name, kind, (n_nodes,), finite=False)
         check_children(self.feature >= 0, self.left, self.right, self.feature, len(self.plan.n_edges))
 
     def validate_votes(self, n_classes: int) -> None:
         """Refuse leaves of other classes; see `Hypothesis.validate_votes`."""
-        check_array(self, "code", (None,), "i", at_least=0, below=n_classes)
+        check_array(self, "code", np.integer, (None,), at_least=0, below=n_classes)
 
     def leaves(self, prepared: Binned, threads: Threads = SERIAL) -> IntArray:
         """Return the number of the leaf that each row falls into."""

@@ -162,7 +162,7 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
         if "estimators_" not in vars(self):
             return
         n_columns, n_models = check_integer(self, "n_features_in_"), len(self.estimators_)
-        check_array(self, "label_weights_", (n_models, None), finite=True)
+        check_array(self, "label_weights_", np.float64, (n_models, None))
         if not n_models or len(self.estimators_features_) != n_models or type(self._one_column) is not bool:
             raise ValueError("it has other base models than columns for them")
         for model, columns in zip(self.estimators_, self.estimators_features_):

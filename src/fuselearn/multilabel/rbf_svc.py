@@ -177,10 +177,11 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
         """
         if "support_vectors_" not in vars(self):
             return
-        n_vectors = len(check_array(self, "support_vectors_", (None, check_integer(self, "n_features_in_"))))
-        check_array(self, "dual_coef_", (1, n_vectors), finite=True)
-        check_array(self, "intercept_", (1,), finite=True)
-        check_array(self, "classes_", (2,), "biufUSO")
+        n_columns = check_integer(self, "n_features_in_")
+        n_vectors = len(check_array(self, "support_vectors_", np.float64, (None, n_columns)))
+        check_array(self, "dual_coef_", np.float64, (1, n_vectors))
+        check_array(self, "intercept_", np.float64, (1,))
+        check_array(self, "classes_", np.generic, (2,), finite=False)
         if not (isinstance(self.gamma_, float) and 0 < self.gamma_ < np.inf):
             raise ValueError(f"it has an RbfSVC whose gamma_ is {self.gamma_!r:.60}, which is not a positive number")
 

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from fuselearn.numeric.execution import SERIAL, Threads, compiled
-from fuselearn.numeric.stored_arrays import check_array, check_count, check_indices
+from fuselearn.persistence.validation import check_array, check_indices, check_integer
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 CACHED_ROWS = 256
@@ -54,7 +54,7 @@ class Forest:
 
     def validate(self) -> None:
         """Check what the compiled walk down the trees relies on: every way ends in a leaf of these arrays."""
-        n_columns = check_count(self, "n_columns", least=1)
+        n_columns = check_integer(self, "n_columns", least=1)
         roots = check_array(self, "roots", np.int32, (None,))
         feature = check_array(self, "feature", np.int32, (None,))
         n_nodes = len(feature)

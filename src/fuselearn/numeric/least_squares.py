@@ -27,6 +27,12 @@ LEAST_REMAINDER = 1e-6
 """Least 1 − h that is divided by."""
 NEGLIGIBLE = 1e-10
 """Eigenvalues below this share of what there was before centring are rounding."""
+MOST_TARGETS = 64
+"""Targets that all ridges are fitted to. The losses of more are those of as many random combinations, which keep
+distances (Johnson and Lindenstrauss), and only ridges that count are fitted to the targets themselves."""
+NEGLIGIBLE_SHARE = 1e-9
+"""Share of a ridge in an average below which it does not count."""
+ALL_RIDGES = slice(None)
 
 
 def cross_products(
@@ -219,20 +225,26 @@ class RidgeFits(NamedTuple):
 
     Attributes
     ----------
-    errors : ndarray of shape (n_rows, n_targets, n_ridges)
-        Targets − leave-one-out values (with groups, leave-group-out values).
+    errors : ndarray of shape (n_rows, n_targets, n_ridges) or None
+        Targets − leave-one-out values (with groups, leave-group-out values); None above `MOST_TARGETS`.
     losses : ndarray of shape (n_ridges,)
         Weighted sums of their squares.
     projected : ndarray of shape (n_eigenvalues, n_targets)
         The targets by eigenvector.
     mean : ndarray of shape (n_targets,)
         Weighted mean of the targets.
+    centred : ndarray of shape (n_rows, n_targets)
+        The targets about it.
+    groups : intp ndarray of shape (n_rows,) or None
+        As they were given.
     """
 
-    errors: FloatArray
+    errors: FloatArray | None
     losses: FloatArray
     projected: FloatArray
     mean: FloatArray
+    centred: FloatArray
+    groups: IntArray | None
 
 
 class SpectralRidge:
@@ -308,30 +320,52 @@ class SpectralRidge:
         -------
         RidgeFits
         """
-        n_rows, n_targets = targets.shape
+        n_targets = targets.shape[1]
         mean = self._weights @ targets / self._weights.sum()
         centred = targets - mean
         projected = self._vectors.T @ (self._roots * centred)
-        shrunk = self._shrinking[:, None, :] * projected[:, :, None]
-        shrunk = shrunk.reshape(len(projected), n_targets * len(RIDGES))
-        fitted = (self._vectors @ shrunk).reshape(n_rows, n_targets, len(RIDGES)) / self._roots[:, :, None]
+        if n_targets <= MOST_TARGETS:
+            kept = errors = self._errors(centred, projected, groups, ALL_RIDGES)
+        else:
+            mixing = np.random.default_rng(n_targets).standard_normal((n_targets, MOST_TARGETS)) / np.sqrt(MOST_TARGETS)
+            kept, errors = None, self._errors(centred @ mixing, projected @ mixing, groups, ALL_RIDGES)
+        losses = np.einsum("i,ikr,ikr->r", self._weights, errors, errors)
+        return RidgeFits(kept, losses, projected, mean, centred, groups)
+
+    def mean_errors(self, fits: RidgeFits, shares: FloatArray) -> FloatArray:
+        """Return the average of the errors with these shares, of shape (n_rows, n_targets)."""
+        if fits.errors is not None:
+            return fits.errors @ shares
+        total = np.zeros(fits.centred.shape)
+        for ridge in np.flatnonzero(shares > NEGLIGIBLE_SHARE).tolist():
+            errors = self._errors(fits.centred, fits.projected, fits.groups, slice(ridge, ridge + 1))
+            total += shares[ridge] * errors[:, :, 0]
+        return total
+
+    def _errors(self, centred: FloatArray, projected: FloatArray, groups: IntArray | None, ridges: slice) -> FloatArray:
+        """Return targets − out-of-fold values with some of the ridges, of shape (n_rows, n_targets, n_ridges)."""
+        n_rows, n_targets = centred.shape
+        shrinking, remainder = self._shrinking[:, ridges], self._remainder[:, ridges]
+        n_ridges = remainder.shape[1]
+        shrunk = shrinking[:, None, :] * projected[:, :, None]
+        shrunk = shrunk.reshape(len(projected), n_targets * n_ridges)
+        fitted = (self._vectors @ shrunk).reshape(n_rows, n_targets, n_ridges) / self._roots[:, :, None]
         errors = centred[:, :, None] - fitted
         if groups is None:
-            errors /= self._remainder[:, None, :]
+            errors /= remainder[:, None, :]
         else:
             for rows in members(groups):
-                errors[rows] = self._without(rows, errors[rows])
-        losses = np.einsum("i,ikr,ikr->r", self._weights, errors, errors)
-        return RidgeFits(errors, losses, projected, mean)
+                errors[rows] = self._without(rows, errors[rows], ridges)
+        return errors
 
-    def _without(self, rows: IntArray, residuals: FloatArray) -> FloatArray:
+    def _without(self, rows: IntArray, residuals: FloatArray, ridges: slice) -> FloatArray:
         """Return errors of some rows by the fits without all of them, from their residuals."""
         if len(rows) == 1:
-            return residuals / self._remainder[rows][:, None, :]
+            return residuals / self._remainder[rows, ridges][:, None, :]
         # H_GG = B diag(c) Bᵀ for each ridge, the intercept being one more direction.
         roots = self._roots[rows]
         basis = np.hstack([self._vectors[rows], roots / np.sqrt(self._weights.sum())])
-        shrinking = np.vstack([self._shrinking, np.ones(len(self._ridges))]).T[:, :, None]
+        shrinking = np.vstack([self._shrinking[:, ridges], np.ones(residuals.shape[2])]).T[:, :, None]
         scaled = np.moveaxis(residuals * roots[:, :, None], 2, 0)
         if len(rows) <= basis.shape[1]:
             errors = _divided_by_remainder(basis @ (shrinking * basis.T), scaled)

@@ -9,7 +9,7 @@ every object of fuselearn's own types is checked as it stands in memory, parts b
    with the functions below, reads attributes, and calls no method of the objects it looks at.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -17,6 +17,8 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 import numpy as np
 
 from fuselearn.typing import AnyArray, BoolArray, IntArray
+
+Part = TypeVar("Part")
 
 MAX_JOBS = 100_000
 """Threads or processes that a model may ask for."""
@@ -64,61 +66,108 @@ def declared_fields(kind: type[Any]) -> dict[str, Any]:
 
 
 def check_array(
-    holder: Any,
+    owner: object,
     name: str,
+    kind: Any,
     shape: Sequence[int | None],
-    kinds: str = "f",
     *,
     at_least: float | None = None,
     below: float | None = None,
-    finite: bool = False,
+    finite: bool = True,
 ) -> AnyArray:
-    """Return an attribute that is an array of a shape, kind and range; refuse anything else.
+    """Return the attribute `name` of an object, a plain array of this type, shape and range; None is any length.
 
-    Parameters
-    ----------
-    holder : object
-        Object that has the attribute.
-    name : str
-        The attribute.
-    shape : sequence of int or None
-        Its shape; None where any length will do.
-    kinds : str, default="f"
-        Kinds of numbers that it may hold, as in ``numpy.dtype.kind``. Of kind "f" only double precision is meant.
-    at_least, below : float, default=None
-        Range of every value.
-    finite : bool, default=False
-        Whether NaN and infinite values are refused.
+    The type may be that of one kind of numbers, such as float32, or of several, such as integer or generic.
 
-    Returns
-    -------
-    ndarray
-        The array.
+    Raises
+    ------
+    ValueError
+        If it is missing, or anything else, or (with `finite`) has NaN or infinity.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> check_array(SimpleNamespace(shares=np.ones(2)), "shares", np.float64, (2,))
+    array([1., 1.])
+    >>> check_array(SimpleNamespace(shares=np.ones(2)), "shares", np.float64, (3,))
+    Traceback (most recent call last):
+    ...
+    ValueError: shares of a SimpleNamespace has the shape (2,), not (3,)
     """
-    array = vars(holder)[name]
-    owner = type(holder).__name__
-    if type(array) is not np.ndarray or array.dtype.kind not in kinds:
-        raise ValueError(f"it has a {owner} whose {name} is {_described(array)}")
-    if array.dtype.kind == "f" and array.dtype != np.float64:
-        raise ValueError(f"it has a {owner} whose {name} is not of double precision")
-    if array.ndim != len(shape) or any(n not in (None, m) for n, m in zip(shape, array.shape)):
-        wanted = ", ".join("any" if length is None else str(length) for length in shape)
-        raise ValueError(f"it has a {owner} whose {name} has the shape {array.shape}; ({wanted}) would be right")
+    array = vars(owner).get(name)
+    what = f"{name} of a {type(owner).__name__}"
+    if type(array) is not np.ndarray:
+        raise ValueError(f"{what} is not an array but {_kind_of(array)}")
+    if not np.issubdtype(array.dtype, kind) or not array.dtype.isnative:
+        raise ValueError(f"{what} has numbers of type {array.dtype}, not {kind.__name__}")
+    lengths = [given if length is None else length for given, length in zip(array.shape, shape)]
+    if array.ndim != len(shape) or array.shape != tuple(lengths):
+        wanted = "(" + ", ".join("any" if length is None else str(length) for length in shape)
+        raise ValueError(f"{what} has the shape {array.shape}, not {wanted + (',)' if len(shape) == 1 else ')')}")
+    if finite and array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{what} has NaN or infinity")
     if array.size and (
         (at_least is not None and not array.min() >= at_least) or (below is not None and not array.max() < below)
     ):
-        raise ValueError(f"it has a {owner} whose {name} holds numbers out of range")
-    if finite and not np.isfinite(array).all():
-        raise ValueError(f"it has a {owner} whose {name} holds numbers that are not finite")
+        raise ValueError(f"{what} has numbers out of range")
     return array
 
 
-def check_integer(holder: Any, name: str, *, at_least: int = 0, below: int | None = None) -> int:
-    """Return an attribute that is a whole number in a range; refuse anything else."""
-    value = getattr(holder, name) if isinstance(holder, tuple) else vars(holder)[name]
-    if not _is_integer(value) or value < at_least or (below is not None and value >= below):
-        raise ValueError(f"it has a {type(holder).__name__} whose {name} is {value!r:.60}, which is out of range")
-    return int(value)
+def check_indices(owner: object, name: str, array: AnyArray, n: int) -> None:
+    """Refuse numbers of an array that are not from 0 to n − 1."""
+    if array.size and (int(array.min()) < 0 or int(array.max()) >= n):
+        raise ValueError(f"{name} of a {type(owner).__name__} has numbers that are not from 0 to {n - 1}")
+
+
+def check_number(owner: object, name: str, *, least: float = -np.inf, largest: float = np.inf) -> float:
+    """Return the attribute `name` of an object, a finite float from `least` to `largest`."""
+    number: Any = vars(owner).get(name)
+    what = f"{name} of a {type(owner).__name__}"
+    if type(number) not in (float, np.float64):
+        raise ValueError(f"{what} is not a float but {_kind_of(number)}")
+    if not (np.isfinite(number) and least <= number <= largest):
+        raise ValueError(f"{what} is {number}, which is not finite and from {least} to {largest}")
+    return float(number)
+
+
+def check_integer(owner: object, name: str, *, least: int = 0, below: int | None = None) -> int:
+    """Return the attribute `name` of an object, a whole number of at least `least` and below `below`."""
+    number: Any = vars(owner).get(name)
+    what = f"{name} of a {type(owner).__name__}"
+    if not _is_integer(number):
+        raise ValueError(f"{what} is not a whole number but {_kind_of(number)}")
+    if number < least or (below is not None and number >= below):
+        raise ValueError(f"{what} is {number!r:.60}, which is out of range")
+    return int(number)
+
+
+def check_part(owner: object, name: str, kind: type[Part]) -> Part:
+    """Return the attribute `name` of an object, which must be of exactly this type."""
+    part = vars(owner).get(name)
+    if type(part) is not kind:
+        raise ValueError(f"{name} of a {type(owner).__name__} is not a {kind.__name__} but {_kind_of(part)}")
+    return part
+
+
+def check_parts(owner: object, name: str, kinds: Collection[type[Any]], *, least: int = 1) -> list[Any]:
+    """Return the attribute `name` of an object, a list of at least `least` objects of exactly one of these types."""
+    parts = check_part(owner, name, list)
+    what = f"{name} of a {type(owner).__name__}"
+    if len(parts) < least:
+        raise ValueError(f"{what} has {len(parts)} items, but must have at least {least}")
+    for part in parts:
+        if type(part) not in kinds:
+            wanted = " or ".join(kind.__name__ for kind in kinds)
+            raise ValueError(f"{what} has {_kind_of(part)}, not a {wanted}")
+    return parts
+
+
+def check_equal(owner: object, what: str, numbers: Collection[int]) -> None:
+    """Refuse parts that differ in a number, such as that of their columns."""
+    if len(set(numbers)) > 1:
+        raise ValueError(
+            f"the parts of a {type(owner).__name__} differ in the number of {what}: {sorted(set(numbers))}"
+        )
 
 
 def check_children(inner: BoolArray, left: IntArray, right: IntArray, feature: IntArray, n_columns: int) -> None:
@@ -159,9 +208,9 @@ def check_views(model: Any) -> None:
 
 def check_classes(model: Any) -> int:
     """Return the number of classes of an estimator whose prior has as many; refuse any other."""
-    n_classes = len(check_array(model, "classes_", (None,), "biufUSOMm"))
+    n_classes = len(check_array(model, "classes_", np.generic, (None,), finite=False))
     if "class_prior_" in vars(model):
-        check_array(model, "class_prior_", (n_classes,), finite=True, at_least=0.0)
+        check_array(model, "class_prior_", np.float64, (n_classes,), at_least=0.0)
     return n_classes
 
 
@@ -219,3 +268,8 @@ def _described(value: Any) -> str:
     if value is None or isinstance(value, str | int | float):
         return f"{value!r:.60}"
     return f"a {type(value).__name__}"
+
+
+def _kind_of(value: object) -> str:
+    """Return what a value is, in words."""
+    return "missing" if value is None else f"a {type(value).__name__}"

@@ -1,6 +1,6 @@
 """The arms of a fusion: every view, and all views side by side, with every learner."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -16,12 +16,12 @@ from fuselearn.classifiers.adapter import (
     takes_nan,
 )
 from fuselearn.data import ViewBlocks
-from fuselearn.fusion.base_models.cross_fitted import CrossFittedRows
-from fuselearn.fusion.base_models.forests import ForestRows
-from fuselearn.fusion.base_models.kernel_machines import KernelMachineRows
-from fuselearn.fusion.base_models.preparation import Arm, PreparedRows, groups_among, possible_scales
+from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, CrossFittedRows
+from fuselearn.fusion.base_models.forests import ForestModel, ForestRows
+from fuselearn.fusion.base_models.kernel_machines import KernelMachine, KernelMachineRows
+from fuselearn.fusion.base_models.preparation import Arm, FittedModel, PreparedRows, groups_among, possible_scales
 from fuselearn.fusion.base_models.support_vector_machines import MOST_ROWS as MOST_SVM_ROWS
-from fuselearn.fusion.base_models.support_vector_machines import SupportVectorRows
+from fuselearn.fusion.base_models.support_vector_machines import SupportVectorMachines, SupportVectorRows
 from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
 BUILT_IN = ("svm", "rbf", "linear", "trees")
@@ -110,6 +110,33 @@ def make_arms(
             arm_seed = np.random.SeedSequence(seed, spawn_key=(len(arms),))
             arms.append(Arm(source.view, source.name, name, source.rows, source.columns, partial(prepare, arm_seed)))
     return arms
+
+
+def check_models(
+    arm_columns: Sequence[tuple[int | None, IntArray]],
+    models_of_arms: Sequence[Sequence[FittedModel]],
+    n_columns: int,
+    n_views: int,
+) -> None:
+    """Refuse base models, read from a file, of other columns than those of their arm, or arms of no view."""
+    for (view, columns), models in zip(arm_columns, models_of_arms):
+        if view is not None and not (type(view) is int and 0 <= view < n_views):
+            raise ValueError(f"it has an arm of the view {view!r:.20}; there are {n_views} views")
+        if type(columns) is not np.ndarray or columns.ndim != 1 or columns.dtype.kind != "i" or not len(columns):
+            raise ValueError("it has an arm whose columns are no list of whole numbers")
+        if columns.min() < 0 or columns.max() >= n_columns:
+            raise ValueError(f"it has an arm that reads columns beyond the {n_columns} it was fitted on")
+        for model in models:
+            if isinstance(model, ForestModel):
+                width = len(model.fill)
+            elif isinstance(model, KernelMachine | SupportVectorMachines):
+                width = len(model.parts[0].scale.centre)
+            elif isinstance(model, CrossFittedModel):  # scikit-learn counts the columns itself
+                width = len(columns)
+            else:
+                raise ValueError(f"it has a {type(model).__name__} for a base model")
+            if width != len(columns):
+                raise ValueError(f"it has a {type(model).__name__} of {width} columns in an arm of {len(columns)}")
 
 
 def _sources(blocks: ViewBlocks) -> list[_Source]:

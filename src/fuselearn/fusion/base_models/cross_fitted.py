@@ -13,7 +13,7 @@ from fuselearn.classifiers.adapter import keep_sklearn_config, weight_parameter
 from fuselearn.classifiers.cross_fitting import CrossFitting, as_folds, stratified_folds
 from fuselearn.classifiers.view_model import ViewModel
 from fuselearn.fusion.base_models.preparation import ArmFit, target_codes
-from fuselearn.numeric.stored_arrays import check_equal, check_parts
+from fuselearn.persistence.validation import check_equal, check_parts
 from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
 FOLDS = 5

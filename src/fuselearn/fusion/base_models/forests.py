@@ -10,7 +10,7 @@ import numpy as np
 from fuselearn.classifiers.cross_fitting import stratified_folds
 from fuselearn.fusion.base_models.preparation import ArmFit, likelihood_shares, target_codes
 from fuselearn.numeric.forest import Forest, grow_forest
-from fuselearn.numeric.stored_arrays import check_array, check_equal, check_parts
+from fuselearn.persistence.validation import check_array, check_equal, check_parts
 from fuselearn.typing import FloatArray, IntArray
 
 MOST_TREES = 24

@@ -28,7 +28,7 @@ from fuselearn.fusion.base_models.preparation import (
 )
 from fuselearn.numeric.least_squares import NEGLIGIBLE, RidgeFits, SpectralRidge
 from fuselearn.numeric.rbf import rbf_kernel
-from fuselearn.numeric.stored_arrays import check_array, check_equal, check_number, check_part, check_parts
+from fuselearn.persistence.validation import check_array, check_equal, check_number, check_part, check_parts
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 NEGLIGIBLE_SHARE = 1e-3
@@ -96,7 +96,7 @@ class KernelMachineRows:
             fits_by_group = [spectrum.ridge.fit(learnt, self._subsample_groups) for spectrum in spectra]
         losses = np.concatenate([fit.losses for fit in fits_by_group])
         shares = np.split(likelihood_shares(losses, len(learnt), self._subsample_groups), len(fits))
-        values = self._averaged(learnt, fits, shares)
+        values = self._averaged(learnt, spectra, fits, shares)
         machines = [spectrum.machine(fit, share) for spectrum, fit, share in zip(spectra, fits, shares)]
         model = KernelMachine([part for part, share in zip(machines, shares) if share.sum() > NEGLIGIBLE_SHARE])
         outside = ~self._subsample
@@ -104,15 +104,19 @@ class KernelMachineRows:
             values[outside] = model.predict(self._rows[outside])
         if self._groups is None:
             return ArmFit(values, values, model)
-        out_of_fold = self._averaged(learnt, fits_by_group, shares)
+        out_of_fold = self._averaged(learnt, spectra, fits_by_group, shares)
         if outside.any():
             out_of_fold[outside] = self._others_out_of_fold(targets, number, shares, model, seed)
         return ArmFit(out_of_fold, values, model)
 
-    def _averaged(self, learnt: FloatArray, fits: list[RidgeFits], shares: list[FloatArray]) -> FloatArray:
+    def _averaged(
+        self, learnt: FloatArray, spectra: "list[Spectrum]", fits: list[RidgeFits], shares: list[FloatArray]
+    ) -> FloatArray:
         """Return the mean values over scales and ridges; those of rows outside the subsample are not set."""
         values = np.empty((len(self._rows), learnt.shape[1]))
-        values[self._subsample] = learnt - sum(fit.errors @ share for fit, share in zip(fits, shares))
+        values[self._subsample] = learnt - sum(
+            spectrum.ridge.mean_errors(fit, share) for spectrum, fit, share in zip(spectra, fits, shares)
+        )
         return values
 
     def _others_out_of_fold(

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from fuselearn.numeric.stored_arrays import check_array, check_number
+from fuselearn.persistence.validation import check_array, check_number
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 LARGEST_DEVIATION = 5.0

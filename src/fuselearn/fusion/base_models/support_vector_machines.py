@@ -23,8 +23,8 @@ from fuselearn.fusion.base_models.preparation import (
     rbf_gamma,
 )
 from fuselearn.numeric.rbf import rbf_kernel
-from fuselearn.numeric.stored_arrays import check_array, check_equal, check_number, check_part, check_parts
 from fuselearn.numeric.svm import solve_checked
+from fuselearn.persistence.validation import check_array, check_equal, check_number, check_part, check_parts
 from fuselearn.typing import FloatArray, IntArray
 
 PENALTIES = (0.1, 1.0, 10.0)
