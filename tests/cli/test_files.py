@@ -59,7 +59,7 @@ ONE_COLUMN = {
     "CRLF at the end": ("x\r\n2.0\r\n\r\n", [2.0, None]),
     "quoted": ('x\n"2.0"\n""\n"-2.0"\n', [2.0, None, -2.0]),
     "blanks": ("x\n2.0\n  \n-2.0\n", [2.0, None, -2.0]),
-    "words": ("x\n2.0\nNA\n nan \n-2.0\n", [2.0, None, None, -2.0]),
+    "words": ("x\n2.0\nNA\n nan\n-2.0\n", [2.0, None, None, -2.0]),
 }
 TWO_COLUMNS = {
     "blank lines": ("x,z\n2,1\n\n-2,1\n", [2, None, -2], [1, None, 1]),
@@ -192,3 +192,48 @@ def test_other_encodings_of_text(encoding, models, tmp_path):
 def test_names_that_no_file_can_have(models):
     for name in ("x" * 300 + ".csv", "/".join(["y" * 200] * 30) + ".parquet", "zero\0.csv"):
         refused(run("predict", models["two"], name), "cannot be opened")
+
+
+class CountedName(str):
+    """A name that counts how often it is compared with another; a look-up by hash compares once."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+    n_comparisons = 0
+
+    def __eq__(self, other):
+        CountedName.n_comparisons += 1
+        return str.__eq__(self, other)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_names_are_looked_up_in_linear_time(suffix, tmp_path, monkeypatch):
+    from fuselearn.cli import file_formats
+
+    def counted(read):
+        def names_of(self, *arguments):
+            read(self, *arguments)
+            self.names = [CountedName(name) for name in self.names]
+
+        return names_of
+
+    counts = []
+    for n_columns in (100, 400):
+        rng = np.random.default_rng(0)
+        table = {f"{'ab'[number % 2]}_{number}": rng.normal(size=20) for number in range(n_columns)}
+        table = pa.table({**table, "kind": ["x", "y"] * 10})
+        path, model = tmp_path / f"{n_columns}.{suffix}", tmp_path / f"{n_columns}.fuse"
+        csv.write_csv(table, path) if suffix == "csv" else parquet.write_table(table, path)
+        usual = ["--target", "kind", "--method", "shareboost", "--set", "n_estimators=2", "--output", model, "--force"]
+        fit = ["fit", path, *usual, "--view", "a=a_*,*", "--view", "b=b_*"]
+        assert run(*fit).exit_code == 0
+        CountedName.n_comparisons = 0
+        with monkeypatch.context() as patch:
+            for reader in (file_formats.CsvFile, file_formats.ParquetFile):
+                patch.setattr(reader, "__init__", counted(reader.__init__))
+            patch.setattr("fuselearn.cli.fit.save_model", lambda *arguments, **settings: None)  # these are no names
+            for arguments in (fit, ["predict", model, path]):
+                result = run(*arguments)
+                assert result.exit_code == 0, result.output
+        counts.append(CountedName.n_comparisons)
+    assert counts[1] < 6 * counts[0]  # a quadratic look-up makes sixteen times as many

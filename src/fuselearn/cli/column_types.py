@@ -39,7 +39,7 @@ USUAL_WORDS = (
     "unknown",
 )
 """Words that often stand for nothing, and might be categories: they are offered as ``--na-values``."""
-MAX_BLANKS = 16
+MAX_BLANKS = 8
 """Blanks that are still an empty cell of a column of numbers."""
 BLOCK_BYTES = 4 << 20
 TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
@@ -62,8 +62,9 @@ def csv_options(
     kinds = list((column_types or {}).values())
     any_order = all(map(types.is_string, kinds))
     words = [*NOTHING, *na_values]
+    # Every column has its own copy of this list, which takes its time where there are 40,000: it is kept short.
     blanks = [" " * count for count in range(1, MAX_BLANKS + 1)]
-    padded = [f"{before}{word}{after}" for word in words if word for before in ("", " ") for after in ("", " ")]
+    padded = [f" {word}" for word in words if word]
     # pandas writes whole numbers as 1.0 where some are missing. That a column is true or false must be known, though.
     numeric = {"true_values": ["1", "1.0", *TRUE], "false_values": ["0", "0.0", *FALSE]}
     truth = numeric if any(map(types.is_boolean, kinds)) else {}
@@ -77,7 +78,7 @@ def csv_options(
             strings_can_be_null=False,
             include_columns=columns,
             column_types=column_types,
-            null_values=["", *blanks, *padded],
+            null_values=[*words, *blanks, *padded],
             **truth,
         ),
     }

@@ -113,8 +113,9 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         """
         table = _as_frame(X)
         used = list(dict.fromkeys(column for columns in self.views.values() for column in columns))
-        self.kinds_ = {column: _kind(table[column]) for column in used}
-        values = {column: _values(table[column], kind) for column, kind in self.kinds_.items()}
+        series = {column: table.get_column(column) for column in used}
+        self.kinds_ = {column: _kind(series[column]) for column in used}
+        values = {column: _values(series[column], kind) for column, kind in self.kinds_.items()}
         names = list(self.views)
         self.preparations_: dict[str, ViewPreparation] = {}
         self.views_: dict[str, IntArray] = {}
@@ -160,7 +161,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         table = _as_frame(X)
         absent = self.check_columns(table.columns)
         values = {
-            column: _missing(len(table), kind) if column in absent else _values(table[column], kind)
+            column: _missing(len(table), kind) if column in absent else _values(table.get_column(column), kind)
             for column, kind in self.kinds_.items()
         }
         blocks: list[FloatArray] = []
@@ -260,7 +261,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         for preparation in self.preparations_.values():
             for column in preparation.categories:
                 if column in present:
-                    unknown[column] = preparation.unknown(column, _values(table[column], TEXT))
+                    unknown[column] = preparation.unknown(column, _values(table.get_column(column), TEXT))
         return {column: texts for column, texts in unknown.items() if texts}
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
