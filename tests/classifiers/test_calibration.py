@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import balanced_accuracy_score
 
-from fuselearn.classifiers.calibration import SHIFT_PENALTY, SLOPE_PENALTY, class_shares, fit_calibration, fit_sigmoid
+from fuselearn.classifiers import calibration as calibrations
+from fuselearn.classifiers.calibration import (
+    SHIFT_PENALTY,
+    SLOPE_PENALTY,
+    ValueCalibration,
+    class_shares,
+    fit_calibration,
+    fit_sigmoid,
+)
 from tests.naive import fusion_arms as naive
 
 
@@ -116,3 +124,40 @@ def test_a_sigmoid_of_separated_values_is_finite():
     slope, offset = fit_sigmoid(np.r_[np.full(50, -1.0), np.full(50, 1.0)], np.arange(100) >= 50)
     assert_allclose(1 / (1 + np.exp(-(slope + offset))), 51 / 52, rtol=1e-4)
     assert_allclose(fit_sigmoid(np.zeros(4), np.array([True, True, True, False]))[0], 0)
+
+
+def many_classes(n_classes, n_rows=300, seed=0):
+    rng = np.random.default_rng(seed)
+    codes = np.arange(n_rows) % n_classes
+    values = np.eye(n_classes)[codes] + 0.4 * rng.normal(size=(n_rows, n_classes)) + 0.2 * rng.normal(size=n_classes)
+    return values, 0.9 * np.eye(n_classes)[codes] + 0.1 / n_classes, rng.uniform(0.5, 2.0, n_rows)
+
+
+@pytest.mark.parametrize("n_classes", [2, 5, 40])
+def test_steps_by_conjugate_gradients_end_where_newtons_do(monkeypatch, n_classes):
+    values, posterior, weights = many_classes(n_classes)
+    by_matrix = fit_calibration(values, posterior, weights)
+    views = ValueCalibration(np.stack([values, values[::-1]], axis=1))
+    coefficients = views.refit(posterior, views.start)
+    monkeypatch.setattr(calibrations, "MOST_DENSE", 0)
+    by_products = fit_calibration(values, posterior, weights)
+    assert_allclose(by_products.slope, by_matrix.slope, rtol=1e-3)
+    assert_allclose(by_products.shifts, by_matrix.shifts, atol=1e-3)
+    assert_array_equal(by_products.log_shares, by_matrix.log_shares)
+    assert_allclose(
+        views.log_probabilities(views.refit(posterior, views.start)), views.log_probabilities(coefficients), atol=2e-3
+    )
+
+
+def test_many_classes_need_no_matrix_of_classes_by_classes(monkeypatch):
+    def refuse(*arguments):
+        raise AssertionError("the curvature was computed as a matrix")
+
+    monkeypatch.setattr(calibrations._SoftmaxLikelihood, "derivatives", refuse)
+    values, posterior, weights = many_classes(calibrations.MOST_DENSE + 1, n_rows=450)
+    fitted = fit_calibration(values, posterior, weights)
+    assert (fitted.log_probabilities(values).argmax(axis=1) == posterior.argmax(axis=1)).mean() > 0.3
+    views = ValueCalibration(values[:, None])
+    assert views.refit(posterior, views.start)[0] > 0
+    with pytest.raises(AssertionError, match="as a matrix"):
+        fit_calibration(*many_classes(5))

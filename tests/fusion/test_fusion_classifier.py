@@ -315,3 +315,13 @@ def test_columns_far_from_zero():
     near = FusionClassifier(learners="trees", random_state=0).fit(rows[:100], labels[:100])
     far = FusionClassifier(learners="trees", random_state=0).fit(rows[:100] + 1e9, labels[:100])
     assert far.score(rows[100:] + 1e9, labels[100:]) > near.score(rows[100:], labels[100:]) - 0.1
+
+
+def test_more_classes_than_targets_that_all_ridges_are_fitted_to():
+    rng = np.random.default_rng(6)
+    codes = np.arange(210) % 70
+    centres = 4 * rng.normal(size=(70, 4))
+    rows, new_rows = (centres[codes] + 0.3 * rng.normal(size=(210, 4)) for _ in range(2))
+    model = FusionClassifier(learners=["linear", "rbf"], consensus=False, max_fits=2, random_state=0).fit(rows, codes)
+    assert model.score(new_rows, codes) > 0.9
+    assert model.predict_proba(new_rows).shape == (210, 70)

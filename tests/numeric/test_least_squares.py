@@ -1,10 +1,12 @@
 """Least squares against normal equations."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from fuselearn.numeric import least_squares
 from fuselearn.numeric.execution import BLOCK_ROWS
 from fuselearn.numeric.least_squares import RIDGES, SpectralRidge, cross_products, solve_least_norm
 from tests.naive import fusion_arms as naive
@@ -166,3 +168,48 @@ def test_features_that_say_nothing_leave_the_mean():
         for place in range(len(RIDGES)):
             assert_allclose(targets - fits.errors[:, :, place], left_out)
         assert_allclose(fits.mean, total / 7)
+
+
+def many_targets(n_rows=60, n_targets=100, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(n_rows, 6))
+    targets = rows @ rng.normal(size=(6, n_targets)) + rng.normal(size=(n_rows, n_targets))
+    return rows, targets, rng.uniform(0.5, 2.0, n_rows), rng.integers(0, 15, n_rows)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_many_targets_have_the_same_errors_and_nearly_the_same_losses(monkeypatch, grouped):
+    rows, targets, weights, groups = many_targets()
+    groups = np.unique(groups, return_inverse=True)[1] if grouped else None
+    ridge = SpectralRidge.of_features(rows, weights)
+    fits = ridge.fit(targets, groups)
+    assert fits.errors is None
+    monkeypatch.setattr(least_squares, "MOST_TARGETS", 1000)
+    exact = ridge.fit(targets, groups)
+    shares = np.zeros(len(RIDGES))
+    shares[3], shares[8], shares[11] = 0.5, 0.3, 0.2
+    assert_allclose(ridge.mean_errors(fits, shares), exact.errors @ shares, atol=1e-10)
+    assert_array_equal(ridge.mean_errors(exact, shares), exact.errors @ shares)
+    assert_allclose(ridge.dual(fits, shares), ridge.dual(exact, shares))
+    ratios, exact_ratios = fits.losses / fits.losses.min(), exact.losses / exact.losses.min()
+    assert_allclose(ratios, exact_ratios, rtol=0.15)
+    assert_allclose(ratios[exact_ratios < 1.01], exact_ratios[exact_ratios < 1.01], atol=0.005)
+
+
+def test_all_ridges_are_fitted_to_so_many_targets_only(monkeypatch):
+    fitted = []
+    errors = SpectralRidge._errors
+
+    def counting(self, centred, projected, groups, ridges):
+        result = errors(self, centred, projected, groups, ridges)
+        fitted.append(result.shape[1] * result.shape[2])
+        return result
+
+    monkeypatch.setattr(SpectralRidge, "_errors", counting)
+    for n_targets in (100, 1000):
+        rows, targets, weights, _ = many_targets(n_targets=n_targets)
+        ridge = SpectralRidge.of_features(rows, weights)
+        fitted.clear()
+        fits = ridge.fit(targets)
+        ridge.mean_errors(fits, np.eye(len(RIDGES))[4])
+        assert fitted == [least_squares.MOST_TARGETS * len(RIDGES), n_targets]

@@ -16,7 +16,7 @@ from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_row
 from fuselearn.data.labels import check_two_classes
 from fuselearn.data.view_table import data_frame
 from fuselearn.estimators import check_count, check_flag, check_jobs, check_positive
-from fuselearn.fusion.arm_weights import by_class, weighted_sum
+from fuselearn.fusion.arm_weights import Assessment, assess, by_class, weighted_sum
 from fuselearn.fusion.base_models.catalogue import (
     check_learners_take_weights,
     check_models,
@@ -24,7 +24,6 @@ from fuselearn.fusion.base_models.catalogue import (
     resolve_learners,
 )
 from fuselearn.fusion.base_models.preparation import Arm
-from fuselearn.fusion.importance import Assessment, assess
 from fuselearn.fusion.passes import ArmRuns, Budget, PassResult, run_passes
 from fuselearn.fusion.pattern_calibration import PatternCalibration, fit_pattern_calibration, out_of_fold_decisions
 from fuselearn.numeric.execution import Threads, single_threaded_blas
@@ -406,10 +405,8 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         having = np.flatnonzero(present.all(axis=1) if view is None else present[:, view])
         values = np.full((len(table), len(self._target_means)), np.nan)
         if len(having):
-            rows = ordinary_values(
-                table[np.ix_(having, columns)].astype(np.float64, copy=False), self._ranges[:, columns]
-            )
-            rows = np.ascontiguousarray(rows)
+            rows = np.ascontiguousarray(table[np.ix_(having, columns)], dtype=np.float64)
+            rows = np.ascontiguousarray(ordinary_values(rows, self._ranges[:, columns]))
             values[having] = np.mean([model.predict(rows) for model in self.estimators_[arm]], axis=0)
             values[having] -= self._target_means
         return values

@@ -6,11 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from fuselearn import FusionClassifier
-from fuselearn.fusion import importance
-from fuselearn.fusion.base_models.preparation import (
-    Arm,
-)
-from fuselearn.fusion.importance import importances_of_views
+from fuselearn.fusion import arm_weights
+from fuselearn.fusion.arm_weights import importances_of_views
+from fuselearn.fusion.base_models.preparation import Arm
 from tests.fusion.fusion_data import MODEL, VIEWS, table
 
 
@@ -67,7 +65,7 @@ def test_an_interrupt_at_the_very_end_leaves_the_last_model(monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(importance, "importances_of_views", interrupted)
+    monkeypatch.setattr(arm_weights, "importances_of_views", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(rows[:40], 1 - labels[:40])
     assert_array_equal(model.predict_proba(rows), before)
