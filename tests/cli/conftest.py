@@ -31,6 +31,6 @@ def fit(data, tmp_path):
         usual += ["--target", "outcome", "--id", "patient", "--output", path, "--force", "--json"]
         result = run("fit", data, *usual, *arguments, **settings)
         assert result.exit_code == 0, result.output
-        return fuselearn.load(path), json.loads(result.stdout)
+        return fuselearn.load(path, trusted=True), json.loads(result.stdout)
 
     return call

@@ -276,7 +276,8 @@ def test_model_without_probabilities(table, tmp_path, predict):
     numbers = table.select(["rna_0", "rna_1"]).to_pandas()
     model = RidgeClassifier().fit(numbers, table.column("outcome").to_pylist())
     fuselearn.save(model, tmp_path / "ridge.fuse")
-    predicted, _ = predict(write(table, tmp_path / "data.csv"), model=tmp_path / "ridge.fuse")
+    trust = ["--trust", "sklearn.linear_model.RidgeClassifier", "--trust", "sklearn.preprocessing.LabelBinarizer"]
+    predicted, _ = predict(write(table, tmp_path / "data.csv"), *trust, model=tmp_path / "ridge.fuse")
     assert predicted.column_names == ["prediction"]
     assert predicted.column("prediction").to_pylist() == model.predict(numbers).tolist()
 
