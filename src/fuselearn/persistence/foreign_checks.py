@@ -170,8 +170,9 @@ def _check_decision_tree(attributes: dict[str, Any]) -> None:
 def _check_columns_of_members(attributes: dict[str, Any]) -> None:
     """Refuse an ensemble that hands its rows to trees of other columns, which do not count them."""
     features = attributes.get("estimators_features_")
-    members = np.ravel(np.asarray(attributes["estimators_"], dtype=object)).tolist()
-    for number, member in enumerate(members):
+    members = attributes["estimators_"]
+    # NumPy would take an estimator with a length, such as a pipeline, for a list, and ask for its items.
+    for number, member in enumerate(members.ravel().tolist() if type(members) is np.ndarray else members):
         if "tree_" not in getattr(member, "__dict__", {}):
             continue
         n_columns = attributes["n_features_in_"] if features is None else len(features[number])
