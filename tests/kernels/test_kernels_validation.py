@@ -46,10 +46,10 @@ def test_a_matrix_is_kept_as_one(tmp_path):
 
 
 WRONG = {
-    "intercept_": (lambda value: value[:2], "intercept_ has the shape"),
-    "kernel_weights_": (lambda value: -value, "kernel_weights_ holds numbers out of range"),
+    "intercept_": (lambda value: value[:2], "intercept_ of a .* has the shape"),
+    "kernel_weights_": (lambda value: -value, "kernel_weights_ of a .* has numbers out of range"),
     "kernel_scales_": (lambda value: 0 * value, "divided by 0"),
-    "class_prior_": (lambda value: value[:2], "class_prior_ has the shape"),
+    "class_prior_": (lambda value: value[:2], "class_prior_ of a .* has the shape"),
     "kernels_": (lambda value: value[:1], "other kernels or support vectors than views"),
     "support_": (lambda value: [places - 1000 for places in value], "not rows of a table"),
     "support_rows_": (lambda value: [rows[:, :1] for rows in value], "other columns than their view"),
@@ -78,11 +78,11 @@ def test_parts_of_other_types(fitted):
 def test_meta_objects_that_do_not_agree(fitted):
     model = deepcopy(fitted["tomographic"])
     model.meta_weights_ = model.meta_weights_[1:]
-    with pytest.raises(ValueError, match="meta_weights_ has the shape"):
+    with pytest.raises(ValueError, match="meta_weights_ of a .* has the shape"):
         model.validate()
     model = deepcopy(fitted["tomographic"])
     model.meta_objects_ = model.meta_objects_ - 1
-    with pytest.raises(ValueError, match="meta_objects_ holds numbers out of range"):
+    with pytest.raises(ValueError, match="meta_objects_ of a .* has numbers out of range"):
         model.validate()
 
 
