@@ -90,9 +90,9 @@ class Killer:
         monkeypatch.setattr(dask_tasks.Cluster, "results", results_with_kills)
 
     @contextmanager
-    def armed(self, n_waits):
-        """Kill within the fits that are made meanwhile, each time after at most `n_waits` waits."""
-        self._threads, self._n_waits = [], n_waits
+    def armed(self, n_waits, most=100):
+        """Kill within the fits that are made meanwhile, at most so often, each time after at most `n_waits` waits."""
+        self._threads, self._n_waits, self._most = [], n_waits, most
         self._waits_until_kill = int(self.rng.integers(1, n_waits + 1))
         yield
         self._waits_until_kill = None
@@ -100,7 +100,7 @@ class Killer:
             thread.join()
 
     def _before_wait(self):
-        if self._waits_until_kill is None:
+        if self._waits_until_kill is None or len(self._threads) == self._most:
             return
         self._waits_until_kill -= 1
         if self._waits_until_kill == 0:

@@ -17,7 +17,7 @@ import dask.array as da
 from distributed import Client, LocalCluster
 
 from fuselearn.backends.partitioned import dask_tasks
-from tests.backends.partitioned.cluster_faults import boosted, copied, process_cluster, spree, worker_pids
+from tests.backends.partitioned.cluster_faults import Killer, boosted, copied, process_cluster, spree, worker_pids
 from tests.backends.partitioned.partition_problems import X, after_round, assert_equal_models, in_chunks, y
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="SIGKILL is POSIX")
@@ -175,6 +175,19 @@ def test_rows_that_were_on_lost_workers_only(threads):
         boosted().fit(rows, y)
 
 
+def test_workers_that_come_at_the_last_moment(client, monkeypatch):
+    """They get time to begin, but not a second time."""
+    monkeypatch.setattr(dask_tasks, "RESUBMIT_SECONDS", 600.0)
+    cluster = dask_tasks.Cluster(client)
+    cluster._note_quiet()
+    cluster._quiet_since -= 61
+    cluster.refresh()
+    cluster._note_quiet()
+    cluster._available_since -= 601
+    with pytest.raises(RuntimeError, match=r"\(3\) have done nothing for 60 seconds"):
+        cluster._note_quiet()
+
+
 @pytest.mark.long
 def test_two_fits_at_once(threads):
     _, client = threads
@@ -270,11 +283,14 @@ def test_frozen_workers(frozen, monkeypatch):
 
 @POSIX
 @LOST_WORKERS
-def test_some_kills(monkeypatch):
-    monkeypatch.setattr(dask_tasks, "CLUSTER_TIMEOUT_SECONDS", 20.0)
-    n_kills, equal, errors = spree(2, 0, monkeypatch, learners=("stump",))
-    assert n_kills >= 2
-    assert equal + len(errors) >= 1
+def test_some_kills(client, monkeypatch):
+    model, chunks = boosted(n_rounds=3), in_chunks(4, X, y)
+    undisturbed = copied(model.fit(*chunks))
+    with process_cluster() as (cluster, other_client), other_client.as_current():
+        killer = Killer(cluster, np.random.default_rng(0), monkeypatch)
+        with killer.armed(6, most=2), limit("60 s"):
+            assert_equal_models(model.fit(*chunks), undisturbed, exact=True)
+    assert killer.n_kills >= 1
 
 
 @pytest.mark.long

@@ -70,6 +70,7 @@ class Cluster:
         self.workers = Workers(self._time_limit)
         self._losses: Counter[int] = Counter()
         self._quiet_since: float | None = None
+        self._available_since: float | None = None
         self._resubmitted_at = 0.0
 
     def submit(self, function: Callable[..., object], *arguments: object, **options: Any) -> Future:
@@ -239,12 +240,18 @@ class Cluster:
         """Note that the cluster does nothing; an error where this has lasted as long as the time limit."""
         now = time.monotonic()
         if self._quiet_since is None:
-            self._quiet_since = now - self.workers.silence()
+            self._quiet_since, self._available_since = now - self.workers.silence(), None
+        available = self.workers.available()
+        if available and self._available_since is None:
+            self._available_since = now
         if now - self._quiet_since < self._time_limit:
             return
-        if self.workers.available():
+        if available:
+            # Workers that came at the last moment get a little time to begin, once.
+            if self._available_since is not None and now - self._available_since < RESUBMIT_SECONDS:
+                return
             raise RuntimeError(
-                f"The workers of the Dask cluster ({len(self.workers.available())}) have done nothing for "
+                f"The workers of the Dask cluster ({len(available)}) have done nothing for "
                 f"{self._time_limit:.0f} seconds, though the fit waits for them. Perhaps X is bound to workers or "
                 "resources that are gone (workers=..., resources=...), or a worker holds what the fit needs and does "
                 f"not send it. {KEPT_ROUNDS}"
