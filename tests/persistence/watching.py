@@ -5,6 +5,7 @@ import queue
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 SECONDS = 60
@@ -67,9 +68,12 @@ def _watch(tasks, rows, seconds, results):
             if told is not None:
                 results[task["path"]] = told
                 continue
-            hangs = process.poll() is None
-            if hangs:
+            try:
+                process.wait(20)  # one that is killed takes a moment to end
+                hangs = False
+            except subprocess.TimeoutExpired:
                 process.kill()
+                hangs = True
             process.wait()
             for reader in readers:
                 reader.join()
@@ -87,8 +91,9 @@ def _watch(tasks, rows, seconds, results):
             process.wait()
             for reader in readers:
                 reader.join()
-        process.stdout.close()
-        process.stderr.close()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            with suppress(OSError):
+                stream.close()
 
 
 _START = "import runpy, sys; sys.argv = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"

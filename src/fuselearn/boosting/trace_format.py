@@ -26,7 +26,7 @@ from fuselearn.learners.tree import TreeHypothesis
 from fuselearn.persistence.foreign_types import Trust
 from fuselearn.persistence.model_file import dump, foreign_types, read_model
 from fuselearn.persistence.public_ids import id_of
-from fuselearn.persistence.validation import validate_object
+from fuselearn.persistence.validation import described, validate_object
 from fuselearn.typing import Estimator
 
 TYPES: dict[str | None, type[Any]] = {
@@ -213,13 +213,13 @@ def check_widths(trace: Trace, widths: Sequence[int | None]) -> None:
     """Refuse plans and hypotheses of other columns than their views have; None for a width that is not known."""
     for (view, *_), plan in trace.plans.items():
         if not _is_number(view, len(widths)):
-            raise ValueError(f"it has a plan of the view {view!r:.20}; there are {len(widths)} views")
+            raise ValueError(f"it has a plan of the view {described(view)}; there are {len(widths)} views")
         _check_width(plan, widths[view])
     width_of_arm = [width for width, count in zip(widths, trace.settings.arms_of_views) for _ in range(count)]
     for round_ in trace.rounds:
         for update in round_.updates:
             if not _is_number(update.arm, len(width_of_arm)):
-                raise ValueError(f"it has the arm {update.arm!r:.20}; there are {len(width_of_arm)} arms")
+                raise ValueError(f"it has the arm {described(update.arm)}; there are {len(width_of_arm)} arms")
             if update.hypothesis is not None:
                 _check_width(update.hypothesis.plan, width_of_arm[update.arm])
 
@@ -236,12 +236,12 @@ def _check_round(round_: Round, n_arms: int, n_classes: int) -> None:
         raise ValueError("it has a round whose winner is not among its hypotheses")
     for update in round_.updates:
         if type(update.alpha) not in (int, float) or not math.isfinite(update.alpha):
-            raise ValueError(f"it has the vote {update.alpha!r:.20}, which is not a finite number")
+            raise ValueError(f"it has the vote {described(update.alpha)}, which is not a finite number")
         if update.hypothesis is not None:
             update.hypothesis.validate_votes(n_classes)
     unknown = [arm for arm in round_.arm_errors if not _is_number(arm, n_arms)]
     if unknown:
-        raise ValueError(f"it has an error of the arm {unknown[0]!r:.20}; there are {n_arms} arms")
+        raise ValueError(f"it has an error of the arm {described(unknown[0])}; there are {n_arms} arms")
     if not all(type(value) in (int, float) for value in (round_.error, round_.normaliser, *round_.arm_errors.values())):
         raise ValueError("it has errors that are not numbers")
     if round_.probabilities is not None and np.shape(round_.probabilities) != (n_arms,):

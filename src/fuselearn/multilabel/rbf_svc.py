@@ -17,7 +17,7 @@ from fuselearn.estimators import check_positive
 from fuselearn.numeric.execution import Scratch
 from fuselearn.numeric.rbf import rbf_decision_values, rbf_gram
 from fuselearn.numeric.svm import solve_svm
-from fuselearn.persistence.validation import check_array, check_integer
+from fuselearn.persistence.validation import check_array, check_integer, described
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, TableLike
 
 GRAM_ROWS = 5_000
@@ -183,7 +183,9 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
         check_array(self, "intercept_", np.float64, (1,))
         check_array(self, "classes_", np.generic, (2,), finite=False)
         if not (isinstance(self.gamma_, float) and 0 < self.gamma_ < np.inf):
-            raise ValueError(f"it has an RbfSVC whose gamma_ is {self.gamma_!r:.60}, which is not a positive number")
+            raise ValueError(
+                f"it has an RbfSVC whose gamma_ is {described(self.gamma_)}, which is not a positive number"
+            )
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return the signed distance to the boundary, in units of the margin.

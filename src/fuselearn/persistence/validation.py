@@ -49,7 +49,7 @@ def check_fields(value: Any) -> None:
     for name, hint in declared_fields(type(value)).items():
         field = getattr(value, name) if isinstance(value, tuple) else vars(value)[name]
         if not _is_of(field, hint):
-            raise ValueError(f"it has a {type(value).__name__} whose {name} is {_described(field)}")
+            raise ValueError(f"it has a {type(value).__name__} whose {name} is {described(field)}")
 
 
 def declared_fields(kind: type[Any]) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def check_views(model: Any) -> None:
     attributes = vars(model)
     n_jobs = attributes.get("n_jobs")
     if n_jobs is not None and not (_is_integer(n_jobs) and -MAX_JOBS <= n_jobs <= MAX_JOBS):
-        raise ValueError(f"it has the n_jobs {n_jobs!r:.60}; None or a whole number would be right")
+        raise ValueError(f"it has the n_jobs {described(n_jobs)}; None or a whole number would be right")
     if "view_columns_" not in attributes:
         return
     n_columns = check_integer(model, "n_features_in_")
@@ -261,7 +261,7 @@ def _is_of_container(value: Any, hint: Any, origin: Any, arguments: tuple[Any, .
     return not isinstance(kind, type) or getattr(kind, "_is_protocol", False) or isinstance(value, kind)
 
 
-def _described(value: Any) -> str:
+def described(value: Any) -> str:
     """Return what a value is, for a message, without asking the value."""
     if type(value) is np.ndarray:
         return f"an array of {value.dtype}"

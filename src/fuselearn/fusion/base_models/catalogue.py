@@ -22,6 +22,7 @@ from fuselearn.fusion.base_models.kernel_machines import KernelMachine, KernelMa
 from fuselearn.fusion.base_models.preparation import Arm, FittedModel, PreparedRows, groups_among, possible_scales
 from fuselearn.fusion.base_models.support_vector_machines import MOST_ROWS as MOST_SVM_ROWS
 from fuselearn.fusion.base_models.support_vector_machines import SupportVectorMachines, SupportVectorRows
+from fuselearn.persistence.validation import described
 from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
 BUILT_IN = ("svm", "rbf", "linear", "trees")
@@ -121,7 +122,7 @@ def check_models(
     """Refuse base models, read from a file, of other columns than those of their arm, or arms of no view."""
     for (view, columns), models in zip(arm_columns, models_of_arms):
         if view is not None and not (type(view) is int and 0 <= view < n_views):
-            raise ValueError(f"it has an arm of the view {view!r:.20}; there are {n_views} views")
+            raise ValueError(f"it has an arm of the view {described(view)}; there are {n_views} views")
         if type(columns) is not np.ndarray or columns.ndim != 1 or columns.dtype.kind != "i" or not len(columns):
             raise ValueError("it has an arm whose columns are no list of whole numbers")
         if columns.min() < 0 or columns.max() >= n_columns:
