@@ -78,11 +78,11 @@ def test_parts_of_other_types(fitted):
 def test_meta_objects_that_do_not_agree(fitted):
     model = deepcopy(fitted["tomographic"])
     model.meta_weights_ = model.meta_weights_[1:]
-    with pytest.raises(ValueError, match="meta_weights_ of a .* has the shape"):
+    with pytest.raises(ValueError, match=r"meta_weights_ of a .* has the shape"):
         model.validate()
     model = deepcopy(fitted["tomographic"])
     model.meta_objects_ = model.meta_objects_ - 1
-    with pytest.raises(ValueError, match="meta_objects_ of a .* has numbers out of range"):
+    with pytest.raises(ValueError, match=r"meta_objects_ of a .* has numbers out of range"):
         model.validate()
 
 
