@@ -20,6 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
 from fuselearn import ShareBoostClassifier, ViewVotingClassifier
 from fuselearn.multilabel import RbfSVC
@@ -38,7 +39,8 @@ def written(model):
 
 def voting(estimator, y=TWO, edit=None):
     """Return votes of a classifier, whose first one was changed after the fit."""
-    model = ViewVotingClassifier(estimator, views=VIEWS).fit(X, y)
+    with threadpool_limits(1):  # threads of OpenMP, on so few rows, only wait for each other
+        model = ViewVotingClassifier(estimator, views=VIEWS).fit(X, y)
     if edit is not None:
         edit(model.estimators_[0])
     return model

@@ -192,12 +192,10 @@ def main():
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     warnings.simplefilter("ignore")
     tables = read_tables(sys.argv[1])
-    sys.addaudithook(note_event)
     # What a genuine file imports and compiles is not a forgery's doing.
     for task in json.loads(Path(sys.argv[1], "genuine.json").read_text()):
-        told = watch(task, tables)
-        if told["outcome"] != "loaded":
-            raise SystemExit(f"{task['path']}: {told['outcome']}")
+        predicted(fuselearn.load(task["path"], trusted=task["trusted"]), tables[task["rows"]])
+    sys.addaudithook(note_event)
     for line in sys.stdin:
         task = json.loads(line)
         print(json.dumps({"begins": task["path"]}), flush=True)
