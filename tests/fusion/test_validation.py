@@ -125,7 +125,7 @@ FORGERIES = {
     "nothing": ("Forest", "values", lambda f: lambda a: None, "is not an array but missing"),
     "an infinite threshold": ("Forest", "threshold", lambda f: put(0, np.inf), "NaN or infinity"),
     "true for a number of columns": ("Forest", "n_columns", lambda f: bool, "n_columns of a Forest is not a whole"),
-    "no columns": ("Forest", "n_columns", lambda f: lambda n: 0, "must be at least 1"),
+    "no columns": ("Forest", "n_columns", lambda f: lambda n: 0, "n_columns of a Forest is 0"),
     "a forest too few": ("ForestModel", "forests", lambda f: shorter, "shares of a ForestModel has the shape"),
     "a stranger among forests": ("ForestModel", "forests", lambda f: lambda a: [a[0], "x"], "has a str, not a Forest"),
     "a fill too few": ("ForestModel", "fill", lambda f: shorter, "differ in the number of columns"),

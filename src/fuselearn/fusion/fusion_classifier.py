@@ -193,7 +193,9 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         ----------
         X : array or data frame of shape (n_samples, n_features)
             A view of a row is absent when all its columns are NaN there. The built-in learners fill single gaps by the
-            column's mean; a classifier in `learners` gets them as they are, and must take NaN.
+            column's mean; a classifier in `learners` gets them as they are, and must take NaN. A gross outlier (1,000
+            interquartile ranges away, and 100 times as far as any other) counts as the nearest other value, as it does
+            in new rows; a warning names it.
         y : array of shape (n_samples,)
             The labels.
         sample_weight : array of shape (n_samples,), default=None
@@ -232,8 +234,7 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
             calibration = fit_pattern_calibration(last, arms, data)
             # The labels that the second pass learns depend a little on every label: only the first has a fair score.
             decisions = out_of_fold_decisions(first, arms, data)
-            given = votes.argmax(axis=1)
-            assessment = assess(given, decisions, arms, last.weights, last.arm_values, len(data.blocks.views))
+            assessment = assess(votes.argmax(axis=1), decisions, arms, last.weights, last.arm_values, len(data.names))
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, arms, last, calibration, assessment)
         self.n_fits_ = runs.n_fits
