@@ -1,12 +1,14 @@
 """BLAS has one thread while any fit runs, and the number of before when the last one ends."""
 
+import sys
 import threading
+from types import ModuleType
 from typing import ClassVar
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from fuselearn import FusionClassifier, MSSBoostClassifier
 from fuselearn.numeric.execution import single_threaded_blas
@@ -35,6 +37,23 @@ def test_nested_guards():
             assert blas_threads() == {1}
         assert blas_threads() == {1}
     assert blas_threads() == {2}
+
+
+def test_libraries_are_looked_for_where_something_was_imported(monkeypatch):
+    searches = []
+
+    class Counted(ThreadpoolController):
+        def __init__(self):
+            searches.append(len(sys.modules))
+            super().__init__()
+
+    monkeypatch.setattr("fuselearn.numeric.execution.ThreadpoolController", Counted)
+    for number in range(3):
+        monkeypatch.setitem(sys.modules, f"a library that comes late {number}", ModuleType("late"))
+        for _ in range(5):
+            with single_threaded_blas():
+                assert blas_threads() == {1}
+        assert len(searches) == number + 1
 
 
 def test_an_error_lifts_the_limit():

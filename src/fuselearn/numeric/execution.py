@@ -4,17 +4,18 @@ Importing numba takes as long as fitting a small model, and a command such as ``
 loop stays a plain function until it is called.
 """
 
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import wraps
 from math import prod
-from typing import ParamSpec, Self, TypeVar
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 import threadpoolctl
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from fuselearn.typing import AnyArray
 
@@ -114,14 +115,16 @@ class _CountedLimit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._n_inside = 0
-        self._limits: threadpool_limits | None = None
+        self._limits: Any = None
+        self._libraries: ThreadpoolController | None = None
+        self._n_modules = 0
 
     def enter(self) -> None:
         """Set the limit, unless another fit has."""
         with self._lock:
             if self._n_inside == 0:
                 _take_control_of_blas()
-                self._limits = threadpool_limits(limits=1, user_api="blas")
+                self._limits = self._loaded_libraries().limit(limits=1, user_api="blas")
             self._n_inside += 1
 
     def leave(self) -> None:
@@ -133,6 +136,13 @@ class _CountedLimit:
                 self._limits.restore_original_limits()
                 self._limits = None
                 _take_control_of_blas()
+
+    def _loaded_libraries(self) -> ThreadpoolController:
+        """Return the libraries of the process; they take longer to find than a small fit, and only imports add any."""
+        n_modules = len(sys.modules)
+        if self._libraries is None or n_modules != self._n_modules:
+            self._libraries, self._n_modules = ThreadpoolController(), n_modules
+        return self._libraries
 
 
 def _take_control_of_blas() -> None:
