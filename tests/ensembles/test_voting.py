@@ -26,7 +26,7 @@ from tests.ensembles.view_problems import FOLDS, VIEWS, Problem, fit_naive_bayes
 from tests.naive import fusion as naive
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(
     problems, st.sampled_from(["majority", "sum"]), st.sampled_from([(SVC(), fit_svc), (GaussianNB(), fit_naive_bayes)])
 )

@@ -30,20 +30,23 @@ def test_another_seed_is_another_model(model):
     assert not np.array_equal(other.predict_proba(X_NEW), model.predict_proba(X_NEW))
 
 
-def test_kinds_of_tables(model):
+@pytest.mark.parametrize("learners", [["linear", "trees"], pytest.param("default", marks=pytest.mark.long)], ids=str)
+def test_kinds_of_tables(learners):
+    unfitted = clone(MODEL).set_params(learners=learners)
+    model = clone(unfitted).fit(X, y)
     names = [*"uvwxyz"]
     views = {"a": ["u", "v", "w"], "b": ["x", "y"], "noise": ["z"]}
     frame = pd.DataFrame(X, columns=names)
     for made in (frame, pl.DataFrame(X, schema=names)):
-        other = clone(MODEL).set_params(views=views).fit(made, y)
+        other = clone(unfitted).set_params(views=views).fit(made, y)
         new = type(made)(X_NEW, columns=names) if made is frame else pl.DataFrame(X_NEW, schema=names)
         assert_array_equal(other.predict_proba(new), model.predict_proba(X_NEW))
         assert_array_equal(other.feature_names_in_, names)
     single = X.astype(np.float32)
-    one, other = (clone(MODEL).fit(rows, y) for rows in (single, single.astype(np.float64)))
+    one, other = (clone(unfitted).fit(rows, y) for rows in (single, single.astype(np.float64)))
     new = X_NEW.astype(np.float32)
     assert_array_equal(one.predict_proba(new), other.predict_proba(new.astype(np.float64)))
-    same(clone(MODEL).fit(np.asfortranarray(X), y.tolist()), model)
+    same(clone(unfitted).fit(np.asfortranarray(X), y.tolist()), model)
 
 
 def test_order_of_views_and_ways_to_name_them():

@@ -12,7 +12,7 @@ from tests.papers.results import same
 
 @pytest.fixture(scope="module")
 def illustration():
-    return gaussian_illustration(trials=12)
+    return gaussian_illustration(trials=2)
 
 
 def test_true_matches_of_the_illustration_are_a_plain_machine(illustration):
@@ -38,7 +38,8 @@ def test_meta_objects_of_the_illustration_are_of_its_ordinates(illustration):
 
 
 @pytest.mark.long
-def test_augmented_kernel_suffers_from_classes_away_from_the_origin(illustration):
+def test_augmented_kernel_suffers_from_classes_away_from_the_origin():
+    illustration = gaussian_illustration(trials=12)
     augmented = illustration.fusions.index("augmented")
     tomographic = illustration.fusions.index("tomographic")
     away = illustration.fresh_right.mean(axis=0)
