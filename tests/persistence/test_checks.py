@@ -121,13 +121,13 @@ def wider(hypothesis):
 @pytest.mark.parametrize(
     ("learner", "edit", "words"),
     [
-        ("stump", codes(37), "code holds numbers out of range"),
-        ("tree", codes(-1), "code holds numbers out of range"),
-        ("tree", codes(2), "code holds numbers out of range"),
-        (DecisionTreeClassifier(max_depth=1), codes(2), "codes holds numbers out of range"),
-        ("gaussian_nb", scores("slopes", (3, 3)), r"slopes has the shape \(3, 3\)"),
-        ("gaussian_nb", scores("squares", (1, 2)), r"squares has the shape \(1, 2\)"),
-        ("linear", scores("constants", (9,)), r"has the shape \(1, 3\); \(9, 3\) would be right"),
+        ("stump", codes(37), "code of a TreeHypothesis has numbers out of range"),
+        ("tree", codes(-1), "code of a TreeHypothesis has numbers out of range"),
+        ("tree", codes(2), "code of a TreeHypothesis has numbers out of range"),
+        (DecisionTreeClassifier(max_depth=1), codes(2), "codes of a EstimatorHypothesis has numbers out of range"),
+        ("gaussian_nb", scores("slopes", (3, 3)), r"slopes of a ScoreHypothesis has the shape \(3, 3\), not \(1, 3\)"),
+        ("gaussian_nb", scores("squares", (1, 2)), r"squares of a ScoreHypothesis has the shape \(1, 2\)"),
+        ("linear", scores("constants", (9,)), r"has the shape \(1, 3\), not \(9, 3\)"),
     ],
 )
 @pytest.mark.parametrize("preprocess", [None, StandardScaler()])
@@ -162,7 +162,7 @@ def test_a_vote_of_columns_that_are_not_there_is_refused(path):
 
 def test_classes_and_columns_of_an_ensemble_are_those_it_was_fitted_on(saved, path):
     saved.class_prior_ = np.full(5, 0.2)
-    with pytest.raises(ValueError, match=r"class_prior_ has the shape \(5,\)"):
+    with pytest.raises(ValueError, match=r"class_prior_ of a ShareBoostClassifier has the shape \(5,\)"):
         save(saved, path)
     saved.class_prior_ = np.full(2, 0.5)
     save(saved, path)
