@@ -270,3 +270,31 @@ def test_ids_of_several_dictionaries_go_into_feather(model, tmp_path):
         assert result.exit_code == 0, result.output
         read = feather.read_table(output) if suffix == "feather" else parquet.read_table(output)
         assert read.column("patient").to_pylist() == ids
+
+
+def test_classes_beyond_int64_are_classes_for_compare_too(tmp_path):
+    content = table(kind=pa.array([2**63 + number % 2 for number in range(N_ROWS)], pa.uint64()))
+    for suffix in ("csv", "parquet", "feather"):
+        words, settings = write(content, tmp_path, "train", suffix)
+        result = run(
+            "compare", *words, "--target", "kind", "--methods", "shareboost", "--runs", 1, "--json", **settings
+        )
+        assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("method", ["shareboost", "mkl", "svm_vote"])
+def test_the_largest_numbers_are_refused_in_words(method, tmp_path):
+    values = numbers(2)
+    values[[3, 8]] = 1e308, -1e308
+    path, model = tmp_path / "data.csv", tmp_path / "model.fuse"
+    csv.write_csv(table(base_2=values), path)
+    result = run("fit", path, "--target", "kind", "--method", method, "--output", model)
+    refused(result)
+    assert "preprocess=" not in result.stderr
+    assert ".py:" not in result.stderr
+    csv.write_csv(table(base_2=numbers(2)), path)
+    assert run("fit", path, "--target", "kind", "--method", method, "--output", model).exit_code == 0
+    csv.write_csv(table(base_2=values), path)
+    result = run("predict", model, path)
+    assert ".py:" not in result.stderr
+    assert result.exit_code == 0 or result.stderr.splitlines()[-1].startswith("fuselearn: ")

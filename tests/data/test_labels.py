@@ -104,3 +104,26 @@ def test_what_is_no_indicator_matrix(y, message):
 def test_bad_indicators(y, message):
     with pytest.raises(ValueError, match=message):
         encode_indicator(y)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+@pytest.mark.parametrize("labels", [["a", "b"], [0, 1]])
+def test_labels_that_are_missing_are_named_by_row(labels, missing):
+    y = np.array([*labels * 3, missing], dtype=object)
+    with pytest.raises(
+        ValueError, match=r"y has no class in 1 of 7 rows \((None|nan|<NA>) in row 6\); leave such rows"
+    ):
+        encode_labels(y)
+
+
+def test_labels_of_several_kinds():
+    with pytest.raises(
+        TypeError, match="y must hold classes of one kind, such as text or whole numbers; got int and str"
+    ):
+        encode_labels(np.array(["a", 1, "a", 1], dtype=object))
+
+
+def test_whole_numbers_beyond_int64_are_classes():
+    classes, codes = encode_labels(np.array([2**63 + 1, 2**63, 2**63 + 1], dtype=np.uint64))
+    assert classes.tolist() == [2**63, 2**63 + 1]
+    assert codes.tolist() == [1, 0, 1]

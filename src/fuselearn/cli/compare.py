@@ -39,6 +39,7 @@ from fuselearn.cli.outputs import check_output, writing
 if TYPE_CHECKING:
     import pyarrow
 
+    from fuselearn.cli.files import OpenedFile
     from fuselearn.typing import AnyArray, FloatArray
 
 TABLE_SUFFIXES = (".md", ".json", ".csv", ".txt")
@@ -79,7 +80,7 @@ def compare(
     check_seed(seed)
     check_jobs(jobs, "processes")
     with open_data(Source(data, file_format, delimiter, encoding, tuple(na_values or ()))) as opened:
-        table, path = read_opened(opened), opened.source.name
+        table, path = _read(opened, target), opened.source.name
     reserved = _reserved(table.column_names, path, target, identifier, group)
     free = [name for name in table.column_names if name not in reserved]
     if not free:
@@ -103,7 +104,6 @@ def compare(
     from sklearn.metrics import get_scorer_names
 
     from fuselearn import compare as compare_methods
-    from fuselearn.exceptions import InterruptedFitWarning
 
     if scoring not in get_scorer_names():
         refuse(f"--scoring {scoring!r} is not a score of scikit-learn, such as accuracy or balanced_accuracy.")
@@ -114,7 +114,7 @@ def compare(
         warnings.catch_warnings(record=True) as caught,
         refusing(ValueError, OSError),
     ):
-        warnings.simplefilter("always", InterruptedFitWarning)
+        warnings.simplefilter("always")
         result = compare_methods(
             X,
             y,
@@ -134,8 +134,7 @@ def compare(
         )
         interrupts.keep()
     notes = Notes(quiet=False)
-    for warning in caught:
-        notes.add(f"Warning: {warning.message}")
+    notes.add_warnings(caught)
     if output is not None:
         with writing(output):
             result.summary.save(output, overwrite=force)
@@ -143,6 +142,16 @@ def compare(
         say_json(json.loads(result.summary.to_json()))
     else:
         say_lines(str(result))
+
+
+def _read(opened: "OpenedFile", target: str) -> "pyarrow.Table":
+    """Read a file, with its classes as `fit` reads them."""
+    import pyarrow
+
+    from fuselearn.cli.columns import as_spelled
+
+    table = read_opened(opened, None, {target: pyarrow.string()})
+    return as_spelled(table, [target]) if target in table.column_names else table
 
 
 def _reserved(names: list[str], path: str, target: str, identifier: str | None, group: str | None) -> dict[str, str]:

@@ -9,6 +9,7 @@ import math
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn
@@ -190,6 +191,14 @@ class Notes:
         self.lines.append(line)
         if not self.quiet:
             tell(line)
+
+    def add_warnings(self, caught: list[warnings.WarningMessage]) -> None:
+        """Note the warnings that the library gave; those for programmers are left out."""
+        for warning in caught:
+            if issubclass(warning.category, RuntimeWarning):
+                self.add(f"Warning: some numbers are too large or too small to calculate with ({warning.message}).")
+            elif not issubclass(warning.category, DeprecationWarning | PendingDeprecationWarning | FutureWarning):
+                self.add(f"Warning: {warning.message}")
 
 
 @contextmanager

@@ -207,6 +207,8 @@ def content_of(head: bytes) -> str | None:
 
 def _facts_of(path: str) -> os.stat_result:
     """Return the facts about a file that exists."""
+    if not path:
+        refuse("The name of the data is empty; name a file, or - for standard input.")
     try:
         return os.stat(path)
     except (FileNotFoundError, NotADirectoryError):

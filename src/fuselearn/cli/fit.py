@@ -321,9 +321,11 @@ def _fit_table(training: TrainingTable, task: Task, notes: Notes) -> tuple[Any, 
         fill_gaps=task.method.whole_views,
         random_state=task.seed,
     )
-    with warnings.catch_warnings(), refusing(ValueError, TypeError):
+    with warnings.catch_warnings(record=True) as caught, refusing(ValueError, TypeError):
+        warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message=FEW_IN_FOLDS)
         X = columns.fit_transform(training.table, training.y)
+    notes.add_warnings(caught)
     has_view = ~np.asarray(np.isnan(X).all(axis=1))
     if not has_view.all():
         notes.add(f"{np.sum(~has_view)} of {len(has_view)} rows have no value in any view and are left out.")
@@ -338,9 +340,7 @@ def _fit_table(training: TrainingTable, task: Task, notes: Notes) -> tuple[Any, 
         with fit_shown(estimator, task.method.name):
             estimator.fit(X, y, **arguments)
             interrupts.keep()
-    for warning in caught:
-        if not issubclass(warning.category, DeprecationWarning | PendingDeprecationWarning | FutureWarning):
-            notes.add(f"Warning: {warning.message}")
+    notes.add_warnings(caught)
     shares, score = getattr(estimator, "view_importances_", None), getattr(estimator, "out_of_sample_score_", None)
     return TableClassifier.of(columns, estimator), {
         "rows": len(y),

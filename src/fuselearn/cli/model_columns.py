@@ -114,6 +114,14 @@ class ModelColumns:
         except ValueError as error:
             refuse(f"{self.path}: {error}")
 
+    @staticmethod
+    def check_numbers(probabilities: FloatArray, X: FloatArray) -> None:
+        """Raise an error in words where a row has no probabilities, since its numbers are too large."""
+        rows = np.flatnonzero(~np.isfinite(probabilities).all(axis=1))
+        if len(rows):
+            largest = np.nanmax(np.abs(X[rows[0]]))
+            raise ValueError(f"row {rows[0] + 1} has numbers too large to calculate with, such as {largest:.3g}.")
+
     def _with_texts(self, table: pyarrow.Table) -> pyarrow.Table:
         """Return the table with the model's columns of text as texts; the others were read in the types that it takes.
 
@@ -136,9 +144,13 @@ def check_ids(column: pyarrow.ChunkedArray, name: str, path: str) -> None:
 
 @contextmanager
 def names_in_order() -> Iterator[None]:
-    """Silence the warning that a matrix has no names: its columns are in the order of those that the model knows."""
+    """Silence the warning that a matrix has no names: its columns are in the order of those that the model knows.
+
+    Those of overflows, too: what they lead to is checked, and refused in words.
+    """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="X does not have valid feature names")
+        warnings.simplefilter("ignore", RuntimeWarning)
         yield
 
 

@@ -188,6 +188,7 @@ def _predicted(columns: "ModelColumns", table: "pyarrow.Table", identifier: str 
         predicted = {"prediction": pyarrow.array(model.predict(X).tolist())}
         if hasattr(model, "predict_proba"):
             probabilities = model.predict_proba(X)
+            columns.check_numbers(probabilities, X)
             predicted |= {
                 f"probability_{text_of(label)}": probabilities[:, number] for number, label in enumerate(model.classes_)
             }

@@ -16,6 +16,8 @@ NO_LABEL = -1
 
 def encode_labels(y: AnyArray) -> tuple[AnyArray, IntArray]:
     """Return the classes in sorted order, and the class code of each row."""
+    if y.dtype.kind == "O":
+        _check_labels(y)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     check_classes(classes)
@@ -244,6 +246,21 @@ def _check_both_signs(is_one: BoolArray, names: list[str]) -> None:
                 f"y must have positive and negative rows for every label; {np.count_nonzero(labels)} of {len(names)} "
                 f"have no {sign} row: {', '.join(shown)}. Leave such labels out."
             )
+
+
+def _check_labels(y: AnyArray) -> None:
+    """Refuse labels of which one is missing, or which cannot be sorted."""
+    missing = np.flatnonzero(_is_missing(y.ravel()))
+    if len(missing) and y.ndim == 1:
+        raise ValueError(
+            f"y has no class in {len(missing)} of {len(y)} rows ({y[missing[0]]!r} in row {missing[0]}); leave such "
+            "rows out of fit, or give them a class."
+        )
+    kinds = {type(label).__name__ for label in y.ravel()[:1000].tolist()}
+    if "str" in kinds and len(kinds) > 1:
+        raise TypeError(
+            f"y must hold classes of one kind, such as text or whole numbers; got {' and '.join(sorted(kinds))}."
+        )
 
 
 def _is_missing(column: AnyArray) -> BoolArray:

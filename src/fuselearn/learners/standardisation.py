@@ -85,8 +85,8 @@ class Standardisation(Plan):
             means, variances = means + rests, np.maximum(squares / counts - rests**2, 0.0)
         if not (np.isfinite(means).all() and np.isfinite(variances).all()):
             raise ValueError(
-                f"The view {name!r} holds values so large that their squares are not finite; scale it down first, "
-                "e.g. with preprocess=StandardScaler()."
+                f"The view {name!r} holds values so large that their squares are not finite; write them in a larger "
+                "unit, so that they are below 1e150."
             )
         # A constant column leaves rounding noise behind; scaling that up would make a feature of it.
         constant = variances <= (ROUNDING * np.abs(means)) ** 2
