@@ -240,7 +240,7 @@ PLAIN = {
     "numbers": [0, -1, 2**80, 1.5, np.inf, -np.inf, -0.0, True, None],
     "texts": ["", "\0", "ü", "\ud800", "a" * 1000],
     "scalars": [np.float32(1.5), np.int8(-3), np.bool_(True), np.str_(""), np.str_("x"), np.datetime64("2020-01-02")],
-    "containers": [(), (1, (2,)), {}, {"a": [1]}, set(), {1, "b"}, frozenset({(1, 2)}), b"", b"\0\xff"],
+    "containers": [(), (1, (2,)), {}, {"a": [1]}, set(), {"b"}, frozenset({(1, 2)}), b"", b"\0\xff"],
     "ranges": [range(3), range(9, 0, -2), slice(None), slice(1, None, 2)],
 }
 ARRAYS = {

@@ -55,6 +55,8 @@ NODES = {
     "one key twice": ({"dict": [["a", 1], ["a", 2]]}, "a dict with one key twice"),
     "a list for a key": ({"dict": [[[1], 2]]}, "a list for a key"),
     "an array for a key": ({"dict": [[{"array": [0, "<f8", [1], "C"]}, 2]]}, "a ndarray for a key"),
+    "large numbers for keys": ({"dict": [[(2**61 - 1) * 7, 1]]}, "for a key"),
+    "tuples for keys": ({"set": [{"tuple": [number]} for number in range(10_001)]}, "too many of them"),
     "an object in a set": ({"set": [{"object": "bandits.Best", "state": {}}]}, "for a key"),
     "an object in a tuple in a set": ({"set": [{"tuple": [{"object": "bandits.Best", "state": {}}]}]}, "for a key"),
     "a reference to what comes later": ({"ref": 99}, "does not come before"),

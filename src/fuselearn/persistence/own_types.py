@@ -46,6 +46,8 @@ MAX_IN_RANGES = 2_000_000
 ALIGNMENT = 64
 KEYS = (bool, bytes, float, frozenset, int, str, tuple, type(None))
 """Types of keys of a dict, and of values of a set."""
+LARGEST_KEY, MAX_COMPOUND_KEYS = 2**60, 10_000
+"""Whole numbers that are keys are below this one, and so many tuples of a file may be keys."""
 SPARSE = ("csr_matrix", "csr_array", "csc_matrix", "csc_array")
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
@@ -200,6 +202,7 @@ class Reader:
         self._shared: dict[int, Any] = {}
         self._in_ranges = 0
         self._taken = 0
+        self._n_compound = 0
 
     def read(self, written: Any, depth: int = 0) -> Any:
         """Return the value that JSON stands for."""
@@ -227,21 +230,36 @@ class Reader:
         """Return the values of a list, of a length where one is given."""
         return [self.read(item, depth) for item in checked_list(written, length)]
 
+    def _key(self, key: Any) -> Any:
+        """Return what can be a key, or in a set; refuse an object, whose methods would be called to compare it.
+
+        Python gives many large numbers, and many tuples, the same place in a table: a file must not choose them.
+        """
+        parts = list(key) if type(key) in (tuple, frozenset) else []
+        self._n_compound += bool(parts)
+        if not (parts or type(key) in KEYS or isinstance(key, np.generic)) or self._n_compound > MAX_COMPOUND_KEYS:
+            raise ValueError(f"its tree has a {type(key).__name__} for a key, or too many of them")
+        if type(key) is int and abs(key) >= LARGEST_KEY:
+            raise ValueError(f"its tree has a number of {LARGEST_KEY:,} or more for a key")
+        for part in parts:
+            self._key(part)
+        return key
+
     def _tuple(self, node: Json, depth: int) -> Any:
         return tuple(self._items(node["tuple"], depth))
 
     def _dict(self, node: Json, depth: int) -> Any:
         pairs = [self._items(pair, depth, 2) for pair in checked_list(node["dict"])]
-        built = {_hashable(key): value for key, value in pairs}
+        built = {self._key(key): value for key, value in pairs}
         if len(built) != len(pairs):
             raise ValueError("its tree has a dict with one key twice")
         return built
 
     def _set(self, node: Json, depth: int) -> Any:
-        return {_hashable(item) for item in self._items(node["set"], depth)}
+        return {self._key(item) for item in self._items(node["set"], depth)}
 
     def _frozenset(self, node: Json, depth: int) -> Any:
-        return frozenset(_hashable(item) for item in self._items(node["frozenset"], depth))
+        return frozenset(self._key(item) for item in self._items(node["frozenset"], depth))
 
     def _slice(self, node: Json, depth: int) -> Any:
         bounds = checked_list(node["slice"], 3)
@@ -407,16 +425,6 @@ def _is_selector_setting(setting: Any) -> bool:
     if type(setting) is list:
         return all(type(item) is str for item in setting)
     return setting is None or type(setting) is str
-
-
-def _hashable(key: Any) -> Any:
-    """Return what can be a key, or in a set; refuse an object, whose methods would be called to compare it."""
-    parts = list(key) if type(key) in (tuple, frozenset) else []
-    if not (parts or type(key) in KEYS or isinstance(key, np.generic)):
-        raise ValueError(f"its tree has a {type(key).__name__} for a key")
-    for part in parts:
-        _hashable(part)
-    return key
 
 
 def _decoded(text: Any) -> bytes:
