@@ -204,16 +204,16 @@ def read_training_data(
     # By the largest first: sums of very large weights overflow, and those of very small ones vanish.
     weights = np.ones(len(table)) if weights is None else weights / weights.max()
     used = weights > negligible_weight
-    ranges = None
-    if isinstance(table, np.ndarray):
-        ranges = _ranges_of(table, used, features, clipped=clip_outliers)
-        table = ordinary_values(table, ranges) if clip_outliers else table
     classes, y_codes = encode_labels(y)
     view_labels = reader.read_labels(view_labels, table, "view_labels")
     if view_labels is None:
         check_two_classes(y_codes[used], classes)
     else:
         view_labels = check_view_labels(view_labels, len(table), names)
+    ranges = None
+    if isinstance(table, np.ndarray):
+        ranges = _ranges_of(table, used, features, clipped=clip_outliers)
+        table = ordinary_values(table, ranges) if clip_outliers else table
     blocks = reader.view_blocks(table, names, columns, None if used.all() else used)
     check_presence(blocks, used)
     if view_labels is None:
