@@ -15,7 +15,7 @@ pytest.importorskip("distributed")
 from distributed import Client
 from distributed.core import Status
 
-from fuselearn.backends.partitioned import dask_cluster, dask_tasks, dask_worker
+from fuselearn.backends.partitioned import cluster_workers, dask_cluster, dask_tasks, dask_worker
 from fuselearn.backends.partitioned.dask_cluster import assign_partitions, fair_counts, partitions_to_move
 from tests.backends.partitioned.partition_problems import (
     NUMBERED,
@@ -93,7 +93,7 @@ def set_status(status, dask_worker):
 def test_a_paused_worker_is_not_waited_for_in_vain(others, client, monkeypatch):
     """Dask pauses a worker whose memory is nearly full."""
     monkeypatch.setattr(dask_tasks, "POLL_SECONDS", 0.1)
-    monkeypatch.setattr(dask_tasks, "PAUSE_LIMIT_SECONDS", 0.5)
+    monkeypatch.setattr(cluster_workers, "PAUSE_LIMIT_SECONDS", 0.5)
     monkeypatch.setattr(dask_tasks, "CLUSTER_TIMEOUT_SECONDS", 1.0)
     model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=3, random_state=0)
     chunks = in_chunks(4, X, y)
@@ -167,7 +167,7 @@ class FakeCluster:
     """Has tasks done at once, and loses the worker A then."""
 
     def __init__(self):
-        self.workers = dask_tasks.Workers(60.0)
+        self.workers = cluster_workers.Workers(60.0)
         self.workers.threads = {"A": 1, "B": 1}
 
     def wait_for_workers(self):

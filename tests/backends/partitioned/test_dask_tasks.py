@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -17,7 +18,7 @@ import dask.array as da
 from distributed import Client, LocalCluster
 
 from fuselearn.backends.partitioned import dask_tasks
-from tests.backends.partitioned.cluster_faults import Killer, boosted, copied, process_cluster, spree, worker_pids
+from tests.backends.partitioned.cluster_faults import Killer, boosted, copied, process_cluster, spree
 from tests.backends.partitioned.partition_problems import X, after_round, assert_equal_models, in_chunks, y
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="SIGKILL is POSIX")
@@ -262,23 +263,44 @@ def test_workers_that_are_killed_for_their_memory(monkeypatch):
 @pytest.mark.long
 @POSIX
 @LOST_WORKERS
-@pytest.mark.parametrize("frozen", ["one", "all"])
+@pytest.mark.parametrize("frozen", ["before", "recipe", "other", "all"])
 def test_frozen_workers(frozen, monkeypatch):
     """Dask itself would wait for them for five minutes."""
-    with process_cluster() as (cluster, client), client.as_current():
+    with process_cluster() as (_, client), client.as_current():
         undisturbed = copied(boosted().fit(*in_chunks(4, X, y)))
-        victims = worker_pids(cluster)[: 1 if frozen == "one" else None]
-        after_round(2, lambda: [os.kill(pid, signal.SIGSTOP) for pid in victims], monkeypatch)
+        victims = []
+
+        def freeze():
+            pids = client.run(os.getpid)
+            holders = {address for key, at in client.who_has().items() if "_identity-" in str(key) for address in at}
+            victims.extend(
+                {
+                    "before": lambda: sorted(pids.values())[:1],
+                    "recipe": lambda: [pids[min(holders)]],
+                    "other": lambda: [pids[max(pids.keys() - {min(holders)})]],
+                    "all": lambda: list(pids.values()),
+                }[frozen]()
+            )
+            for pid in victims:
+                os.kill(pid, signal.SIGSTOP)
+
         try:
+            if frozen == "before":
+                freeze()
+            else:
+                after_round(2, freeze, monkeypatch)
             with limit("5 s"):
-                if frozen == "one":
-                    assert_equal_models(boosted().fit(*in_chunks(4, X, y)), undisturbed, exact=True)
-                else:
+                if frozen == "all":
                     with pytest.raises(RuntimeError, match=r"\(2\) have not been heard of for 5 seconds"):
                         boosted().fit(*in_chunks(4, X, y))
+                else:
+                    assert_equal_models(boosted().fit(*in_chunks(4, X, y)), undisturbed, exact=True)
+            # Dask has not removed the worker meanwhile.
+            assert len(client.scheduler_info(n_workers=-1)["workers"]) == 2
         finally:
             for pid in victims:
-                os.kill(pid, signal.SIGCONT)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
 
 
 @POSIX

@@ -12,7 +12,7 @@ from fuselearn.boosting import base
 from fuselearn.learners import Stump, Tree
 
 pytest.importorskip("distributed")
-from fuselearn.backends.partitioned import dask_tasks
+from fuselearn.backends.partitioned import cluster_workers
 from tests.backends.partitioned.partition_problems import (
     NUMBERED,
     X,
@@ -67,9 +67,9 @@ def test_a_cluster_gives_the_local_model(case, client):
 @pytest.mark.long
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 def test_partitions_and_workers_do_not_matter(n_workers, client, monkeypatch):
-    update = dask_tasks.Workers.update
+    update = cluster_workers.Workers.update
     monkeypatch.setattr(
-        dask_tasks.Workers, "update", lambda self, workers: update(self, dict(sorted(workers.items())[:n_workers]))
+        cluster_workers.Workers, "update", lambda self, workers: update(self, dict(sorted(workers.items())[:n_workers]))
     )
     model = ShareBoostClassifier(
         Tree(max_depth=2, impurity_tolerance=0), views=NUMBERED, n_estimators=2, random_state=0

@@ -107,7 +107,9 @@ class DaskPartitions(Partitions):
         remaining = assign_partitions(numbers, self._cluster.wait_for_workers(), self._held())
         # New tasks each time: Dask would take those of a partition that was lost for done.
         raw_partitions = self._raw_partitions()
-        if self._recipe_future is None or self._recipe_future.status in ("error", "cancelled"):
+        usable = self._recipe_future is not None and self._recipe_future.status not in ("error", "cancelled")
+        # A worker that has fallen silent may be the one that has it.
+        if not usable or self._cluster.workers.silent:
             # The result of a task, so that it travels once to each worker, and is made again where it is lost.
             self._recipe_future = self._cluster.submit(_identity, self._recipe)
         while remaining:
