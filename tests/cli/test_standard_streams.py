@@ -43,12 +43,28 @@ def shell(folder, command):
     ("command", "message"),
     [
         ("inspect model.fuse > /dev/full", "standard output cannot be written to: No space left on device."),
-        ("inspect model.fuse >&-", "standard output cannot be written to: Bad file descriptor."),
-        ("predict model.fuse data.csv > /dev/full", "No space left on device; what was printed is not all."),
-        ("predict model.fuse data.csv >&-", "Bad file descriptor; what was printed is not all."),
-        ("predict model.fuse - <&-", "standard input is empty"),
+        pytest.param(
+            "inspect model.fuse >&-",
+            "standard output cannot be written to: Bad file descriptor.",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "predict model.fuse data.csv > /dev/full",
+            "No space left on device; what was printed is not all.",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
+            "predict model.fuse data.csv >&-",
+            "Bad file descriptor; what was printed is not all.",
+            marks=pytest.mark.long,
+        ),
+        pytest.param("predict model.fuse - <&-", "standard input is empty", marks=pytest.mark.long),
         ("--help > /dev/full", "No space left on device."),
-        ("--version > /dev/full", "standard output cannot be written to: No space left on device."),
+        pytest.param(
+            "--version > /dev/full",
+            "standard output cannot be written to: No space left on device.",
+            marks=pytest.mark.long,
+        ),
     ],
 )
 def test_closed_and_full_streams(command, message, folder):
@@ -166,6 +182,7 @@ def on_a_terminal(*arguments):
     return process.returncode, shown.decode().replace("\r\n", "\n"), told.decode()
 
 
+@pytest.mark.long
 def test_predictions_on_a_terminal(folder, tmp_path):
     """They are data for a file or a pipe, and are shown on a terminal."""
     model = fuselearn.load(folder / "model.fuse")

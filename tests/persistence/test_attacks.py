@@ -22,7 +22,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from fuselearn import ShareBoostClassifier, ViewVotingClassifier
+from fuselearn import ShareBoostClassifier, ViewVotingClassifier, load
+from fuselearn.exceptions import UntrustedTypeError
 from fuselearn.multilabel import RbfSVC
 from fuselearn.persistence import model_file
 from fuselearn.persistence.foreign_types import Trust
@@ -185,6 +186,16 @@ def _with_attribute(value):
     return written(model)
 
 
+@pytest.mark.parametrize("name", CALLS)
+def test_what_would_call_something_is_refused_without_trust(name, tmp_path):
+    path = tmp_path / "attack.fuse"
+    path.write_bytes(written(CALLS[name](tmp_path)))
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises(UntrustedTypeError, match="If you trust whoever made the file"):
+        load(path)
+    assert set(tmp_path.rglob("*")) == before
+
+
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     """Load all of them, with and without trust, and return what became of each."""
@@ -207,6 +218,7 @@ def told(tmp_path_factory):
     return results, left
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*CALLS, *UNSAFE])
 def test_without_trust_nothing_of_it_is_built(name, told):
     result = told[0][name, False]
@@ -217,6 +229,7 @@ def test_without_trust_nothing_of_it_is_built(name, told):
     assert result["methods"] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", CALLS)
 def test_with_trust_nothing_of_it_is_called_by_load(name, told):
     result = told[0][name, True]
@@ -225,6 +238,7 @@ def test_with_trust_nothing_of_it_is_called_by_load(name, told):
     assert result["methods"] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", UNSAFE | OURS_UNSAFE)
 def test_what_would_read_foreign_memory_is_refused_even_if_it_is_trusted(name, told):
     result = told[0][name, True]
@@ -235,10 +249,12 @@ def test_what_would_read_foreign_memory_is_refused_even_if_it_is_trusted(name, t
     assert result["methods"] == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OURS_UNSAFE)
 def test_our_own_types_need_no_trust_and_are_refused_as_well(name, told):
     assert told[0][name, False]["outcome"].startswith("ValueError: ")
 
 
+@pytest.mark.long
 def test_no_file_was_left_behind(told):
     assert told[1] == set()

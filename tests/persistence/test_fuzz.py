@@ -113,6 +113,7 @@ def check_refused(kind, outcomes, memory):
         assert sum("Error: " in outcome for outcome, _ in outcomes.values()) > 0.8 * len(outcomes)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="measures memory as POSIX does")
 @pytest.mark.parametrize("kind", KINDS)
 def test_bad_files_are_refused_and_nothing_is_run(kind, few_outcomes):
@@ -130,6 +131,7 @@ def test_all_bad_files_are_refused_and_nothing_is_run(kind, genuine, tmp_path):
     check_refused(kind, outcomes, memory)
 
 
+@pytest.mark.long
 def test_the_watch_sees_a_pickle_run_code_and_passes_a_genuine_file(few_outcomes):
     outcome, events = few_outcomes[0]["control"]
     assert "No module named 'antigravity_of_the_trap'" in outcome
@@ -138,6 +140,7 @@ def test_the_watch_sees_a_pickle_run_code_and_passes_a_genuine_file(few_outcomes
     assert few_outcomes[0]["genuine"] == ("loaded the same", [])
 
 
+@pytest.mark.long
 def test_a_forgery_that_changes_nothing_loads(genuine, few_outcomes):
     same = genuine.forged(lambda schema, members: None)
     assert checksum(*unpack(same)) == unpack(same)[0]["checksum"]
