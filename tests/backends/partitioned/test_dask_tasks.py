@@ -124,6 +124,30 @@ def test_tasks_that_idle_workers_leave_alone(threads, monkeypatch):
     assert len(submitted) > 2
 
 
+def test_tasks_of_a_collection_are_bound_to_no_worker(threads, monkeypatch):
+    """Dask would leave them alone for ever, in this fit and in later ones, once all workers were replaced at a time."""
+    cluster, _ = threads
+    seen, bound = set(), set()
+    results = dask_tasks.Cluster.results
+
+    def look_first(self, tasks):
+        end = time.monotonic() + 10
+        states = []
+        while not states and time.monotonic() < end:  # the tasks are on their way
+            keys = [key for key in list(cluster.scheduler.tasks) if isinstance(key, tuple)]
+            states = [state for key in keys if (state := cluster.scheduler.tasks.get(key)) is not None]
+            if len(seen) == 4:
+                break
+        seen.update(state.key for state in states)
+        bound.update(state.key for state in states if state.worker_restrictions)
+        return results(self, tasks)
+
+    monkeypatch.setattr(dask_tasks.Cluster, "results", look_first)
+    boosted(n_rounds=1).fit(*in_chunks(2, X, y))
+    assert len(seen) == 4
+    assert not bound
+
+
 def slow():
     time.sleep(2.5)
     return "done"

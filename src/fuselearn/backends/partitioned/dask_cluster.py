@@ -11,13 +11,21 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heapreplace
 from itertools import count
 from typing import TYPE_CHECKING, TypeAlias
 
 from fuselearn.backends.partitioned.dask_tasks import Cluster, Task
-from fuselearn.backends.partitioned.dask_worker import KEY_PREFIX, PartitionKeeper, ask_partitions, load_partition, pack
+from fuselearn.backends.partitioned.dask_worker import (
+    KEY_PREFIX,
+    PartitionKeeper,
+    ask_partitions,
+    load_partition,
+    pack,
+    worker_address,
+)
 from fuselearn.backends.partitioned.partitioned_rows import (
     Answer,
     FoldedAnswers,
@@ -114,33 +122,32 @@ class DaskPartitions(Partitions):
             self._recipe_future = self._cluster.submit(_identity, self._recipe)
         while remaining:
             # A few at a time: rows as they were given take more memory than those that are prepared.
-            loading: list[Task] = []
+            planned: dict[int, str] = {}
             for address in remaining:
                 at_once = PARTITIONS_AT_ONCE * self._cluster.workers.threads.get(address, 1)
                 batch, remaining[address] = remaining[address][:at_once], remaining[address][at_once:]
-                loading += self._submit_loads(address, batch, raw_partitions)
-            loaded, lost = self._cluster.results(loading)
+                planned.update(dict.fromkeys(batch, address))
+            loaded, lost = self._cluster.results(self._submit_loads(planned, raw_partitions))
             for task, _ in loaded:
                 assert task.address is not None
                 [number] = task.numbers
                 self._addresses[number], self._futures[number] = task.address, task.future
             self._forget_lost(lost)
-            lost_addresses = {task.address for task in lost}
-            remaining = {
-                address: batch for address, batch in remaining.items() if batch and address not in lost_addresses
-            }
+            gone = {task.address for task in lost}
+            remaining = {address: batch for address, batch in remaining.items() if batch and address not in gone}
 
-    def _submit_loads(self, address: str, numbers: Sequence[int], raw_partitions: Sequence[Delayed]) -> list[Task]:
-        """Let a worker load partitions."""
-        # Only what keeps state is bound to the worker. Its input may come from any: tasks of a collection that are
-        # bound to a worker would wait for it for ever once it is lost.
-        raw_futures = self._cluster.compute(
-            [raw_partitions[number] for number in numbers], workers=[address], allow_other_workers=True
+    def _submit_loads(self, planned: Mapping[int, str], raw_partitions: Sequence[Delayed]) -> list[Task]:
+        """Let workers load partitions, as many on each as are planned, if possible where their rows are."""
+        # Dask computes the rows where it likes. They are not bound to the worker that will hold them, not even loosely:
+        # when all workers are lost, Dask leaves such tasks of the collection alone for ever, also in later fits.
+        raw = dict(zip(planned, self._cluster.compute([raw_partitions[number] for number in planned])))
+        located, _ = self._cluster.results(
+            [Task((number,), self._cluster.submit(worker_address, future)) for number, future in raw.items()]
         )
         loading = []
-        for number, raw in zip(numbers, raw_futures):
+        for number, address in exchange_workers(planned, {task.numbers[0]: at for task, at in located}).items():
             key = f"{KEY_PREFIX}-{self._run_name}-{number}-{next(self._n_loaded)}"
-            arguments = raw, self._run_name, self._recipe_future, number
+            arguments = raw[number], self._run_name, self._recipe_future, number
             future = self._cluster.submit(load_partition, *arguments, workers=[address], key=key)
             loading.append(Task((number,), future, address))
         return loading
@@ -245,6 +252,26 @@ def assign_partitions(numbers: Iterable[int], threads: WorkerCounts, held: Worke
         if n_new:
             assigned[address], remaining = remaining[:n_new], remaining[n_new:]
     return assigned
+
+
+def exchange_workers(planned: Mapping[int, str], located: Mapping[int, str]) -> dict[int, str]:
+    """Return a worker for each partition whose rows are located, for as many as can be the one that has the rows.
+
+    No worker gets more partitions than are planned for it.
+
+    Examples
+    --------
+    >>> exchange_workers({0: "a", 1: "a", 2: "b"}, {0: "b", 1: "b", 2: "c"})
+    {0: 'b', 1: 'a', 2: 'a'}
+    """
+    room = Counter(planned.values())
+    placed = {}
+    for number, address in located.items():
+        if room[address] > 0:
+            placed[number] = address
+            room[address] -= 1
+    others = iter(sorted(room.elements()))
+    return {number: placed[number] if number in placed else next(others) for number in located}
 
 
 def partitions_to_move(addresses: Mapping[int, str], threads: WorkerCounts) -> list[int]:

@@ -93,6 +93,11 @@ def load_partition(raw: RawPartition, run_name: str, recipe: PartitionRecipe, nu
             run.partitions[number] = key, partition, Lock()
 
 
+def worker_address(raw: RawPartition) -> str:
+    """Return the address of the worker that this runs on: Dask lets it run where the rows are."""
+    return str(get_worker().address)
+
+
 def ask_partitions(
     run_name: str, numbers: Sequence[int], first: int, message: bytes
 ) -> tuple[list[int], FoldedAnswers | None]:
