@@ -23,6 +23,7 @@ from fuselearn.learners.protocol import ConstantHypothesis, Learner, Plan
 from fuselearn.learners.sklearn_learner import AsGiven, EstimatorHypothesis
 from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
 from fuselearn.learners.tree import TreeHypothesis
+from fuselearn.persistence.array_format import native
 from fuselearn.persistence.foreign_types import Trust
 from fuselearn.persistence.model_file import dump, foreign_types, read_model
 from fuselearn.persistence.public_ids import id_of
@@ -162,7 +163,7 @@ class Decoder:
             dtype: np.dtype[Any] = np.dtype(written["kind"])
             if dtype.kind not in ARRAY_KINDS:
                 raise ValueError(f"it holds an array of {dtype}")
-            return np.frombuffer(base64.b64decode(written["array"]), dtype).reshape(written["shape"]).copy()
+            return native(np.frombuffer(base64.b64decode(written["array"]), dtype)).reshape(written["shape"])
         if "model" in written:
             return read_model(base64.b64decode(written["model"]), self.trust)[1]
         recorded = TYPES[written["type"]]
@@ -206,7 +207,12 @@ def check_trace(trace: Trace, widths: Sequence[int | None], n_classes: int) -> N
     check_widths(trace, widths)
     n_arms = trace.n_arms
     for round_ in trace.rounds:
-        _check_round(round_, n_arms, n_classes)
+        _check_round(round_, n_arms)
+    updates = [update for round_ in trace.rounds for update in round_.updates]
+    # Each once, however many rounds share it.
+    for hypothesis in {id(update.hypothesis): update.hypothesis for update in updates}.values():
+        if hypothesis is not None:
+            hypothesis.validate_votes(n_classes)
 
 
 def check_widths(trace: Trace, widths: Sequence[int | None]) -> None:
@@ -230,15 +236,13 @@ def _check_width(plan: Plan, n_columns: int | None) -> None:
         raise ValueError(f"it has a {type(plan).__name__} of {plan.n_columns} columns for a view of {n_columns}")
 
 
-def _check_round(round_: Round, n_arms: int, n_classes: int) -> None:
-    """Refuse a round with arms, votes, errors or hypotheses out of range."""
+def _check_round(round_: Round, n_arms: int) -> None:
+    """Refuse a round with arms, votes or errors out of range."""
     if not any(update is round_.winner for update in round_.updates) and round_.winner not in round_.updates:
         raise ValueError("it has a round whose winner is not among its hypotheses")
     for update in round_.updates:
         if type(update.alpha) not in (int, float) or not math.isfinite(update.alpha):
             raise ValueError(f"it has the vote {described(update.alpha)}, which is not a finite number")
-        if update.hypothesis is not None:
-            update.hypothesis.validate_votes(n_classes)
     unknown = [arm for arm in round_.arm_errors if not _is_number(arm, n_arms)]
     if unknown:
         raise ValueError(f"it has an error of the arm {described(unknown[0])}; there are {n_arms} arms")

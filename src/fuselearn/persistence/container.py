@@ -52,7 +52,7 @@ MAX_TEXT = 512 * 2**20
 FEW_MARKS, BYTES_PER_MARK = 50_000, 6
 """Text may have this many brackets, colons and commas, and on top one in so many bytes. A tree has one in nine or more;
 what is nothing but brackets takes thirty times its size in memory."""
-QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
+QUOTED = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
 MAX_WORDS = 200
 DATE = (1980, 1, 1, 0, 0, 0)
 """Date of every member: a file says when it was made in its header only."""
@@ -254,7 +254,7 @@ def _parsed(text: bytes, what: str) -> Json:
     if _marks(text) > FEW_MARKS and _marks(QUOTED.sub(b"", text)) > FEW_MARKS + len(text) // BYTES_PER_MARK:
         raise ValueError(f"its {what} has far more parts than text of its size")
     try:
-        parsed = json.loads(text)
+        parsed = json.loads(text.decode("utf-8"))
     except RecursionError:
         raise ValueError(f"its {what} is nested too deeply") from None
     except ValueError as error:

@@ -6,6 +6,7 @@ was built is checked before anything is called on it, where we know how: trees, 
 vector machines, sparse matrices.
 """
 
+import inspect
 import io
 import json
 import math
@@ -25,6 +26,8 @@ from fuselearn.persistence.validation import DAMAGED, check_children, described_
 from fuselearn.typing import AnyArray
 
 TREE = "sklearn.tree._tree.Tree"
+BAGGING = ("sklearn.ensemble._bagging.", "sklearn.ensemble._iforest.")
+"""Ensembles that give each member columns of its own."""
 SEARCH_TREES = ("sklearn.neighbors._kd_tree.", "sklearn.neighbors._ball_tree.")
 HISTOGRAM_TREE = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
 
@@ -39,9 +42,19 @@ def check_objects(objects: list[Any]) -> None:
                 if not isinstance(part, tuple):
                     check_names(type(part), vars(part).keys())
                 validate_object(part)
+            _check_hides_nothing(part)
             _check_part(part)
         except DAMAGED as error:
             raise ValueError(f"it has a {type(part).__name__} that is not whole ({described_error(error)})") from None
+
+
+def _check_hides_nothing(part: Any) -> None:
+    """Refuse an object of scikit-learn with an attribute that stands for one of its methods."""
+    if not type(part).__module__.startswith("sklearn."):
+        return
+    for name in getattr(part, "__dict__", {}):
+        if hasattr(type(inspect.getattr_static(type(part), name, None)), "__get__"):
+            raise ValueError(f"it has a {type(part).__name__} whose method {name!r:.60} is replaced")
 
 
 def check_array(content: bytes, kind: str = "ndarray") -> None:
@@ -142,7 +155,7 @@ def _check_part(part: Any) -> None:
     elif name.startswith("sklearn.ensemble._hist_gradient_boosting.gradient_boosting."):
         _check_histogram_boosting(attributes)
     elif name.startswith("sklearn.ensemble.") and "estimators_" in attributes:
-        _check_columns_of_members(attributes)
+        _check_columns_of_members(attributes, bagging=name.startswith(BAGGING))
     elif name.startswith("sklearn.svm._classes.") and "_n_support" in attributes:
         _check_libsvm(name, attributes)
     elif name.startswith("sklearn.neighbors._") and "_fit_X" in attributes and "_y" in attributes:
@@ -167,9 +180,9 @@ def _check_decision_tree(attributes: dict[str, Any]) -> None:
     check_children(left != -1, left, np.asarray(tree.children_right), np.asarray(tree.feature), tree.n_features)
 
 
-def _check_columns_of_members(attributes: dict[str, Any]) -> None:
+def _check_columns_of_members(attributes: dict[str, Any], *, bagging: bool = False) -> None:
     """Refuse an ensemble that hands its rows to trees of other columns, which do not count them."""
-    features = attributes.get("estimators_features_")
+    features = attributes.get("estimators_features_") if bagging else None
     members = attributes["estimators_"]
     # NumPy would take an estimator with a length, such as a pipeline, for a list, and ask for its items.
     for number, member in enumerate(members.ravel().tolist() if type(members) is np.ndarray else members):
@@ -311,6 +324,8 @@ def _check_rows_of_machine(attributes: dict[str, Any], coefficients: Any) -> Non
         raise ValueError("it has a support vector machine with fewer coefficients than support vectors")
     if kernel == "precomputed" or callable(kernel):
         n_rows = attributes["shape_fit_"][0]
+        if isinstance(kernel, np.ufunc):
+            raise ValueError("it has a support vector machine whose kernel is a function of NumPy's, which is none")
         if callable(kernel):
             n_rows = min(n_rows, attributes["_BaseLibSVM__Xfit"].shape[0])
         if sparse or (len(support) and not (support.min() >= 0 and support.max() < n_rows)):

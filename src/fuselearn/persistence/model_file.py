@@ -30,7 +30,7 @@ from fuselearn.persistence.public_ids import id_of
 
 if TYPE_CHECKING:
     from fuselearn.persistence.foreign_types import Trust
-    from fuselearn.persistence.own_types import Writer
+    from fuselearn.persistence.object_writer import Writer
 
 DESCRIBED = (
     "fuselearn_version",
@@ -219,7 +219,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 def dump(model: Any, trust: "Trust", note: dict[str, Any] | None = None) -> bytes:
     """Return a model as the content of a file, which was read back."""
     from fuselearn.persistence.foreign_types import names_to_trust
-    from fuselearn.persistence.own_types import Writer
+    from fuselearn.persistence.object_writer import Writer
 
     header = header_for(model, note)
     kind = type(model).__name__
@@ -246,7 +246,7 @@ def dump(model: Any, trust: "Trust", note: dict[str, Any] | None = None) -> byte
 
 def foreign_types(estimator: Any) -> list[str]:
     """Return the full names of the types of other packages that an estimator holds."""
-    from fuselearn.persistence.own_types import Writer
+    from fuselearn.persistence.object_writer import Writer
 
     writer = Writer()
     writer.write(estimator)

@@ -1,4 +1,4 @@
-"""The closed format: fuselearn's own types, arrays and plain values, written as JSON and built again.
+"""The closed format: fuselearn's own types, arrays and plain values, which `object_writer` writes as JSON, built again.
 
 A value is written as
 
@@ -20,12 +20,11 @@ import inspect
 import math
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from fuselearn.persistence.array_format import (
-    DTYPE,
     MAX_EMPTY_ITEMS,
     check_compressed,
     checked_list,
@@ -34,155 +33,34 @@ from fuselearn.persistence.array_format import (
     size_of,
 )
 from fuselearn.persistence.container import Json
-from fuselearn.persistence.public_ids import DEFINED_IN, id_of
-from fuselearn.persistence.random_generators import generator_from, generator_state
+from fuselearn.persistence.public_ids import DEFINED_IN
+from fuselearn.persistence.random_generators import generator_from
 from fuselearn.persistence.validation import declared_fields, validate_object
-from fuselearn.typing import AnyArray
 
-MAX_DEPTH = 150
-"""Nested values of a model. An ensemble of ensembles in a table classifier has about 30."""
+MAX_DEPTH = 200
+"""Nested values of a model, in which an estimator counts `ESTIMATOR_DEPTH`."""
 MAX_IN_RANGES = 2_000_000
 """Numbers in all ranges of a file together: views are given as ranges of columns, which are counted out later."""
-ALIGNMENT = 64
 KEYS = (bool, bytes, float, frozenset, int, str, tuple, type(None))
 """Types of keys of a dict, and of values of a set."""
 LARGEST_KEY, MAX_COMPOUND_KEYS = 2**60, 10_000
 """Whole numbers that are keys are below this one, and so many tuples of a file may be keys."""
+ESTIMATOR_DEPTH = 40
+"""Levels that an estimator counts for: one within another makes predicting several times as long."""
+NUMBERED = ("array", "foreign", "object", "objects", "sparse")
+"""Kinds of nodes that others may refer to."""
+FEW_NODES, MAX_REPETITION = 100_000, 100
+"""Values of a tree, if everything were written out where it is referred to, and how many more for each that it has."""
 SPARSE = ("csr_matrix", "csr_array", "csc_matrix", "csc_array")
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
-class Writer:
-    """Turns a model into JSON, the bytes of its arrays, and a list of foreign objects.
+class _SharedValue(NamedTuple):
+    """A value that others refer to: how deep it is, and how many values it is made of, if all were written out."""
 
-    Attributes
-    ----------
-    foreign : list of object
-        Objects of other types than ours, by the number under which the tree refers to them.
-    places : list of tuple of str
-        Where in the model each of them is.
-    """
-
-    def __init__(self) -> None:
-        self.foreign: list[Any] = []
-        self.places: list[tuple[str, ...]] = []
-        self._content = bytearray()
-        self._nodes: dict[int, Json] = {}
-        self._written: list[Any] = []  # kept, so that no other object gets the same address
-        self._open: set[int] = set()
-        self._n_shared = 0
-
-    @property
-    def arrays(self) -> bytes:
-        """Bytes of all arrays."""
-        return bytes(self._content)
-
-    def write(self, value: Any, place: tuple[str, ...] = ()) -> Any:
-        """Return a value as JSON; `place` says where it is in the model, for messages."""
-        if value is None or type(value) in (bool, int, str):
-            return value
-        if type(value) is float:
-            return value if math.isfinite(value) else {"float": str(value)}
-        if type(value) is list:
-            return self._inside(value, lambda: self._items(value, place), place)
-        if (node := self._nodes.get(id(value))) is not None:
-            if "number" not in node:
-                self._n_shared += 1
-                node["number"] = self._n_shared
-            return {"ref": node["number"]}
-        node = self._inside(value, lambda: self._node(value, place), place)
-        if {"array", "objects", "object", "foreign", "sparse"} & node.keys():
-            self._nodes[id(value)] = node
-            self._written.append(value)
-        return node
-
-    def _inside(self, value: Any, written: Callable[[], Any], place: tuple[str, ...]) -> Any:
-        """Return what a function writes of a value, and refuse one that holds itself."""
-        if id(value) in self._open:
-            raise ValueError(f"{'.'.join(place)} refers to itself")
-        self._open.add(id(value))
-        try:
-            return written()
-        finally:
-            self._open.discard(id(value))
-
-    def _items(self, values: Any, place: tuple[str, ...]) -> list[Any]:
-        """Return several values as JSON."""
-        return [self.write(value, (*place, str(number))) for number, value in enumerate(values)]
-
-    def _node(self, value: Any, place: tuple[str, ...]) -> Json:
-        """Return a value that is not itself JSON as a node."""
-        kind = type(value)
-        if kind is tuple:
-            return {"tuple": self._items(value, place)}
-        if kind is dict:
-            return {
-                "dict": [[self.write(key, place), self.write(item, (*place, str(key)))] for key, item in value.items()]
-            }
-        if kind in (set, frozenset):
-            # In an order of their own, so that equal models make equal files.
-            return {kind.__name__: sorted(self._items(value, place), key=repr)}
-        if kind in (slice, range):
-            bounds = [value.start, value.stop, value.step]
-            if all(bound is None or type(bound) is int for bound in bounds):
-                return {kind.__name__: bounds}
-        if kind is bytes:
-            return {"bytes": base64.b64encode(value).decode()}
-        if kind is np.ndarray:
-            return self._array_node(value, place)
-        if isinstance(value, np.generic) and value.dtype.kind not in "OV":
-            little = value.dtype.newbyteorder("<")
-            content = value.astype(little).tobytes()[
-                : little.itemsize
-            ]  # NumPy makes room for a character in a text of none
-            return {"scalar": [little.str, base64.b64encode(content).decode()]}
-        if (state := generator_state(value)) is not None:
-            return {"generator": [kind.__name__, self.write(state, place)]}
-        return self._object_node(value, place)
-
-    def _array_node(self, array: AnyArray, place: tuple[str, ...]) -> Json:
-        """Return the node of an array, whose bytes go to the end of all others."""
-        if array.dtype.kind == "O":
-            return {"objects": [list(array.shape), self._items(array.ravel().tolist(), place)]}
-        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
-        if not DTYPE.fullmatch(little.dtype.str):
-            return self._foreign_node(array, place)
-        order: Literal["C", "F"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
-        self._content.extend(bytes(-len(self._content) % ALIGNMENT))
-        offset = len(self._content)
-        self._content.extend(little.tobytes(order))
-        return {"array": [offset, little.dtype.str, list(array.shape), order]}
-
-    def _object_node(self, value: Any, place: tuple[str, ...]) -> Json:
-        """Return the node of an object: ours by its attributes, a column selector by its settings, or a foreign one."""
-        kind = type(value)
-        if (public_id := id_of(kind)) is not None:
-            declared = declared_fields(kind)
-            if isinstance(value, tuple):
-                state = {name: getattr(value, name) for name in declared}
-            else:
-                state = {name: vars(value)[name] for name in declared or vars(value)}
-            return {
-                "object": public_id,
-                "state": {name: self.write(item, (*place, name)) for name, item in state.items()},
-            }
-        full_name = f"{kind.__module__}.{kind.__qualname__}"
-        if full_name.startswith("fuselearn."):
-            raise ValueError(f"{'.'.join(place) or 'it'} is a {full_name}, which has no public id for saved models")
-        if full_name.startswith("scipy.sparse.") and kind.__name__ in SPARSE:
-            parts = [value.data, value.indices, value.indptr]
-            return {"sparse": [kind.__name__, list(value.shape), *(self.write(part, place) for part in parts)]}
-        if full_name == "sklearn.compose._column_transformer.make_column_selector":
-            settings = [value.pattern, value.dtype_include, value.dtype_exclude]
-            if all(_is_selector_setting(setting) for setting in settings):
-                return {"column_selector": settings}
-        return self._foreign_node(value, place)
-
-    def _foreign_node(self, value: Any, place: tuple[str, ...]) -> Json:
-        """Return the node of an object that is kept apart."""
-        self.foreign.append(value)
-        self.places.append(place)
-        return {"foreign": len(self.foreign) - 1}
+    value: Any
+    height: int
+    n_written_out: int
 
 
 class Reader:
@@ -199,15 +77,16 @@ class Reader:
     def __init__(self, arrays: bytes, foreign: list[Any]) -> None:
         self._arrays = arrays
         self._foreign = foreign
-        self._shared: dict[int, Any] = {}
-        self._in_ranges = 0
+        self._shared: dict[int, _SharedValue] = {}
+        self._deepest = self._n_nodes = self._n_written_out = 0
+        self._in_ranges = self._n_empty = 0
         self._taken = 0
         self._n_compound = 0
 
     def read(self, written: Any, depth: int = 0) -> Any:
         """Return the value that JSON stands for."""
-        if depth > MAX_DEPTH:
-            raise ValueError(f"its tree is more than {MAX_DEPTH} levels deep")
+        self._n_nodes += 1
+        self._count(depth, 1)
         if written is None or type(written) in (bool, int, float, str):
             if type(written) is float and not math.isfinite(written):
                 raise ValueError("its tree has a number that fuselearn.save would write otherwise")
@@ -218,13 +97,25 @@ class Reader:
         kind = next(iter(keys)) if len(keys) == 1 else None
         if kind not in BUILDERS or ("state" in written) != (kind == "object"):
             raise ValueError(f"its tree has a node of {sorted(written)!r:.90}, which fuselearn.save never writes")
+        if "number" not in written:
+            return BUILDERS[kind](self, written, depth + 1)
+        number, deepest, written_out = written["number"], self._deepest, self._n_written_out
+        self._deepest = depth
         value = BUILDERS[kind](self, written, depth + 1)
-        if "number" in written:
-            number = written["number"]
-            if type(number) is not int or number in self._shared:
-                raise ValueError("its tree has two objects of one number")
-            self._shared[number] = value
+        if kind not in NUMBERED or type(number) is not int or number in self._shared:
+            raise ValueError("its tree has two objects of one number, or one that nothing refers to")
+        self._shared[number] = _SharedValue(value, self._deepest - depth, self._n_written_out - written_out)
+        self._deepest = max(self._deepest, deepest)
         return value
+
+    def _count(self, depth: int, n_written_out: int) -> None:
+        """Count values that are at a depth, as if nothing were shared: whoever walks a model meets them all."""
+        self._deepest = max(self._deepest, depth)
+        self._n_written_out += n_written_out
+        if depth > MAX_DEPTH:
+            raise ValueError(f"its tree is more than {MAX_DEPTH} levels deep")
+        if self._n_written_out > FEW_NODES + MAX_REPETITION * self._n_nodes:
+            raise ValueError("its tree has parts that refer to each other far too often")
 
     def _items(self, written: Any, depth: int, length: int | None = None) -> list[Any]:
         """Return the values of a list, of a length where one is given."""
@@ -237,7 +128,8 @@ class Reader:
         """
         parts = list(key) if type(key) in (tuple, frozenset) else []
         self._n_compound += bool(parts)
-        if not (parts or type(key) in KEYS or isinstance(key, np.generic)) or self._n_compound > MAX_COMPOUND_KEYS:
+        plain = type(key) in KEYS or (isinstance(key, np.generic) and not isinstance(key, np.complexfloating))
+        if not (parts or plain) or self._n_compound > MAX_COMPOUND_KEYS:
             raise ValueError(f"its tree has a {type(key).__name__} for a key, or too many of them")
         if type(key) is int and abs(key) >= LARGEST_KEY:
             raise ValueError(f"its tree has a number of {LARGEST_KEY:,} or more for a key")
@@ -304,8 +196,9 @@ class Reader:
         if max(offset + size * dtype.itemsize, self._taken) > len(self._arrays):
             raise ValueError("its tree has arrays that are larger than the bytes of the file")
         if not dtype.itemsize:
-            if size > MAX_EMPTY_ITEMS:
-                raise ValueError(f"its tree has an array of {size:,} empty texts")
+            self._n_empty += size
+            if self._n_empty > MAX_EMPTY_ITEMS:
+                raise ValueError(f"its tree has arrays of more than {MAX_EMPTY_ITEMS:,} empty texts")
             return np.zeros(shape, dtype)
         flat = np.frombuffer(self._arrays, dtype, size, offset) if size else np.zeros(0, dtype)
         return native(flat).reshape(shape, order=order)
@@ -315,6 +208,8 @@ class Reader:
         items = self._items(written, depth)
         if size_of(shape) != len(items):
             raise ValueError("its tree has an array of another size than its values")
+        if not all(type(item) in KEYS or isinstance(item, np.generic) for item in items):
+            raise ValueError("its tree has an array of something else than numbers and text")
         array = np.empty(len(items), dtype=object)
         for number, item in enumerate(items):
             array[number] = item
@@ -340,7 +235,7 @@ class Reader:
         from sklearn.compose import make_column_selector
 
         settings = checked_list(node["column_selector"], 3)
-        if not all(_is_selector_setting(setting) for setting in settings):
+        if not all(is_selector_setting(setting) for setting in settings):
             raise ValueError("its tree has a column selector with settings that are not text")
         pattern, include, exclude = settings
         return make_column_selector(pattern, dtype_include=include, dtype_exclude=exclude)
@@ -355,7 +250,9 @@ class Reader:
         number = node["ref"]
         if type(number) is not int or number not in self._shared:
             raise ValueError("its tree refers to an object that does not come before")
-        return self._shared[number]
+        shared = self._shared[number]
+        self._count(depth + shared.height, shared.n_written_out)
+        return shared.value
 
     def _object(self, node: Json, depth: int) -> Any:
         public_id, state = node["object"], node["state"]
@@ -365,6 +262,7 @@ class Reader:
             raise ValueError(f"its tree has a {public_id} without attributes")
         kind = own_class(public_id)
         check_names(kind, state.keys())
+        depth += ESTIMATOR_DEPTH * hasattr(kind, "get_params")
         attributes = {name: self.read(item, depth) for name, item in state.items()}
         built: Any
         if issubclass(kind, tuple):
@@ -420,7 +318,7 @@ def check_names(kind: type[Any], names: Any) -> None:
             raise ValueError(f"it has a {kind.__name__} without its setting {missing[0]}")
 
 
-def _is_selector_setting(setting: Any) -> bool:
+def is_selector_setting(setting: Any) -> bool:
     """Return whether a setting of a column selector is None, text or a list of text."""
     if type(setting) is list:
         return all(type(item) is str for item in setting)

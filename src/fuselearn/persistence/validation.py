@@ -20,8 +20,11 @@ from fuselearn.typing import AnyArray, BoolArray, IntArray
 
 Part = TypeVar("Part")
 
-MAX_JOBS = 100_000
+MAX_JOBS = 1_000
 """Threads or processes that a model may ask for."""
+MAX_CLASSES = 100_000
+MAX_TREE_DEPTH = 10_000
+"""Splits between the root and a leaf of a tree."""
 DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError)
 """Errors of a check that met something else than what every fit makes."""
 _DECLARED: dict[type[Any], dict[str, Any]] = {}
@@ -182,6 +185,21 @@ def check_children(inner: BoolArray, left: IntArray, right: IntArray, feature: I
     feature = feature.astype(np.int64)
     if np.any(inner & ((feature < 0) | (feature >= n_columns))):
         raise ValueError(f"it has a tree that reads columns beyond the {n_columns} it was fitted on")
+    if len(inner) > MAX_TREE_DEPTH:
+        _check_depth(inner, left, right)
+
+
+def _check_depth(inner: BoolArray, left: IntArray, right: IntArray) -> None:
+    """Refuse a tree whose ways down are absurdly long."""
+    has_parent = np.zeros(len(inner), dtype=bool)
+    has_parent[left[inner]] = has_parent[right[inner]] = True
+    level = np.flatnonzero(~has_parent)
+    for _ in range(MAX_TREE_DEPTH):
+        level = level[inner[level]]
+        if not len(level):
+            return
+        level = np.concatenate([left[level], right[level]])
+    raise ValueError(f"it has a tree of more than {MAX_TREE_DEPTH:,} levels")
 
 
 def check_views(model: Any) -> None:
@@ -208,7 +226,10 @@ def check_views(model: Any) -> None:
 
 def check_classes(model: Any) -> int:
     """Return the number of classes of an estimator whose prior has as many; refuse any other."""
-    n_classes = len(check_array(model, "classes_", np.generic, (None,), finite=False))
+    classes = check_array(model, "classes_", np.generic, (None,), finite=False)
+    n_classes = len(classes)
+    if n_classes > MAX_CLASSES or len(np.unique(classes)) < n_classes:
+        raise ValueError(f"it has {n_classes:,} classes, some of them twice or more than {MAX_CLASSES:,}")
     if "class_prior_" in vars(model):
         check_array(model, "class_prior_", np.float64, (n_classes,), at_least=0.0)
     return n_classes
