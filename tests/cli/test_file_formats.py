@@ -135,7 +135,11 @@ ONLY_WITH_TYPES = {
 WORDS = ("--na-values", "?", "--na-values", "-", "--na-values", "-999.0")
 
 
-@pytest.mark.parametrize("name", SAME)
+QUICK = ("text with gaps", "single precision", *list(SAME)[::4])
+"""Tables of `SAME` that are not left to the long tests."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] * (name not in QUICK)) for name in SAME])
 def test_the_same_table_in_every_format(name, tmp_path):
     content = table(**SAME[name])
     words = WORDS if name == "words that are given" else ()

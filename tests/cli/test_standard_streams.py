@@ -97,6 +97,7 @@ def test_whatever_happens_to_the_streams_outputs_are_whole(name, redirection, fo
         assert not output.read_text().startswith(("fuselearn", "Views"))
 
 
+@pytest.mark.long
 def test_a_reader_that_has_enough(folder):
     """As head does; nothing is said about it."""
     result = shell(folder, "for _ in 1 2 3 4 5 6 7 8; do tail -n +2 data.csv; done > rows; (head -1 data.csv; "
@@ -206,6 +207,7 @@ def test_predictions_on_a_terminal(folder, tmp_path):
     assert model.model_.n_iter_ == 3
 
 
+@pytest.mark.long
 def test_names_that_an_encoding_lacks(folder, tmp_path):
     result = subprocess.run(
         [*MAIN, "predict", "model.fuse", "nö\udcff.csv"],

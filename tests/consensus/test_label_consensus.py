@@ -163,6 +163,7 @@ def test_absent_views_abstain(digits):
     assert len(model.suspects(10**6)) == 600
 
 
+@pytest.mark.long
 def test_labels_that_were_not_given(digits):
     """Three annotators of one table, each of whom labelled half of the objects."""
     X, _, truth = digits

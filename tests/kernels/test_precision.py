@@ -37,6 +37,7 @@ def test_a_shift_of_the_columns_changes_nothing(problem, name):
     np.testing.assert_allclose(far, near, atol=1e-2)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODELS)
 def test_one_row_is_decided_as_among_many(problem, name):
     X, y = problem

@@ -29,6 +29,7 @@ def comparison():
     )
 
 
+@pytest.mark.long
 def test_every_method_is_judged_on_every_split(comparison):
     assert len(comparison.runs) == 3
     for run in comparison.runs:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from joblib import parallel_config
 from matplotlib.figure import Figure
 
@@ -13,6 +14,7 @@ from fuselearn.papers.paired_runs import ViewSet, score_methods
 from fuselearn.papers.verdicts import UNTESTED, Effort
 
 
+@pytest.mark.long
 def test_noise_study_names_what_was_left_out(monkeypatch):
     def absent():
         raise FileNotFoundError("not here")

@@ -31,6 +31,7 @@ def test_result_has_a_value_for_each_fold(result):
     assert result.mahalanobis.shape == (2, 3)
 
 
+@pytest.mark.long
 def test_unmatched_halves_of_wine_are_better_than_one_half(result):
     means = dict(zip(result.fusions, result.test[0].mean(axis=(0, 1))))
     for fusion in ("tomographic", "tomographic, S4's way", "cartesian"):

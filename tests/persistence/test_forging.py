@@ -129,6 +129,7 @@ def test_the_models_that_are_forged_are_of_all_estimators():
     assert {name for name, _ in fuselearn.all_estimators()} <= kinds
 
 
+@pytest.mark.long
 def test_the_watch_sees_what_does_harm(tmp_path):
     """A pickle that opens a file, and one that kills the process."""
     write_tables(tmp_path / "rows")

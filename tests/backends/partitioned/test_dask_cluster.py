@@ -75,6 +75,7 @@ def test_what_dask_writes_to_disk_are_not_the_partitions(client, monkeypatch):
     assert_nothing_is_held()
 
 
+@pytest.mark.long
 def test_a_client_that_is_lost_leaves_nothing_behind(client, monkeypatch):
     monkeypatch.setattr(dask_cluster.DaskPartitions, "close", lambda self: kept.append(self))
     kept = []

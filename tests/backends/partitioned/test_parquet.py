@@ -330,6 +330,7 @@ def write_rows(path, n_rows, row_group_size):
     frame.assign(target=(frame["c0"] > 0).astype(int)).to_parquet(path, row_group_size=row_group_size)
 
 
+@pytest.mark.long
 def test_arrays_stay_within_the_limit(tmp_path, monkeypatch):
     """Naive Bayes keeps 160 bytes a row, which would be 4.8 MB here."""
     write_rows(tmp_path / "small.parquet", 100, 100)

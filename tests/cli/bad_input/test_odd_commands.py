@@ -121,6 +121,7 @@ def check(name, arguments, folder):
         path.unlink()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["predict", "report", "inspect"])
 def test_files_of_all_kinds_in_the_place_of_others(name, folder):
     for place, value in enumerate(COMMANDS[name]):
@@ -128,6 +129,7 @@ def test_files_of_all_kinds_in_the_place_of_others(name, folder):
             check(name, [*COMMANDS[name][:place], path, *COMMANDS[name][place + 1 :]], folder)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", COMMANDS)
 def test_outputs_of_all_kinds(name, folder):
     for output in OUTPUTS:
