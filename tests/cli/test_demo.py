@@ -46,6 +46,7 @@ def test_demo_in_other_widths(environment, small_demo):
     assert run("demo", "--rounds", "1", "--noise", "0", env=environment).exit_code == 0
 
 
+@pytest.mark.long
 def test_demo_prints_nothing_but_json(small_demo):
     result = run("demo", "--rounds", "3", "--noise", "0.2", "--seed", "4", "--json")
     assert result.exit_code == 0, result.output

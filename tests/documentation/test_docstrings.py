@@ -25,6 +25,7 @@ def test_examples_of_a_module(name):
     assert outcome.failed == 0
 
 
+@pytest.mark.long
 def test_examples_of_the_readme():
     outcome = doctest.testfile(str(README), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert outcome.attempted > 0

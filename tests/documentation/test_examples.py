@@ -110,6 +110,7 @@ def test_script_prints_the_study_and_saves_the_figure(iris, tmp_path, capsys, mo
     assert matplotlib.image.imread(output).ndim == 3
 
 
+@pytest.mark.long
 def test_figure_says_where_a_run_has_ended(iris):
     number = next(number for number in range(50) if iris.fit_ada_boost(iris.draw_flowers(0, number))[0].n_iter_ < 2)
     figure = iris.plot_rounds(iris.draw_flowers(0, number))

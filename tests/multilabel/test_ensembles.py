@@ -95,6 +95,7 @@ def test_sharing_helps_on_the_papers_synthetic_set():
 
 
 @every_ensemble
+@pytest.mark.long
 @pytest.mark.parametrize("estimator", [None, DecisionTreeClassifier(max_depth=3, splitter="random"), SVC()])
 def test_same_bits_for_any_number_of_threads(kind, estimator, monkeypatch):
     monkeypatch.setattr("fuselearn.multilabel.subspace_models.CHUNK_ROWS", 300)  # more than one chunk of rows

@@ -102,6 +102,7 @@ def test_ratios_are_chosen_once_for_all_methods():
     assert s2.method_table(result).column("± (95 %)") == (None, None)
 
 
+@pytest.mark.long
 def test_synthetic_curves():
     """S2 figure 4: about five shared stumps do what twelve do that are not shared."""
     curves = s2.synthetic_curves(runs=6, n_models=12)

@@ -28,6 +28,7 @@ def with_label_precisions(comparison, label, value):
     return replace(comparison, runs=[changed(run) for run in comparison.runs])
 
 
+@pytest.mark.long
 def test_every_number_of_models_is_timed(comparison):
     for run in comparison.runs:
         assert run.stage_seconds.shape == (8,)

@@ -49,6 +49,7 @@ def test_run_leaves_page_figure_and_tables(folder):
     assert (folder / "axial_bias.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_what_is_there_is_not_run_again(folder, tmp_path):
     folder = shutil.copytree(folder, tmp_path / "pages")
     before = (folder / "axial-bias.json").stat().st_mtime_ns

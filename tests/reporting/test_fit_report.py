@@ -134,6 +134,7 @@ def contrast(first, second):
     return (high + 0.05) / (low + 0.05)
 
 
+@pytest.mark.long
 def test_wide_tables_and_many_classes_stay_small():
     rng = np.random.default_rng(0)
     n, n_classes = 400, 100

@@ -53,6 +53,7 @@ def test_given_axes_are_drawn_into(name):
     rendered(display)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_a_figure_is_made_where_none_is_given(name):
     display = DISPLAYS[name].plot()
@@ -116,6 +117,7 @@ def test_every_display_follows_the_convention():
         assert callable(kind.from_estimator)
 
 
+@pytest.mark.long
 def test_any_name_can_be_drawn():
     n = len(NASTY)
     for display in (
