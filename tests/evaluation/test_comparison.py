@@ -18,6 +18,7 @@ from fuselearn.evaluation.cells import Protocol, majority_labels
 from fuselearn.evaluation.result_store import fingerprint
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.registry import DEFAULT, METHODS, Method, resolve_methods
+from tests.conic_solver import MARKS
 
 VIEWS = {"left": slice(0, 6), "right": slice(6, 13)}
 FEW = ["shareboost", "svm_sum", "view:left"]
@@ -46,7 +47,10 @@ def test_a_cell_is_a_fit_on_a_split(wine):
     np.testing.assert_allclose(result.scores[0], expected)
 
 
-@pytest.mark.parametrize("name", [name for name in METHODS if not name.startswith("tuned")])
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=MARKS if name == "sdp" else []) for name in METHODS if not name.startswith("tuned")],
+)
 def test_every_named_method_runs(name):
     X, y = load_iris(return_X_y=True)
     views = {"sepal": slice(0, 2), "petal": slice(2, 4)}
