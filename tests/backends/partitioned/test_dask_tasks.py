@@ -233,10 +233,13 @@ def test_two_fits_at_once(threads):
 
 
 @POSIX
-def test_an_interrupt_keeps_the_rounds(client, monkeypatch, tmp_path):
+def test_an_interrupt_keeps_the_rounds(client, monkeypatch, tmp_path, request):
     """It comes while the fit waits for the cluster."""
     model = boosted(n_rounds=6)
     whole = copied(model.fit(*in_chunks(3, X, y)))
+    # A shell lets what it starts in the background ignore interrupts.
+    handler = signal.signal(signal.SIGINT, signal.default_int_handler)
+    request.addfinalizer(lambda: signal.signal(signal.SIGINT, handler))
     with monkeypatch.context() as patch:
         results = dask_tasks.Cluster._gather
         after_round(3, lambda: patch.setattr(dask_tasks.Cluster, "_gather", interrupted(results)), patch)
