@@ -271,13 +271,13 @@ def read_model(content: bytes, trust: "Trust") -> tuple[Json, Any]:
 
 def _written_foreign(model: Any, writer: "Writer") -> tuple[dict[str, bytes], list[str]]:
     """Return the members that skops makes of foreign objects, and the full names of their types."""
+    if not writer.foreign:  # most models: skops, which imports much, is not needed
+        return {}, []
     import skops.io
 
     from fuselearn.persistence.foreign_tree import read_schema, write_schema
     from fuselearn.persistence.foreign_types import foreign_names, unimportable_name
 
-    if not writer.foreign:
-        return {}, []
     try:
         with zipfile.ZipFile(io.BytesIO(skops.io.dumps(writer.foreign))) as archive:
             members = write_schema({name: archive.read(name) for name in archive.namelist()})
