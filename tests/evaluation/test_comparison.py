@@ -49,7 +49,11 @@ def test_a_cell_is_a_fit_on_a_split(wine):
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=MARKS if name == "sdp" else []) for name in METHODS if not name.startswith("tuned")],
+    [
+        pytest.param(name, marks=MARKS if name == "sdp" else [pytest.mark.long] * (name not in DEFAULT))
+        for name in METHODS
+        if not name.startswith("tuned")
+    ],
 )
 def test_every_named_method_runs(name):
     X, y = load_iris(return_X_y=True)

@@ -107,6 +107,7 @@ def check_harmless(told):
     assert not harm, "\n".join(map(str, harm))
 
 
+@pytest.mark.long
 def test_some_forged_files_do_no_harm(tmp_path):
     told = forged_and_watched(QUICK, 10, tmp_path, seed=0, n_workers=1)
     assert len(told) == 60

@@ -96,6 +96,7 @@ def test_weights_and_labels_per_view(library, learner, model):
     assert_same_model(there, here)
 
 
+@pytest.mark.long
 @settings(max_examples=15, deadline=None)
 @given(
     seed=st.integers(0, 10_000),

@@ -115,6 +115,7 @@ def test_other_columns_are_refused_before_anything_is_computed(client):
         model.predict(da.from_array(X[:, :7], chunks=(500, 7)))
 
 
+@pytest.mark.long
 def test_labels_and_weights_in_other_forms(client):
     """One weight for all rows, labels in lists, and labels in as many chunks as X, but other ones."""
     model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=1, random_state=0)

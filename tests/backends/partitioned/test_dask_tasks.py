@@ -330,6 +330,7 @@ def test_frozen_workers(frozen, monkeypatch):
                     os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.long
 @POSIX
 @LOST_WORKERS
 def test_some_kills(client, monkeypatch):
