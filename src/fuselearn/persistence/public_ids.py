@@ -29,6 +29,8 @@ DEFINED_IN: dict[str, str] = {
     "bandits.Exp3P": "fuselearn.bandits.exp3p:Exp3P",
     "bandits.RoundRobin": "fuselearn.bandits.round_robin:RoundRobin",
     "bandits.UniformRandom": "fuselearn.bandits.uniform:UniformRandom",
+    "boosting.BoostedTrees": "fuselearn.boosting.gradient.tree:BoostedTrees",
+    "boosting.GradientTree": "fuselearn.boosting.gradient.tree:GradientTree",
     "boosting.Round": "fuselearn.boosting.trace:Round",
     "boosting.RunSettings": "fuselearn.boosting.trace:RunSettings",
     "boosting.Trace": "fuselearn.boosting.trace:Trace",

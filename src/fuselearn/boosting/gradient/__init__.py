@@ -1,0 +1,1 @@
+"""Gradient boosting over views that share one gradient per row."""
