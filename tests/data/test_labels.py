@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from scipy.sparse import csr_array
 
 from fuselearn.data.labels import (
-    check_indicator,
-    encode_indicator,
     encode_known,
     encode_labels,
     encode_view_labels,
@@ -58,52 +55,6 @@ def test_labels_that_a_view_has_not_given(missing):
     labels[:, 1] = missing
     with pytest.raises(ValueError, match="view_labels has no label for any row of the view 'b'"):
         encode_view_labels(labels, np.array(["x", "y"]), ["a", "b"], np.ones((3, 2), dtype=bool), optional=True)
-
-
-def test_indicator_labels():
-    labels = encode_indicator(np.array([[1, 0], [0, 1], [1, 0]]), ["red", "round"])
-    assert labels.signs.tolist() == [[1, -1, 1], [-1, 1, -1]]
-    assert labels.names == ["red", "round"]
-    assert not labels.one_column
-    sparse = encode_indicator(csr_array(np.array([[1, 0], [0, 1], [1, 0]])))
-    assert_array_equal(sparse.signs, labels.signs)
-    assert sparse.names == ["label0", "label1"]
-    column = encode_indicator(np.array(["no", "yes", "no"]))
-    assert column.signs.tolist() == [[-1, 1, -1]]
-    assert column.one_column
-    assert column.classes.tolist() == ["no", "yes"]
-    assert encode_indicator(np.array([[1], [1]]), complete=False).signs.tolist() == [[1, 1]]
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        ([{1, 2}, {3}], "got a list of label sets"),
-        ([[1, 2], [3]], "got a list of label sets"),
-        (np.zeros((3, 0)), r"y must have at least one label; got shape \(3, 0\)"),
-    ],
-)
-def test_what_is_no_indicator_matrix(y, message):
-    with pytest.raises(ValueError, match=message):
-        check_indicator(y)
-
-
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        (
-            np.array([[0, 2], [1, 0]]),
-            r"y must be an indicator matrix .* 0 and 1 only; got .*2.* in row 0, column 1",
-        ),
-        (np.array([[0, 1], [1, 1]]), r"1 of 2 have no negative row: 'label1' \(column 1\)"),
-        (np.array([[0, 1], [0, 0]]), r"1 of 2 have no positive row: 'label0' \(column 0\)"),
-        (np.array([0, 1, 2]), "Only binary classification is supported"),
-        (np.zeros(3), "y must hold at least two classes"),
-    ],
-)
-def test_bad_indicators(y, message):
-    with pytest.raises(ValueError, match=message):
-        encode_indicator(y)
 
 
 @pytest.mark.parametrize("missing", [None, np.nan, pd.NA])

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fuselearn import LabelConsensus
-from fuselearn.data import read_indicator_data, read_training_data
+from fuselearn.data import read_regression_data, read_training_data
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(12, 4)), np.array(["no", "yes"] * 6)
@@ -139,17 +139,6 @@ def test_messages(arguments, message):
         read_training_data(MODEL, **{"X": X, "y": y, **arguments})
 
 
-def test_data_with_indicator_labels():
-    frame = pd.DataFrame({"red": [1, 0] * 6, "round": [1, 1, 0] * 4})
-    data = read_indicator_data(MODEL, X, frame, ensure_all_finite=True)
-    assert_array_equal(data.table, X)
-    assert data.labels.names == ["red", "round"]
-    assert data.names == ["a", "b"]
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        read_indicator_data(MODEL, absent([0], [0]), frame, ensure_all_finite=True)
-    assert np.isnan(read_indicator_data(MODEL, absent([0], [0]), frame, ensure_all_finite="allow-nan").table).any()
-
-
 def outlier_in(column, value=1e20):
     table = X.copy()
     table[5, column] = value
@@ -163,9 +152,6 @@ def test_a_gross_outlier_is_named():
     frame = pd.DataFrame(outlier_in(2), columns=["a", "b", "income", "d"])
     with pytest.warns(UserWarning, match="1e\\+20 in column 'income', row 5"):
         read_training_data(MODEL, frame, y)
-    indicator = np.column_stack([y == "yes", y == "no"]).astype(int)
-    with pytest.warns(UserWarning, match=r"-1e\+30 in column 0, row 5"):
-        read_indicator_data(MODEL, outlier_in(0, -1e30), indicator, ensure_all_finite=True)
 
 
 def test_a_clipped_outlier_is_the_nearest_of_the_others():
@@ -189,3 +175,97 @@ def test_outliers_in_rows_that_do_not_count_are_no_outliers():
     assert data.ranges[3, 2] == np.delete(X[:, 2], 5).max()
     with pytest.warns(UserWarning, match="row 7"):
         read_training_data(MODEL, np.roll(outlier_in(2), 2, axis=0), y, weights)
+
+
+class Regressor(LabelConsensus):
+    """A regressor by its name: what is read depends on nothing else of it."""
+
+
+TARGET = np.linspace(-3.0, 8.0, 12)
+REGRESSOR = Regressor(views={"a": [0, 1], "b": [2, 3]})
+
+
+def test_data_of_a_regression():
+    weights = np.where(np.arange(12) < 3, 0.0, np.arange(12.0))
+    data = read_regression_data(REGRESSOR, absent([0, 1], [0, 1, 2, 3]), TARGET, weights, list("aabbccddeeff"))
+    assert len(data) == 12
+    assert data.n_counted == 9
+    assert data.names == ["a", "b"]
+    assert [columns.tolist() for columns in data.columns] == [[0, 1], [2, 3]]
+    assert_array_equal(data.target, TARGET)
+    assert_array_equal(data.weights, weights / 11)
+    assert data.weighted
+    assert_array_equal(data.groups, np.repeat(np.arange(6), 2))
+    assert_array_equal(data.blocks.present.any(axis=1), weights > 0)
+    assert data.features == {"n_features_in_": 4}
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        np.arange(12),
+        np.arange(12).astype(np.float32),
+        list(range(12)),
+        np.array([*range(11), 11.0], dtype=object),
+        pd.Series(range(12), dtype="Int64"),
+        pl.Series(range(12)),
+        np.arange(12) > 5,
+    ],
+)
+def test_targets_are_double_precision_numbers(target):
+    data = read_regression_data(REGRESSOR, pd.DataFrame(X, columns=list("pqrs")), target)
+    assert data.target.dtype == np.float64
+    assert_array_equal(data.target, np.asarray(target, dtype=float))
+    assert data.features["feature_names_in_"].tolist() == list("pqrs")
+    assert_array_equal(data.weights, 1)
+    assert not data.weighted
+    assert data.groups is None
+
+
+def changed_target(row, value, dtype=object):
+    target = TARGET.astype(dtype)
+    target[row] = value
+    return target
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"y": changed_target(7, np.nan, float)}, "y must hold finite numbers; got nan in row 7. Leave rows without"),
+        ({"y": changed_target(2, -np.inf, float)}, "y must hold finite numbers; got -inf in row 2"),
+        ({"y": changed_target(5, None)}, "y must hold finite numbers; got None in row 5"),
+        ({"y": changed_target(5, np.nan)}, "y must hold finite numbers; got nan in row 5"),
+        ({"y": changed_target(0, [1])}, r"y must hold finite numbers; got \[1\] in row 0"),
+        ({"y": changed_target(0, 10**400)}, "y must hold finite numbers; got 1000"),
+        ({"y": pd.Series([*range(11), None], dtype="Int64")}, "y must hold finite numbers; got (<NA>|nan) in row 11"),
+        ({"y": pl.Series([*range(11), None])}, "y must hold finite numbers; got nan in row 11"),
+        ({"y": pd.date_range("2026-01-01", periods=12)}, "y must hold finite numbers; got .* in row 0"),
+        ({"y": y}, "y must hold numbers; got the text 'no' in row 0. For labels that are classes, use Classifier"),
+        ({"y": changed_target(3, "3.5")}, "y must hold numbers; got the text '3.5' in row 3"),
+        ({"y": pl.Series(y.tolist())}, "y must hold numbers; got the text 'no' in row 0"),
+        ({"model": MODEL, "y": y}, "For labels that are classes, use a classifier"),
+        ({"y": TARGET[:5]}, r"inconsistent numbers of samples: \[12, 5\]"),
+        ({"y": np.column_stack([TARGET, TARGET])}, "y should be a 1d array"),
+        ({"y": TARGET + 1j}, "Complex data not supported"),
+        ({"X": absent([2, 5], [0, 1, 2, 3])}, "absent .* in 2 of the rows of X, the first being row 2"),
+        ({"X": absent(range(12), [2, 3])}, "The view 'b' is absent .* in every row of X that counts"),
+        ({"X": outlier_in(1, np.inf)}, "Input X contains infinity"),
+        ({"sample_weight": np.zeros(12)}, "sample_weight is zero for every row; at least one row must count"),
+        ({"groups": np.zeros(12)}, "groups puts all rows of X that count into one group"),
+        ({"groups": np.r_[np.nan, np.arange(11)]}, "groups has no value for row 0"),
+    ],
+)
+def test_messages_of_a_regression(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        read_regression_data(**{"model": REGRESSOR, "X": X, "y": TARGET, **arguments})
+
+
+def test_gross_outliers_of_a_regression():
+    with pytest.warns(UserWarning, match=r"X has 1 gross outlier, .*: 1e\+20 in column 2, row 5\. One can decide the"):
+        read_regression_data(REGRESSOR, outlier_in(2), TARGET)
+    target = changed_target(4, 1e20, float)
+    with pytest.warns(UserWarning, match=r"y has 1 gross outlier, .*: 1e\+20 in row 4\. .* or leave their rows out"):
+        read_regression_data(REGRESSOR, X, target)
+    read_regression_data(REGRESSOR, X, target, np.arange(12) != 4)  # a row that does not count
+    with pytest.warns(UserWarning, match="A column-vector y was passed"):
+        read_regression_data(REGRESSOR, X, TARGET[:, None])

@@ -1,5 +1,6 @@
 """Everything an estimator reads: columns of views, rows that have them, labels, weights and groups."""
 
+from fuselearn.data.indicator_data import read_indicator_data
 from fuselearn.data.labels import (
     check_sample_weight,
     check_view_labels,
@@ -10,9 +11,10 @@ from fuselearn.data.labels import (
 from fuselearn.data.selectors import per_view, resolve_views
 from fuselearn.data.stacking import stack_unpaired, stack_views
 from fuselearn.data.training_data import (
+    RegressionData,
     TrainingData,
     note_features,
-    read_indicator_data,
+    read_regression_data,
     read_training_data,
 )
 from fuselearn.data.view_table import (
@@ -28,6 +30,7 @@ from fuselearn.data.view_table import (
 )
 
 __all__ = [
+    "RegressionData",
     "TrainingData",
     "View",
     "ViewBlocks",
@@ -44,6 +47,7 @@ __all__ = [
     "per_view",
     "read_indicator_data",
     "read_new_rows",
+    "read_regression_data",
     "read_table",
     "read_training_data",
     "resolve_views",

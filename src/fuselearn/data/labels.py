@@ -1,11 +1,10 @@
-"""Labels and weights of rows: class codes of one column `y`, of a column per view or of an indicator matrix."""
+"""Labels, targets, weights and groups of rows: class codes of one column `y` or of a column per view."""
 
-from dataclasses import dataclass
+import math
 from typing import Any
 
 import numpy as np
-from scipy.sparse import issparse
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike
@@ -155,97 +154,54 @@ def check_some_weight(some_weight: bool) -> None:
         raise ValueError("sample_weight is zero for every row; at least one row must count.")
 
 
-@dataclass(frozen=True)
-class IndicatorLabels:
-    """Labels of which a row may have several.
+def check_target(y: ArrayLike, model_name: str) -> None:
+    """Refuse a target of regression that holds anything else than finite numbers, naming the first such row.
 
-    Attributes
-    ----------
-    signs : int8 ndarray of shape (n_labels, n_rows)
-        +1 where a row has a label, -1 where not.
-    names : list of str
-        Columns of a data frame, else "label0", "label1", …
-    classes : ndarray, or list of ndarray
-        See `label_classes`; for a 1-D target its two classes.
-    one_column : bool
-        Whether the target was 1-D: one label, which is the second class.
+    Its shape and length are left to the check of the table. `model_name` is that of the regressor.
     """
-
-    signs: IntArray
-    names: list[str]
-    classes: AnyArray | list[AnyArray]
-    one_column: bool
-
-
-def check_indicator(y: ArrayLike) -> None:
-    """Check that `y` is neither a list of label sets nor a matrix without columns."""
-    if _is_list_of_label_sets(y):
+    values = np.asarray(y)
+    if values.dtype.kind in "biuc":
+        return
+    n_columns = int(np.prod(values.shape[1:], dtype=np.intp))
+    if values.dtype.kind == "f":
+        bad = np.flatnonzero(~np.isfinite(values.ravel()))[:1].tolist()
+    else:
+        values = values.astype(object)
+        bad = [place for place, value in enumerate(values.ravel().tolist()) if not _is_finite_number(value)][:1]
+    if not bad:
+        return
+    value, where = values.ravel()[bad[0]], f"in row {bad[0] // max(n_columns, 1)}"
+    if isinstance(value, str | bytes):
+        classifier = model_name.replace("Regressor", "Classifier")
+        named = classifier if classifier != model_name else "a classifier"
         raise ValueError(
-            "y must be an indicator matrix of shape (n_samples, n_labels) that holds 0 and 1; got a list of label "
-            "sets. sklearn.preprocessing.MultiLabelBinarizer().fit_transform(y) turns it into one."
+            f"y must hold numbers; got the text {value!r:.60} {where}. For labels that are classes, use {named}."
         )
-    if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 0:
-        raise ValueError(f"y must have at least one label; got shape {y.shape}.")
+    raise ValueError(f"y must hold finite numbers; got {value!s:.60} {where}. Leave rows without a target out of fit.")
 
 
-def encode_indicator(y: ArrayLike, names: list[str] | None = None, *, complete: bool = True) -> IndicatorLabels:
-    """Return the labels of a target of two classes or of an indicator matrix, dense or sparse.
-
-    With `complete`, every label must have a positive and a negative row.
-    """
-    if y.ndim == 1:
-        return _encode_two_classes(y)
-    dense = y.toarray() if issparse(y) else y
-    is_one = dense == 1
-    unexpected = ~(is_one | (dense == 0))
-    if unexpected.any():
-        row, column = np.argwhere(unexpected)[0]
+def encode_groups(groups: ArrayLike, n_rows: int, rows: IntArray) -> IntArray:
+    """Return the group of each of some rows, numbered from 0 in the order of their first row."""
+    # As objects: in an array of text, NaN would be the name "nan".
+    names = np.asarray(groups, dtype=object)
+    if names.shape != (n_rows,):
+        raise ValueError(f"groups must have one entry for each of the {n_rows} rows of X; got shape {names.shape}.")
+    missing = next((row for row, name in enumerate(names) if _is_missing_name(name)), None)
+    if missing is not None:
         raise ValueError(
-            f"y must be an indicator matrix that holds 0 and 1 only; got {dense[row, column]!r} in row {row}, "
-            f"column {column}."
+            f"groups has no value for row {missing}; give a row that belongs to no other a group of its own."
         )
-    signs = np.where(is_one.T, 1, -1).astype(np.int8, order="C")
-    if names is None or len(names) != len(signs):
-        names = [f"label{number}" for number in range(len(signs))]
-    if complete:
-        _check_both_signs(is_one, names)
-    return IndicatorLabels(signs, names, label_classes(len(signs)), one_column=False)
-
-
-def label_classes(n_labels: int) -> AnyArray | list[AnyArray]:
-    """Return `classes_` for an indicator matrix: the numbers of the labels; a list of 0 and 1 each for one or two.
-
-    scikit-learn has both forms. Its scorers tell by `classes_` what a model predicts, and take the numbers 0, or 0 and
-    1, for two classes: they turn scores round or drop a column. Its checks of estimators want numbers for three labels.
-    """
-    return np.arange(n_labels) if n_labels > 2 else [np.array([0, 1]) for _ in range(n_labels)]
-
-
-def _encode_two_classes(y: AnyArray) -> IndicatorLabels:
-    """Return a 1-D target of two classes as one label."""
-    check_classification_targets(y)
-    kind = type_of_target(y, input_name="y")
-    classes, codes = np.unique(y, return_inverse=True)
-    if kind != "binary":
+    number_of: dict[Any, int] = {}
+    try:
+        numbers = np.array([number_of.setdefault(names[row], len(number_of)) for row in rows], dtype=np.intp)
+    except TypeError as error:
+        raise ValueError(f"groups must hold numbers or names: {error}.") from None
+    if len(number_of) < 2:
         raise ValueError(
-            f"Only binary classification is supported. The type of the target is {kind}. For {len(classes)} classes, "
-            "pass an indicator matrix with a column for each."
+            "groups puts all rows of X that count into one group, so that none can be held out; at least two groups "
+            "are needed. Leave groups out where rows are independent."
         )
-    check_classes(classes)
-    signs = np.where(codes == 1, 1, -1).astype(np.int8)[None, :]
-    return IndicatorLabels(signs, ["label0"], classes, one_column=True)
-
-
-def _check_both_signs(is_one: BoolArray, names: list[str]) -> None:
-    """Check that every label has a row with it and one without."""
-    n_positive = np.count_nonzero(is_one, axis=0)
-    for sign, labels in (("positive", n_positive == 0), ("negative", n_positive == len(is_one))):
-        if labels.any():
-            shown = [f"{names[label]!r} (column {label})" for label in np.flatnonzero(labels)[:5]]
-            raise ValueError(
-                f"y must have positive and negative rows for every label; {np.count_nonzero(labels)} of {len(names)} "
-                f"have no {sign} row: {', '.join(shown)}. Leave such labels out."
-            )
+    return numbers
 
 
 def _check_labels(y: AnyArray) -> None:
@@ -278,13 +234,16 @@ def _is_unequal_to_itself(label: Any) -> bool:
     return not (isinstance(same, bool | np.bool_) and same)
 
 
-def _is_list_of_label_sets(y: ArrayLike) -> bool:
-    """Return whether rows are sets, or lists that differ in length or hold words."""
-    if not isinstance(y, list | tuple) or not len(y):
+def _is_finite_number(value: Any) -> bool:
+    """Return whether a value is a finite number, or can be taken for one; text never is."""
+    if isinstance(value, str | bytes):
         return False
-    if any(isinstance(row, set | frozenset) for row in y):
-        return True
-    rows = [row for row in y if isinstance(row, list | tuple)]
-    if not rows:
+    try:
+        return math.isfinite(value)
+    except (TypeError, ValueError, OverflowError):
         return False
-    return len({len(row) for row in rows}) > 1 or any(isinstance(value, str) for row in rows for value in row)
+
+
+def _is_missing_name(name: Any) -> bool:
+    """Return whether the name of a group is None, NaN or a data frame's missing value."""
+    return name is None or (not isinstance(name, str) and str(name) in ("nan", "NaT", "<NA>"))

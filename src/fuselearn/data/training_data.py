@@ -9,18 +9,24 @@ import numpy as np
 
 from fuselearn.data.labels import (
     NO_LABEL,
-    IndicatorLabels,
-    check_indicator,
     check_sample_weight,
+    check_target,
     check_two_classes,
     check_view_labels,
-    encode_indicator,
+    encode_groups,
     encode_labels,
     encode_view_labels,
     majority_codes,
 )
 from fuselearn.data.selectors import resolve_views
-from fuselearn.data.view_table import FEATURE_ATTRIBUTES, Features, ViewBlocks, check_presence, read_table
+from fuselearn.data.view_table import (
+    FEATURE_ATTRIBUTES,
+    Features,
+    ViewBlocks,
+    check_presence,
+    is_gpu_array,
+    read_table,
+)
 from fuselearn.numeric.gross_outliers import gross_outliers, ordinary_ranges, ordinary_values
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Views
 
@@ -197,14 +203,9 @@ def read_training_data(
     TrainingData
         Everything that the fit needs to know.
     """
-    table, y, features = reader.read_table(model, X, y, reset=reset)
-    names, columns = resolve_views(model.views, X, table.shape[1])
-    weights = check_sample_weight(reader.read_labels(sample_weight, table, "sample_weight"), table)
-    weighted = weights is not None
-    # By the largest first: sums of very large weights overflow, and those of very small ones vanish.
-    weights = np.ones(len(table)) if weights is None else weights / weights.max()
-    used = weights > negligible_weight
-    classes, y_codes = encode_labels(y)
+    rows = _read_rows(model, X, y, sample_weight, reset=reset, reader=reader, negligible_weight=negligible_weight)
+    table, names, used = rows.table, rows.names, rows.used
+    classes, y_codes = encode_labels(rows.y)
     view_labels = reader.read_labels(view_labels, table, "view_labels")
     if view_labels is None:
         check_two_classes(y_codes[used], classes)
@@ -212,40 +213,174 @@ def read_training_data(
         view_labels = check_view_labels(view_labels, len(table), names)
     ranges = None
     if isinstance(table, np.ndarray):
-        ranges = _ranges_of(table, used, features, clipped=clip_outliers)
+        ranges = ranges_with_warning(table, used, rows.features, clipped=clip_outliers)
         table = ordinary_values(table, ranges) if clip_outliers else table
-    blocks = reader.view_blocks(table, names, columns, None if used.all() else used)
-    check_presence(blocks, used)
+    blocks = _present_blocks(table, rows, reader)
     if view_labels is None:
         label_columns, codes = ["y"], y_codes[:, None]
     else:
         label_columns = names
         codes = encode_view_labels(view_labels, classes, names, blocks.present, optional=optional_labels)
-    rows = np.arange(len(table))
+    row_numbers = np.arange(len(table))
     if drop_unused and not (used := used & (codes >= 0).any(axis=1)).all():
-        rows = np.flatnonzero(used)
-        blocks = reader.view_blocks(table[rows], names, columns, None)
-        codes = codes[rows]
-    weights = weights[rows]
-    if weighted and not largest_weight_is_one:
+        row_numbers = np.flatnonzero(used)
+        blocks = reader.view_blocks(table[row_numbers], names, rows.columns, None)
+        codes = codes[row_numbers]
+    weights = rows.weights[row_numbers]
+    if rows.weighted and not largest_weight_is_one:
         # A model must not depend on the unit of the weights, and what it is passed to may take 1 for one row.
         weights = weights / weights[weights > 0].mean()
     return TrainingData(
         blocks=blocks,
         names=names,
-        columns=columns,
+        columns=rows.columns,
         classes=classes,
         label_columns=label_columns,
         has_view_labels=view_labels is not None,
         codes=codes,
         weights=weights,
-        weighted=weighted,
-        groups=None if groups is None else encode_groups(groups, len(table), rows),
-        row_numbers=rows,
+        weighted=rows.weighted,
+        groups=None if groups is None else encode_groups(groups, len(table), row_numbers),
+        row_numbers=row_numbers,
         n_rows_given=len(table),
-        features=features,
+        features=rows.features,
         ranges=ranges,
     )
+
+
+@dataclass(frozen=True)
+class RegressionData:
+    """The rows that a regressor learns from, with their views, targets, weights and groups.
+
+    Attributes
+    ----------
+    blocks : ViewBlocks
+        The views of the rows. Rows of weight 0 have no view.
+    names : list of str
+        Names of the views.
+    columns : list of intp ndarray
+        Columns of each view.
+    target : float64 ndarray of shape (n_rows,)
+        The finite numbers to predict.
+    weights : ndarray of shape (n_rows,)
+        The user's weights in units of the largest; ones where none were given.
+    weighted : bool
+        Whether the user gave weights.
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number, from 0, belong together.
+    features : dict
+        ``n_features_in_`` and, for a data frame, ``feature_names_in_``.
+    """
+
+    blocks: ViewBlocks
+    names: list[str]
+    columns: list[IntArray]
+    target: FloatArray
+    weights: FloatArray
+    weighted: bool
+    groups: IntArray | None
+    features: Features
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.target)
+
+    @property
+    def n_counted(self) -> int:
+        """Number of rows with weight."""
+        return int(np.count_nonzero(self.weights))
+
+
+def read_regression_data(
+    model: ViewEstimator,
+    X: TableLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike = None,
+    groups: ArrayLike = None,
+    *,
+    reset: bool = True,
+    reader: TableReader = IN_MEMORY,
+) -> RegressionData:
+    """Check the arguments of a regressor's `fit` and resolve its views; the model is not changed.
+
+    Parameters
+    ----------
+    model : estimator
+        Its `views` are resolved, and its name stands in messages.
+    X, y, sample_weight, groups : array or None
+        As the user gave them to `fit`. There is a warning of gross outliers in `X` and in `y`.
+    reset : bool, default=True
+        Whether the columns of `X` may differ from those that the model was fitted on.
+    reader : TableReader
+        Reads `X` where it is.
+
+    Returns
+    -------
+    RegressionData
+        Everything that the fit needs to know.
+
+    Raises
+    ------
+    ValueError
+        For what `read_training_data` refuses as well, and for a target that is not a finite number.
+    """
+    if y is not None and not is_gpu_array(y):
+        check_target(y, type(model).__name__)
+    rows = _read_rows(model, X, y, sample_weight, reset=reset, reader=reader)
+    target = np.asarray(rows.y, dtype=np.float64)
+    if isinstance(rows.table, np.ndarray):
+        ranges_with_warning(rows.table, rows.used, rows.features, clipped=False)
+    ranges_with_warning(target[:, None], rows.used, None, clipped=False)
+    return RegressionData(
+        blocks=_present_blocks(rows.table, rows, reader),
+        names=rows.names,
+        columns=rows.columns,
+        target=target,
+        weights=rows.weights,
+        weighted=rows.weighted,
+        groups=None if groups is None else encode_groups(groups, len(target), np.arange(len(target))),
+        features=rows.features,
+    )
+
+
+class _CheckedRows(NamedTuple):
+    """Rows whose table, columns and weights were checked, whatever is to be learned of them."""
+
+    table: Any
+    y: AnyArray
+    features: Features
+    names: list[str]
+    columns: list[IntArray]
+    weights: FloatArray
+    weighted: bool
+    used: BoolArray
+
+
+def _read_rows(
+    model: ViewEstimator,
+    X: TableLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike,
+    *,
+    reset: bool,
+    reader: TableReader,
+    negligible_weight: float = 0.0,
+) -> _CheckedRows:
+    """Check table and weights, and resolve the views; weights are in units of the largest."""
+    table, y, features = reader.read_table(model, X, y, reset=reset)
+    names, columns = resolve_views(model.views, X, table.shape[1])
+    weights = check_sample_weight(reader.read_labels(sample_weight, table, "sample_weight"), table)
+    weighted = weights is not None
+    # By the largest first: sums of very large weights overflow, and those of very small ones vanish.
+    weights = np.ones(len(table)) if weights is None else weights / weights.max()
+    return _CheckedRows(table, y, features, names, columns, weights, weighted, weights > negligible_weight)
+
+
+def _present_blocks(table: Any, rows: _CheckedRows, reader: TableReader) -> ViewBlocks:
+    """Return the views of a table, of which every row that counts must have one; the other rows have none."""
+    blocks = reader.view_blocks(table, rows.names, rows.columns, None if rows.used.all() else rows.used)
+    check_presence(blocks, rows.used)
+    return blocks
 
 
 def note_features(model: Estimator, features: Features) -> None:
@@ -257,102 +392,34 @@ def note_features(model: Estimator, features: Features) -> None:
             delattr(model, name)
 
 
-@dataclass(frozen=True)
-class IndicatorData:
-    """The rows that a multi-label estimator learns from.
+def ranges_with_warning(table: FloatArray, used: BoolArray, features: Features | None, *, clipped: bool) -> FloatArray:
+    """Return the ordinary ranges of the columns in the rows that count, and warn of gross outliers there.
 
-    Attributes
-    ----------
-    table : ndarray or sparse array of shape (n_rows, n_features)
-        The rows.
-    names : list of str
-        Names of the views.
-    columns : list of intp ndarray
-        Columns of each view.
-    labels : IndicatorLabels
-        Labels of the rows.
-    features : dict
-        ``n_features_in_`` and, for a data frame, ``feature_names_in_``.
+    Without `features`, the table is the one column `y`.
     """
-
-    table: Any
-    names: list[str]
-    columns: list[IntArray]
-    labels: IndicatorLabels
-    features: Features
-
-
-def read_indicator_data(
-    model: ViewEstimator, X: TableLike, y: ArrayLike, *, ensure_all_finite: bool | str
-) -> IndicatorData:
-    """Check `X` and the indicator labels `y` of `fit`, and resolve the views of a model, which is not changed."""
-    check_indicator(y)
-    label_names = None if (columns := getattr(y, "columns", None)) is None else [str(name) for name in columns]
-    table, y, features = read_table(
-        model,
-        X,
-        y,
-        reset=True,
-        accept_sparse=["csr", "csc"],
-        multi_output=True,
-        ensure_all_finite=ensure_all_finite,
-    )
-    labels = encode_indicator(y, label_names)
-    if isinstance(table, np.ndarray):
-        _ranges_of(table, np.ones(len(table), dtype=bool), features, clipped=False)
-    view_names, view_columns = resolve_views(model.views, X, table.shape[1])
-    return IndicatorData(table, view_names, view_columns, labels, features)
-
-
-def _ranges_of(table: FloatArray, used: BoolArray, features: Features, *, clipped: bool) -> FloatArray:
-    """Return the ordinary ranges of the columns in the rows that count, and warn of gross outliers there."""
     rows = np.arange(len(table)) if used.all() else np.flatnonzero(used)
     table = table if len(rows) == len(table) else table[rows]
     ranges = ordinary_ranges(table)
     outliers = gross_outliers(table, ranges)
     if len(outliers.rows):
-        names, places = features.get("feature_names_in_"), []
+        places = []
         for column, first in zip(*np.unique(outliers.columns, return_index=True)):
-            name = f"{column}" if names is None else f"{str(names[column])!r}"
-            places.append(
-                f"{table[outliers.rows[first], column]:.3g} in column {name}, row {rows[outliers.rows[first]]}"
-            )
+            in_column = "in" if features is None else f"in column {_column_name(features, column)},"
+            places.append(f"{table[outliers.rows[first], column]:.3g} {in_column} row {rows[outliers.rows[first]]}")
         n, n_more = len(outliers.rows), len(places) - NAMED_COLUMNS
         consequence = "Each counts as the nearest of the others." if clipped else "One can decide the whole model."
+        correction = "make them NaN if they stand for missing ones" if features is not None else "leave their rows out"
         warnings.warn(
-            f"X has {n} gross outlier{'s' * (n > 1)}, more than a thousand times as far from the median of the column "
-            f"as half of its cells: {'; '.join(places[:NAMED_COLUMNS])}"
-            f"{f'; and in {n_more} more columns' if n_more > 0 else ''}. {consequence} Correct such cells, or make "
-            "them NaN if they stand for missing ones.",
+            f"{'y' if features is None else 'X'} has {n} gross outlier{'s' * (n > 1)}, more than a thousand times as "
+            f"far from the median of the column as half of its cells: {'; '.join(places[:NAMED_COLUMNS])}"
+            f"{f'; and in {n_more} more columns' if n_more > 0 else ''}. {consequence} Correct such cells, or "
+            f"{correction}.",
             stacklevel=4,
         )
     return ranges
 
 
-def encode_groups(groups: ArrayLike, n_rows: int, rows: IntArray) -> IntArray:
-    """Return the group of each of some rows, numbered from 0 in the order of their first row."""
-    # As objects: in an array of text, NaN would be the name "nan".
-    names = np.asarray(groups, dtype=object)
-    if names.shape != (n_rows,):
-        raise ValueError(f"groups must have one entry for each of the {n_rows} rows of X; got shape {names.shape}.")
-    missing = next((row for row, name in enumerate(names) if _is_missing_name(name)), None)
-    if missing is not None:
-        raise ValueError(
-            f"groups has no value for row {missing}; give a row that belongs to no other a group of its own."
-        )
-    number_of: dict[Any, int] = {}
-    try:
-        numbers = np.array([number_of.setdefault(names[row], len(number_of)) for row in rows], dtype=np.intp)
-    except TypeError as error:
-        raise ValueError(f"groups must hold numbers or names: {error}.") from None
-    if len(number_of) < 2:
-        raise ValueError(
-            "groups puts all rows of X that count into one group, so that none can be held out; at least two groups "
-            "are needed. Leave groups out where rows are independent."
-        )
-    return numbers
-
-
-def _is_missing_name(name: Any) -> bool:
-    """Return whether the name of a group is None, NaN or a data frame's missing value."""
-    return name is None or (not isinstance(name, str) and str(name) in ("nan", "NaT", "<NA>"))
+def _column_name(features: Features, column: int) -> str:
+    """Return the name of a column, or its number where it has none, for a message."""
+    names = features.get("feature_names_in_")
+    return f"{column}" if names is None else f"{str(names[column])!r}"

@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import encode_known
-from fuselearn.data.labels import encode_indicator
+from fuselearn.data.indicator_data import encode_indicator
 from fuselearn.multilabel.base import AnyJointLoss, BaseSubspaceEnsemble
 from fuselearn.multilabel.subspace_models import Candidate, Trainer, fill_outputs, train_all
 from fuselearn.numeric.execution import Threads
