@@ -74,12 +74,19 @@ class Binning(Plan):
         return self.missing_bin + 1
 
     @classmethod
-    def planning(cls, n_columns: int, n_rows: int, max_bins: int, seed: np.random.SeedSequence | None) -> Planning:
-        """Return the generator of `Learner.planning`: edges of every column."""
+    def planning(
+        cls,
+        n_columns: int,
+        n_rows: int,
+        max_bins: int,
+        seed: np.random.SeedSequence | None,
+        sketch_rows: int = SKETCH_ROWS,
+    ) -> Planning:
+        """Return the generator of `Learner.planning`: edges of every column, by the values of some rows."""
         generator = np.random.default_rng(seed)
-        sketch = yield SampledRows(_sample(n_rows, SKETCH_ROWS, generator))
+        sketch = yield SampledRows(_sample(n_rows, sketch_rows, generator))
         values = [_sorted(column) for column in sketch.T]
-        if n_rows > SKETCH_ROWS:
+        if n_rows > sketch_rows:
             # A column of few values is cut between all of them, so none may be missed.
             few = [number for number in range(n_columns) if not has_more_values(values[number], max_bins)]
             distinct = (yield DistinctValues(tuple(few), max_bins)) if few else []
