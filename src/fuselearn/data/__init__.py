@@ -1,5 +1,7 @@
 """Everything an estimator reads: columns of views, rows that have them, labels, weights and groups."""
 
+from fuselearn.data.categories import Categories, categorical_columns, distinct_values
+from fuselearn.data.held_out import held_out_part, held_out_rows
 from fuselearn.data.indicator_data import read_indicator_data
 from fuselearn.data.labels import (
     check_sample_weight,
@@ -8,7 +10,7 @@ from fuselearn.data.labels import (
     encode_labels,
     encode_view_labels,
 )
-from fuselearn.data.selectors import per_view, resolve_views
+from fuselearn.data.selectors import per_view, resolve_columns, resolve_views
 from fuselearn.data.stacking import stack_unpaired, stack_views
 from fuselearn.data.training_data import (
     RegressionData,
@@ -30,18 +32,23 @@ from fuselearn.data.view_table import (
 )
 
 __all__ = [
+    "Categories",
     "RegressionData",
     "TrainingData",
     "View",
     "ViewBlocks",
+    "categorical_columns",
     "check_on_host",
     "check_presence",
     "check_sample_weight",
     "check_view_labels",
+    "distinct_values",
     "encode_known",
     "encode_labels",
     "encode_view_labels",
     "fit_transformer",
+    "held_out_part",
+    "held_out_rows",
     "is_gpu_array",
     "note_features",
     "per_view",
@@ -50,6 +57,7 @@ __all__ = [
     "read_regression_data",
     "read_table",
     "read_training_data",
+    "resolve_columns",
     "resolve_views",
     "stack_unpaired",
     "stack_views",

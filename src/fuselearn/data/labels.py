@@ -204,6 +204,12 @@ def encode_groups(groups: ArrayLike, n_rows: int, rows: IntArray) -> IntArray:
     return numbers
 
 
+def is_missing_value(value: Any) -> bool:
+    """Return whether a value is None, NaN or the missing value of a data frame, which are not equal to themselves."""
+    same = value == value
+    return value is None or not (isinstance(same, bool | np.bool_) and same)
+
+
 def _check_labels(y: AnyArray) -> None:
     """Refuse labels of which one is missing, or which cannot be sorted."""
     missing = np.flatnonzero(_is_missing(y.ravel()))
@@ -225,13 +231,7 @@ def _is_missing(column: AnyArray) -> BoolArray:
         return np.isnan(column)
     if column.dtype.kind != "O":
         return np.zeros(len(column), dtype=bool)
-    return np.array([label is None or _is_unequal_to_itself(label) for label in column], dtype=bool)
-
-
-def _is_unequal_to_itself(label: Any) -> bool:
-    """Return whether a label is NaN or the missing value of a data frame: neither is equal to itself."""
-    same = label == label
-    return not (isinstance(same, bool | np.bool_) and same)
+    return np.array([is_missing_value(label) for label in column], dtype=bool)
 
 
 def _is_finite_number(value: Any) -> bool:

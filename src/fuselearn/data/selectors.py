@@ -1,6 +1,6 @@
 """Selectors of columns, resolved by the rules of scikit-learn's ColumnTransformer.
 
-Every error names the view and what `X` has, since with twenty views "index out of range" helps nobody.
+Every error names the view or the argument, and what `X` has: with twenty views "index out of range" helps nobody.
 """
 
 from collections.abc import Mapping
@@ -48,6 +48,34 @@ def resolve_views(views: Views, X: TableLike, n_features: int) -> tuple[list[str
         names.append(name)
         columns.append(_resolve(name, selector, X, header))
     return names, columns
+
+
+def resolve_columns(argument: str, selector: Selector, X: TableLike, n_features: int) -> IntArray:
+    """Turn an argument of an estimator that chooses columns into their numbers, in order; there may be none.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for error messages.
+    selector : selector
+        As of a view; see `resolve_views`.
+    X : array or data frame as the user gave it
+        Column names and callables need it.
+    n_features : int
+        Number of columns of `X`.
+
+    Returns
+    -------
+    intp ndarray
+        Column numbers, each once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> resolve_columns("categorical_features", [-1, 0], np.zeros((5, 4)), 4)
+    array([0, 3])
+    """
+    return np.unique(_columns_of(argument, selector, X, _Header(X, n_features)))
 
 
 def per_view(argument: str, value: Any, names: list[str], *, complete: bool = False) -> list[Any]:
@@ -121,27 +149,24 @@ class _Header:
         self._names = None if names is None else list(names)
         self._positions: dict[Any, list[int]] | None = None
 
-    def position(self, view_name: str, key: Any) -> int:
+    def position(self, what: str, key: Any) -> int:
         """Return the number of the column that a key stands for."""
         if isinstance(key, str):
-            return self._position_of_name(view_name, key)
+            return self._position_of_name(what, key)
         if isinstance(key, bool | np.bool_) or not isinstance(key, Integral):
-            raise TypeError(
-                f"View {view_name!r} holds {key!r}; columns are chosen by integers, names or a boolean mask."
-            )
+            raise TypeError(f"{what} holds {key!r}; columns are chosen by integers, names or a boolean mask.")
         if not -self.n_features <= int(key) < self.n_features:
             raise ValueError(
-                f"View {view_name!r} asks for column {key}, but X has n_features={self.n_features} "
+                f"{what} asks for column {key}, but X has n_features={self.n_features} "
                 f"(columns 0 to {self.n_features - 1})."
             )
         return int(key) % self.n_features
 
-    def _position_of_name(self, view_name: str, key: str) -> int:
+    def _position_of_name(self, what: str, key: str) -> int:
         """Return the number of the column of a name."""
         if self._names is None:
             raise ValueError(
-                f"View {view_name!r} names the column {key!r}, but X is not a data frame; pass a data frame or "
-                "give column numbers."
+                f"{what} names the column {key!r}, but X is not a data frame; pass a data frame or give column numbers."
             )
         if self._positions is None:
             self._positions = {}
@@ -149,20 +174,16 @@ class _Header:
                 self._positions.setdefault(name, []).append(position)
         positions = self._positions.get(key, [])
         if len(positions) > 1:
-            raise ValueError(f"View {view_name!r} names the column {key!r}, which X has {len(positions)} times.")
+            raise ValueError(f"{what} names the column {key!r}, which X has {len(positions)} times.")
         if not positions:
             shown = ", ".join(map(repr, self._names[:12])) + (", …" if len(self._names) > 12 else "")
-            raise ValueError(
-                f"View {view_name!r} names the column {key!r}, which X does not have; its columns are [{shown}]."
-            )
+            raise ValueError(f"{what} names the column {key!r}, which X does not have; its columns are [{shown}].")
         return positions[0]
 
 
 def _resolve(name: str, selector: Selector, X: TableLike, header: _Header) -> IntArray:
     """Return the column numbers of a view."""
-    if callable(selector):
-        selector = selector(X)
-    columns = _from_slice(name, selector, header) if isinstance(selector, slice) else _from_list(name, selector, header)
+    columns = _columns_of(f"View {name!r}", selector, X, header)
     if len(columns) == 0:
         raise ValueError(
             f"View {name!r} is empty: its selector {selector!r} picks no column of X, which has "
@@ -174,20 +195,27 @@ def _resolve(name: str, selector: Selector, X: TableLike, header: _Header) -> In
     return columns
 
 
-def _from_slice(name: str, selector: slice, header: _Header) -> IntArray:
+def _columns_of(what: str, selector: Selector, X: TableLike, header: _Header) -> IntArray:
+    """Return the column numbers that a selector stands for; `what` names it in messages."""
+    if callable(selector):
+        selector = selector(X)
+    return _from_slice(what, selector, header) if isinstance(selector, slice) else _from_list(what, selector, header)
+
+
+def _from_slice(what: str, selector: slice, header: _Header) -> IntArray:
     """Return the column numbers of a slice."""
     if isinstance(selector.start, str) or isinstance(selector.stop, str):
-        start = None if selector.start is None else header.position(name, selector.start)
+        start = None if selector.start is None else header.position(what, selector.start)
         # As in pandas and ColumnTransformer, a slice of names includes its last one.
-        stop = None if selector.stop is None else header.position(name, selector.stop) + 1
+        stop = None if selector.stop is None else header.position(what, selector.stop) + 1
         selector = slice(start, stop, selector.step)
     for bound in (selector.start, selector.stop, selector.step):
         if bound is not None and not isinstance(bound, Integral):
-            raise TypeError(f"View {name!r} is {selector!r}; a slice takes integers or column names.")
+            raise TypeError(f"{what} is {selector!r}; a slice takes integers or column names.")
     return np.arange(header.n_features)[selector]
 
 
-def _from_list(name: str, selector: Any, header: _Header) -> IntArray:
+def _from_list(what: str, selector: Any, header: _Header) -> IntArray:
     """Return the column numbers of a key, a list of keys or a boolean mask."""
     if isinstance(selector, str | Integral) and not isinstance(selector, bool):
         selector = [selector]
@@ -195,13 +223,10 @@ def _from_list(name: str, selector: Any, header: _Header) -> IntArray:
         keys = list(selector)
     except TypeError:
         raise TypeError(
-            f"View {name!r} is {selector!r}; columns are chosen by integers, names, a slice, a boolean mask "
-            "or a callable."
+            f"{what} is {selector!r}; columns are chosen by integers, names, a slice, a boolean mask or a callable."
         ) from None
     if keys and all(isinstance(key, bool | np.bool_) for key in keys):
         if len(keys) != header.n_features:
-            raise ValueError(
-                f"View {name!r} is a boolean mask of length {len(keys)}, but X has {header.n_features} columns."
-            )
+            raise ValueError(f"{what} is a boolean mask of length {len(keys)}, but X has {header.n_features} columns.")
         return np.flatnonzero(keys)
-    return np.array([header.position(name, key) for key in keys], dtype=np.intp)
+    return np.array([header.position(what, key) for key in keys], dtype=np.intp)

@@ -52,6 +52,7 @@ DEFINED_IN: dict[str, str] = {
     "classifiers.ConstantClassifier": "fuselearn.classifiers.fitted_classifiers:ConstantClassifier",
     "classifiers.FittedSVC": "fuselearn.classifiers.fitted_classifiers:FittedSVC",
     "classifiers.ViewModel": "fuselearn.classifiers.view_model:ViewModel",
+    "data.Categories": "fuselearn.data.categories:Categories",
     "fusion.Calibration": "fuselearn.fusion.pattern_calibration:PatternCalibration",
     "fusion.CrossFittedModel": "fuselearn.fusion.base_models.cross_fitted:CrossFittedModel",
     "fusion.Forest": "fuselearn.fusion.base_models.forests:ForestModel",
