@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.sparse import csr_array
@@ -209,6 +209,7 @@ def test_infinity_is_left_for_the_reader_to_refuse():
         read_training_data(LabelConsensus(), categories.encode(table), [0, 1, 1])
 
 
+@settings(max_examples=20)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
 def test_codes_are_those_of_scikit_learn_whatever_the_partitions(seed, n_partitions):
     generator = np.random.default_rng(seed)

@@ -1,6 +1,7 @@
 """Everything an estimator reads: columns of views, rows that have them, labels, weights and groups."""
 
 from fuselearn.data.categories import Categories, categorical_columns, distinct_values
+from fuselearn.data.class_weights import ClassWeights, class_weighted
 from fuselearn.data.held_out import held_out_part, held_out_rows
 from fuselearn.data.indicator_data import read_indicator_data
 from fuselearn.data.labels import (
@@ -33,6 +34,7 @@ from fuselearn.data.view_table import (
 
 __all__ = [
     "Categories",
+    "ClassWeights",
     "RegressionData",
     "TrainingData",
     "View",
@@ -42,6 +44,7 @@ __all__ = [
     "check_presence",
     "check_sample_weight",
     "check_view_labels",
+    "class_weighted",
     "distinct_values",
     "encode_known",
     "encode_labels",
