@@ -303,6 +303,13 @@ def test_a_column_stays_of_its_kind(fitted, new, message):
     assert_array_equal(categories.encode(pd.DataFrame({"a": [np.nan, np.nan]}))["a"], [np.nan, np.nan])
 
 
+@pytest.mark.parametrize("new", [["x", None], [1.0, np.nan], pd.Categorical(["x", None]), pd.Categorical([1, None])])
+def test_a_column_that_was_missing_throughout_has_no_category(new):
+    categories = Categories.of(pd.DataFrame({"a": pd.Categorical([None, None])}), "from_dtype", 255)
+    assert categories.n_categories.tolist() == [0]
+    assert_array_equal(categories.encode(pd.DataFrame({"a": new}))["a"], [np.nan, np.nan])
+
+
 CATEGORIES = Categories(np.array([1, 4]), (np.array([1.0, 2.5]), ("", "bär", "z")))
 
 

@@ -172,7 +172,7 @@ class Categories:
         table = _table_of(X)
         return table.replaced(
             {
-                column: _codes(table.values(column), categories, table.name(column))
+                column: _codes(table, column, categories)
                 for column, categories in zip(self.columns.tolist(), self.values)
                 if column < n_columns
             }
@@ -266,11 +266,14 @@ class _Table(Protocol):
     def name(self, column: int) -> str:
         """Return what a message calls a column."""
 
-    def values(self, column: int) -> AnyArray | list[Any]:
-        """Return an array of numbers, or a list of anything."""
+    def numbers(self, column: int) -> AnyArray | None:
+        """Return a column of numbers; None for one of anything else."""
 
     def distinct(self, column: int) -> list[Any]:
-        """Return the values that a column has, each once."""
+        """Return the values that a column has, each once; missing ones may be left out."""
+
+    def mapped(self, column: int, code_of: dict[Any, float]) -> FloatArray:
+        """Return the codes of the values of a column, by those of its distinct values; NaN for what has none."""
 
     def replaced(self, codes: dict[int, FloatArray]) -> TableLike:
         """Return the table with other columns."""
@@ -287,13 +290,17 @@ class _ArrayTable:
     def name(self, column: int) -> str:
         return str(column)
 
-    def values(self, column: int) -> AnyArray | list[Any]:
-        values = self._array[:, column]
-        return values if values.dtype.kind in NUMERIC else values.tolist()
+    def numbers(self, column: int) -> AnyArray | None:
+        return self._array[:, column] if self._array.dtype.kind in NUMERIC else None
 
     def distinct(self, column: int) -> list[Any]:
-        values = self.values(column)
-        return np.unique(values).tolist() if isinstance(values, np.ndarray) else _unique(values, self.name(column))
+        numbers = self.numbers(column)
+        if numbers is None:
+            return _unique(self._array[:, column].tolist(), self.name(column))
+        return np.unique(numbers).tolist()
+
+    def mapped(self, column: int, code_of: dict[Any, float]) -> FloatArray:
+        return _mapped(self._array[:, column].tolist(), code_of)
 
     def replaced(self, codes: dict[int, FloatArray]) -> AnyArray:
         array = self._array.astype(np.float64 if self._array.dtype.kind in "biu" else self._array.dtype)
@@ -311,13 +318,26 @@ class _FrameTable:
     def name(self, column: int) -> str:
         return repr(self._frame.columns[column])
 
-    def values(self, column: int) -> AnyArray | list[Any]:
-        return self._values_of(self._frame[:, column])
+    def numbers(self, column: int) -> AnyArray | None:
+        series = self._frame[:, column]
+        if not series.dtype.is_numeric():
+            return None
+        numbers = series.to_numpy()
+        return numbers if numbers.dtype.kind in NUMERIC else None
 
     def distinct(self, column: int) -> list[Any]:
-        # The library of the frame knows them sooner than Python would, which has an object for each value.
         values: list[Any] = self._frame[:, column].drop_nulls().unique().to_list()
         return values
+
+    def mapped(self, column: int, code_of: dict[Any, float]) -> FloatArray:
+        series = self._frame[:, column]
+        if code_of and all(isinstance(value, str) for value in code_of):
+            # The library of the frame makes no Python object of each value. It takes NaN for a value without a code.
+            known = [-1.0 if np.isnan(code) else code for code in code_of.values()]
+            codes = np.array(series.replace_strict(list(code_of), known, return_dtype=nw.Float64).to_numpy())
+            codes[codes < 0] = np.nan
+            return codes
+        return _mapped(series.to_list(), code_of)
 
     def replaced(self, codes: dict[int, FloatArray]) -> TableLike:
         frame = self._frame
@@ -327,13 +347,10 @@ class _FrameTable:
         ]
         return frame.with_columns(*series).to_native()
 
-    def _values_of(self, series: Any) -> AnyArray | list[Any]:
-        """Return an array of numbers, or a list of anything."""
-        if series.dtype.is_numeric():
-            values = series.to_numpy()
-            if values.dtype.kind in NUMERIC:
-                return values
-        return series.to_list()
+
+def _mapped(values: list[Any], code_of: dict[Any, float]) -> FloatArray:
+    """Return the codes of values; NaN for those without one."""
+    return np.fromiter((code_of.get(value, np.nan) for value in values), dtype=np.float64, count=len(values))
 
 
 def _frame_of(X: TableLike, *, eager_only: bool = False) -> Any:
@@ -395,23 +412,22 @@ def _sorted_categories(values: Iterable[Any], name: str) -> CategoryValues:
     return tuple(sorted({str(value) for value in observed}))
 
 
-def _codes(values: AnyArray | list[Any], categories: CategoryValues, name: str) -> FloatArray:
-    """Return the codes of the values of a column."""
-    if isinstance(values, np.ndarray):
-        if not isinstance(categories, np.ndarray):
-            _check_same_kind(values[~np.isnan(values)][:1].tolist(), categories, name)
-            return np.full(len(values), np.nan)
-        return _codes_of_numbers(values.astype(np.float64, copy=False), categories)
-    unique = _unique(values, name)
-    observed = [value for value in unique if not is_missing_value(value)]
+def _codes(table: _Table, column: int, categories: CategoryValues) -> FloatArray:
+    """Return the codes of a column."""
+    name, numbers = table.name(column), table.numbers(column)
+    if numbers is not None:
+        if isinstance(categories, np.ndarray):
+            return _codes_of_numbers(numbers.astype(np.float64, copy=False), categories)
+        _check_same_kind(numbers[~np.isnan(numbers)][:1].tolist(), categories, name)
+        return np.full(len(numbers), np.nan)
+    observed = [value for value in _unique(table.distinct(column), name) if not is_missing_value(value)]
     _check_same_kind(observed, categories, name)
-    code_of = dict.fromkeys(unique, np.nan)
-    if isinstance(categories, np.ndarray):
-        code_of.update(zip(observed, _codes_of_numbers(np.array(observed, dtype=np.float64), categories).tolist()))
+    if isinstance(categories, np.ndarray) and len(categories):
+        codes = _codes_of_numbers(np.array(observed, dtype=np.float64), categories).tolist()
     else:
         code_of_text = {category: float(code) for code, category in enumerate(categories)}
-        code_of.update((value, code_of_text.get(str(value), np.nan)) for value in observed)
-    return np.fromiter(map(code_of.__getitem__, values), dtype=np.float64, count=len(values))
+        codes = [code_of_text.get(str(value), np.nan) for value in observed]
+    return table.mapped(column, dict(zip(observed, codes)))
 
 
 def _codes_of_numbers(values: FloatArray, categories: FloatArray) -> FloatArray:
