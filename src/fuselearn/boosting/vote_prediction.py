@@ -1,25 +1,24 @@
 """Prediction from votes, for every classifier that is an ensemble of hypotheses on views."""
 
 from collections.abc import Callable, Iterator
-from typing import cast
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.backends.partitioned.dask_collections import predict_lazily
-from fuselearn.backends.protocol import row_location, to_host
+from fuselearn.backends.protocol import to_host
 from fuselearn.boosting.ensemble import Ensemble, predict_early
+from fuselearn.boosting.new_rows import ReadsNewRows
 from fuselearn.data import encode_known
-from fuselearn.data.view_table import read_new_rows
 from fuselearn.estimators import PredictsByDecision
 from fuselearn.learners.protocol import Hypothesis
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.votes import codes_of, probabilities
-from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Transformer
+from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike, Transformer
 
 
-class VotePrediction(PredictsByDecision):
+class VotePrediction(ReadsNewRows, PredictsByDecision):
     """Mixin that predicts from `estimators_`, `estimator_weights_` and `winning_views_`."""
 
     n_jobs: int | None
@@ -239,21 +238,6 @@ class VotePrediction(PredictsByDecision):
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             ensemble.vote_in_blocks(table, receive, threads)
         return values
-
-    def _is_lazy(self, X: TableLike) -> bool:
-        """Return whether predictions for X are to be a collection like X."""
-        check_is_fitted(self)
-        return row_location(X) == "dask"
-
-    def _read_rows(self, X: TableLike) -> FloatArray:
-        """Return new rows as an array on the host."""
-        check_is_fitted(self)
-        if row_location(X) == "files":
-            raise TypeError(
-                f"X must hold rows; got the path {X!r:.100}. Only fit reads files: read them first, e.g. with "
-                "pandas.read_parquet, some rows at a time where they do not fit into memory."
-            )
-        return read_new_rows(cast(Estimator, self), to_host(X))
 
     def _ensemble(self) -> Ensemble:
         """Return the ensemble of the fitted hypotheses."""

@@ -31,10 +31,10 @@ Collection: TypeAlias = Any
 PredictMethod: TypeAlias = Literal["predict", "predict_proba", "decision_function"]
 
 
-class FittedClassifier(Protocol):
-    """A fitted classifier that can predict a partition."""
+class FittedModel(Protocol):
+    """A fitted classifier, with `classes_`, or regressor that can predict a partition."""
 
-    classes_: AnyArray
+    def predict(self, X: TableLike) -> AnyArray: ...
 
 
 def check_collection(X: Collection) -> None:
@@ -291,47 +291,50 @@ def _aligned_blocks(
     return blocks
 
 
-def predict_lazily(model: FittedClassifier, method: PredictMethod, X: Collection) -> Collection:
+def predict_lazily(model: FittedModel, method: PredictMethod, X: Collection) -> Collection:
     """Return what a method of a fitted model predicts for each partition of a Dask Array or DataFrame.
 
     This is a Dask Array; of a DataFrame a Series, or a DataFrame with a column per class, with the index of X.
     """
     check_collection(X)
     _check_columns(model, X)
-    dtype, by_class = _prediction_format(model, method)
+    dtype, classes = _prediction_format(model, method)
     if hasattr(X, "columns"):
         return X.map_partitions(predict_frame, model, method, meta=_empty_prediction(X, model, method))
     X = _with_whole_rows(X)
-    if by_class:
-        return X.map_blocks(predict_array, model, method, dtype=dtype, chunks=(X.chunks[0], (len(model.classes_),)))
+    if classes is not None:
+        return X.map_blocks(predict_array, model, method, dtype=dtype, chunks=(X.chunks[0], (len(classes),)))
     return X.map_blocks(predict_array, model, method, dtype=dtype, drop_axis=1)
 
 
-def predict_array(rows: TableLike, model: FittedClassifier, method: PredictMethod) -> AnyArray:
+def predict_array(rows: TableLike, model: FittedModel, method: PredictMethod) -> AnyArray:
     """Return the predictions for a chunk of rows. Runs on a worker."""
     if len(rows) == 0:
-        dtype, by_class = _prediction_format(model, method)
-        return np.empty((0, len(model.classes_)) if by_class else 0, dtype=dtype)
+        dtype, classes = _prediction_format(model, method)
+        return np.empty(0 if classes is None else (0, len(classes)), dtype=dtype)
     return getattr(model, method)(rows)
 
 
-def predict_frame(rows: TableLike, model: FittedClassifier, method: PredictMethod) -> TableLike:
+def predict_frame(rows: TableLike, model: FittedModel, method: PredictMethod) -> TableLike:
     """Return the predictions for a partition, as a pandas object. Runs on a worker."""
     import pandas as pd
 
     values = predict_array(rows, model, method)
     if values.ndim == 2:
-        return pd.DataFrame(values, index=rows.index, columns=model.classes_)
+        return pd.DataFrame(values, index=rows.index, columns=_prediction_format(model, method)[1])
     return pd.Series(values, index=rows.index, name=method)
 
 
-def _prediction_format(model: FittedClassifier, method: PredictMethod) -> tuple[np.dtype[Any], bool]:
-    """Return the type of predictions, and whether they have a column per class."""
-    by_class = method == "predict_proba" or (method == "decision_function" and len(model.classes_) > 2)
-    return (model.classes_.dtype if method == "predict" else np.dtype(np.float64)), by_class
+def _prediction_format(model: FittedModel, method: PredictMethod) -> tuple[np.dtype[Any], AnyArray | None]:
+    """Return the type of predictions, and the classes where there is a column for each of them."""
+    classes: AnyArray | None = getattr(model, "classes_", None)
+    if classes is None:
+        return np.dtype(np.float64), None
+    by_class = method == "predict_proba" or (method == "decision_function" and len(classes) > 2)
+    return (classes.dtype if method == "predict" else np.dtype(np.float64)), classes if by_class else None
 
 
-def _check_columns(model: FittedClassifier, X: Collection) -> None:
+def _check_columns(model: FittedModel, X: Collection) -> None:
     """Refuse other columns than the model was fitted on now, not when the collection is computed."""
     if hasattr(X, "columns"):
         import pandas as pd
@@ -342,12 +345,12 @@ def _check_columns(model: FittedClassifier, X: Collection) -> None:
     validate_data(model, empty, reset=False, skip_check_array=True)
 
 
-def _empty_prediction(X: Collection, model: FittedClassifier, method: PredictMethod) -> TableLike:
+def _empty_prediction(X: Collection, model: FittedModel, method: PredictMethod) -> TableLike:
     """Return predictions for no rows, by which Dask knows their form."""
     import pandas as pd
 
-    dtype, by_class = _prediction_format(model, method)
+    dtype, classes = _prediction_format(model, method)
     index = pd.Index([], dtype=X.index.dtype, name=X.index.name)
-    if by_class:
-        return pd.DataFrame({label: pd.Series(dtype=dtype, index=index) for label in model.classes_}, index=index)
+    if classes is not None:
+        return pd.DataFrame({label: pd.Series(dtype=dtype, index=index) for label in classes}, index=index)
     return pd.Series(np.empty(0, dtype=dtype), index=index, name=method)
