@@ -10,24 +10,20 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import pairwise
 from numbers import Real
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import narwhals as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
-from scipy.sparse import issparse
 
 from fuselearn.data.labels import is_missing_value
 from fuselearn.data.selectors import resolve_columns
-from fuselearn.data.view_table import check_on_host
+from fuselearn.data.table_columns import ColumnTable, frame_of, n_columns_of, table_of, unique_values
 from fuselearn.persistence.validation import check_array
-from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, Selector, TableLike
+from fuselearn.typing import BoolArray, FloatArray, IntArray, Selector, TableLike
 
 FROM_DTYPE = "from_dtype"
 MAX_CATEGORIES = 255
 """Categories that a byte can number, with one number left for missing values."""
-NUMERIC = "biuf"
-"""Kinds of arrays whose values are numbers."""
 
 CategoryValues: TypeAlias = FloatArray | tuple[str, ...]
 """Sorted categories of a column: numbers or text."""
@@ -85,11 +81,11 @@ class Categories:
         ValueError
             If a column has too many categories, or both numbers and text.
         """
-        n_columns = _n_columns(X)
+        n_columns = n_columns_of(X)
         columns = categorical_columns(None if n_columns is None else categorical_features, X, n_columns or 0)
         if not len(columns):
             return cls(columns, ())
-        table = _table_of(X)
+        table = table_of(X)
         names = [table.name(column) for column in columns.tolist()]
         return cls.from_distinct(columns, distinct_values(X, columns), max_categories, names)
 
@@ -167,9 +163,9 @@ class Categories:
         ValueError
             If a column that held numbers at the fit holds text now, or the other way round.
         """
-        if not len(self.columns) or (n_columns := _n_columns(X)) is None:
+        if not len(self.columns) or (n_columns := n_columns_of(X)) is None:
             return X
-        table = _table_of(X)
+        table = table_of(X)
         return table.replaced(
             {
                 column: _codes(table, column, categories)
@@ -228,7 +224,7 @@ def categorical_columns(categorical_features: "Selector | None", X: TableLike, n
                 f"categorical_features must be {FROM_DTYPE!r}, None, a list of column numbers or names, or a boolean "
                 f"mask; got {categorical_features!r}. For one column, write [{categorical_features!r}]."
             )
-        frame = _frame_of(X)
+        frame = frame_of(X)
         types = [] if frame is None else frame.collect_schema().values()
         is_categorical = [isinstance(kind, nw.Categorical | nw.Enum) for kind in types]
         return np.flatnonzero(np.array(is_categorical, dtype=bool))
@@ -256,139 +252,8 @@ def distinct_values(X: TableLike, columns: IntArray) -> list[list[Any]]:
     >>> distinct_values(np.array([[1.0, 5.0], [2.0, 5.0]]), np.array([1]))
     [[5.0]]
     """
-    table = _table_of(X)
+    table = table_of(X)
     return [table.distinct(column) for column in columns.tolist()]
-
-
-class _Table(Protocol):
-    """Columns of an array or a data frame, by their numbers."""
-
-    def name(self, column: int) -> str:
-        """Return what a message calls a column."""
-
-    def numbers(self, column: int) -> AnyArray | None:
-        """Return a column of numbers; None for one of anything else."""
-
-    def distinct(self, column: int) -> list[Any]:
-        """Return the values that a column has, each once; missing ones may be left out."""
-
-    def mapped(self, column: int, code_of: dict[Any, float]) -> FloatArray:
-        """Return the codes of the values of a column, by those of its distinct values; NaN for what has none."""
-
-    def replaced(self, codes: dict[int, FloatArray]) -> TableLike:
-        """Return the table with other columns."""
-
-
-class _ArrayTable:
-    """Columns of an array."""
-
-    def __init__(self, X: TableLike) -> None:
-        array = np.asarray(X)
-        # In an array of text, numbers of a list of lists would be text as well.
-        self._array = np.asarray(X, dtype=object) if array.dtype.kind in "UST" else array
-
-    def name(self, column: int) -> str:
-        return str(column)
-
-    def numbers(self, column: int) -> AnyArray | None:
-        return self._array[:, column] if self._array.dtype.kind in NUMERIC else None
-
-    def distinct(self, column: int) -> list[Any]:
-        numbers = self.numbers(column)
-        if numbers is None:
-            return _unique(self._array[:, column].tolist(), self.name(column))
-        return np.unique(numbers).tolist()
-
-    def mapped(self, column: int, code_of: dict[Any, float]) -> FloatArray:
-        return _mapped(self._array[:, column].tolist(), code_of)
-
-    def replaced(self, codes: dict[int, FloatArray]) -> AnyArray:
-        array = self._array.astype(np.float64 if self._array.dtype.kind in "biu" else self._array.dtype)
-        for column, column_codes in codes.items():
-            array[:, column] = column_codes
-        return array
-
-
-class _FrameTable:
-    """Columns of a data frame."""
-
-    def __init__(self, frame: Any) -> None:
-        self._frame = frame
-
-    def name(self, column: int) -> str:
-        return repr(self._frame.columns[column])
-
-    def numbers(self, column: int) -> AnyArray | None:
-        series = self._frame[:, column]
-        if not series.dtype.is_numeric():
-            return None
-        numbers = series.to_numpy()
-        return numbers if numbers.dtype.kind in NUMERIC else None
-
-    def distinct(self, column: int) -> list[Any]:
-        values: list[Any] = self._frame[:, column].drop_nulls().unique().to_list()
-        return values
-
-    def mapped(self, column: int, code_of: dict[Any, float]) -> FloatArray:
-        series = self._frame[:, column]
-        if code_of and all(isinstance(value, str) for value in code_of):
-            # The library of the frame makes no Python object of each value. It takes NaN for a value without a code.
-            known = [-1.0 if np.isnan(code) else code for code in code_of.values()]
-            codes = np.array(series.replace_strict(list(code_of), known, return_dtype=nw.Float64).to_numpy())
-            codes[codes < 0] = np.nan
-            return codes
-        return _mapped(series.to_list(), code_of)
-
-    def replaced(self, codes: dict[int, FloatArray]) -> TableLike:
-        frame = self._frame
-        series = [
-            nw.new_series(frame.columns[column], column_codes, nw.Float64, backend=frame.implementation)
-            for column, column_codes in codes.items()
-        ]
-        return frame.with_columns(*series).to_native()
-
-
-def _mapped(values: list[Any], code_of: dict[Any, float]) -> FloatArray:
-    """Return the codes of values; NaN for those without one."""
-    return np.fromiter((code_of.get(value, np.nan) for value in values), dtype=np.float64, count=len(values))
-
-
-def _frame_of(X: TableLike, *, eager_only: bool = False) -> Any:
-    """Return a data frame as narwhals sees it; None for anything else."""
-    try:
-        frame = nw.from_native(X, pass_through=True, eager_only=eager_only)
-    except DuplicateError as error:
-        repeated = " ".join(str(error).split())
-        raise ValueError(
-            f"categorical_features needs columns with names of their own. {repeated}. Rename them, or pass an array."
-        ) from None
-    return frame if isinstance(frame, nw.DataFrame | nw.LazyFrame) else None
-
-
-def _table_of(X: TableLike) -> _Table:
-    """Return the columns of an array or data frame in this process."""
-    check_on_host(X, "X", "categorical_features")
-    frame = _frame_of(X, eager_only=True)
-    return _ArrayTable(X) if frame is None else _FrameTable(frame)
-
-
-def _n_columns(X: TableLike) -> int | None:
-    """Return the number of columns; None for what is no dense table."""
-    if issparse(X):
-        return None
-    try:
-        shape = np.shape(X)
-    except ValueError:  # of a list of rows that differ in length
-        return None
-    return shape[1] if len(shape) == 2 else None
-
-
-def _unique(values: Iterable[Any], name: str) -> list[Any]:
-    """Return the values of a column, each once."""
-    try:
-        return list(dict.fromkeys(values))
-    except TypeError as error:
-        raise ValueError(f"The categorical column {name} of X must hold numbers or text: {error}.") from None
 
 
 def _is_number(value: Any) -> bool:
@@ -398,7 +263,7 @@ def _is_number(value: Any) -> bool:
 
 def _sorted_categories(values: Iterable[Any], name: str) -> CategoryValues:
     """Return the categories among the values of a column."""
-    observed = [value for value in _unique(values, name) if not is_missing_value(value)]
+    observed = [value for value in unique_values(values, name) if not is_missing_value(value)]
     numbers = [value for value in observed if _is_number(value)]
     if numbers and len(numbers) < len(observed):
         other = next(value for value in observed if not _is_number(value))
@@ -412,7 +277,7 @@ def _sorted_categories(values: Iterable[Any], name: str) -> CategoryValues:
     return tuple(sorted({str(value) for value in observed}))
 
 
-def _codes(table: _Table, column: int, categories: CategoryValues) -> FloatArray:
+def _codes(table: ColumnTable, column: int, categories: CategoryValues) -> FloatArray:
     """Return the codes of a column."""
     name, numbers = table.name(column), table.numbers(column)
     if numbers is not None:
@@ -420,7 +285,7 @@ def _codes(table: _Table, column: int, categories: CategoryValues) -> FloatArray
             return _codes_of_numbers(numbers.astype(np.float64, copy=False), categories)
         _check_same_kind(numbers[~np.isnan(numbers)][:1].tolist(), categories, name)
         return np.full(len(numbers), np.nan)
-    observed = [value for value in _unique(table.distinct(column), name) if not is_missing_value(value)]
+    observed = [value for value in unique_values(table.distinct(column), name) if not is_missing_value(value)]
     _check_same_kind(observed, categories, name)
     if isinstance(categories, np.ndarray) and len(categories):
         codes = _codes_of_numbers(np.array(observed, dtype=np.float64), categories).tolist()
