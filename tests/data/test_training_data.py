@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from fuselearn import LabelConsensus
 from fuselearn.data import read_regression_data, read_training_data
+from fuselearn.data.labels import encode_groups
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(12, 4)), np.array(["no", "yes"] * 6)
@@ -101,6 +102,16 @@ def test_rows_without_any_label_are_dropped():
 @pytest.mark.parametrize("groups", [[7] * 6 + [3] * 6, ["x"] * 6 + ["a"] * 6, pd.Series(["x"] * 6 + ["a"] * 6)])
 def test_groups_are_numbered_by_their_first_row(groups):
     assert_array_equal(read_training_data(MODEL, X, y, groups=groups).groups, np.repeat([0, 1], 6))
+
+
+def test_groups_that_are_whole_numbers_are_numbered_as_names_are():
+    generator = np.random.default_rng(3)
+    groups, rows = generator.integers(-50, 50, 300), np.sort(generator.choice(300, 200, replace=False))
+    numbers = encode_groups(groups, 300, rows)
+    assert_array_equal(numbers, encode_groups(groups.astype(str), 300, rows))
+    assert_array_equal(numbers, encode_groups(groups.tolist(), 300, rows))
+    assert numbers[0] == 0
+    assert_array_equal(np.unique(numbers), np.arange(len(set(groups[rows]))))
 
 
 def test_columns_of_data_frames():

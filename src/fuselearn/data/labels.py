@@ -182,10 +182,30 @@ def check_target(y: ArrayLike, model_name: str) -> None:
 
 def encode_groups(groups: ArrayLike, n_rows: int, rows: IntArray) -> IntArray:
     """Return the group of each of some rows, numbered from 0 in the order of their first row."""
-    # As objects: in an array of text, NaN would be the name "nan".
-    names = np.asarray(groups, dtype=object)
+    # Names that are not whole numbers as objects: in an array of text, NaN would be the name "nan".
+    names = np.asarray(groups, dtype=None if hasattr(groups, "dtype") else object)
+    names = names if names.dtype.kind in "biu" else np.asarray(groups, dtype=object)
     if names.shape != (n_rows,):
         raise ValueError(f"groups must have one entry for each of the {n_rows} rows of X; got shape {names.shape}.")
+    numbers = _numbered(names[rows]) if names.dtype.kind != "O" else _numbered_names(names, rows)
+    if numbers.max(initial=0) < 1:
+        raise ValueError(
+            "groups puts all rows of X that count into one group, so that none can be held out; at least two groups "
+            "are needed. Leave groups out where rows are independent."
+        )
+    return numbers
+
+
+def _numbered(names: IntArray) -> IntArray:
+    """Return whole numbers as those of groups, in the order of their first row."""
+    _, first, inverse = np.unique(names, return_index=True, return_inverse=True)
+    order = np.empty(len(first), dtype=np.intp)
+    order[np.argsort(first)] = np.arange(len(first))
+    return order[inverse]
+
+
+def _numbered_names(names: AnyArray, rows: IntArray) -> IntArray:
+    """Return names of any kind as numbers of groups; no row may lack one, whether it counts or not."""
     missing = next((row for row, name in enumerate(names) if _is_missing_name(name)), None)
     if missing is not None:
         raise ValueError(
@@ -193,15 +213,9 @@ def encode_groups(groups: ArrayLike, n_rows: int, rows: IntArray) -> IntArray:
         )
     number_of: dict[Any, int] = {}
     try:
-        numbers = np.array([number_of.setdefault(names[row], len(number_of)) for row in rows], dtype=np.intp)
+        return np.array([number_of.setdefault(names[row], len(number_of)) for row in rows], dtype=np.intp)
     except TypeError as error:
         raise ValueError(f"groups must hold numbers or names: {error}.") from None
-    if len(number_of) < 2:
-        raise ValueError(
-            "groups puts all rows of X that count into one group, so that none can be held out; at least two groups "
-            "are needed. Leave groups out where rows are independent."
-        )
-    return numbers
 
 
 def is_missing_value(value: Any) -> bool:
