@@ -20,6 +20,8 @@ _PACKAGE_OF = {
     "NSBoostClassifier": "fuselearn.multilabel",
     "RSBagClassifier": "fuselearn.multilabel",
     "ShareBoostClassifier": "fuselearn.boosting",
+    "ShareGradientBoostingClassifier": "fuselearn.boosting",
+    "ShareGradientBoostingRegressor": "fuselearn.boosting",
     "SuperKernelClassifier": "fuselearn.ensembles",
     "TableClassifier": "fuselearn.tables",
     "TomographicClassifier": "fuselearn.kernels",

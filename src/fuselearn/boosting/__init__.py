@@ -1,6 +1,13 @@
-"""Boosting over views that share one distribution of weights, or keep one each."""
+"""Boosting over views that share one distribution of weights, keep one each, or share one gradient."""
 
+from fuselearn.boosting.gradient.classifier import ShareGradientBoostingClassifier
+from fuselearn.boosting.gradient.regressor import ShareGradientBoostingRegressor
 from fuselearn.boosting.independent import IndependentBoostClassifier
 from fuselearn.boosting.share import ShareBoostClassifier
 
-__all__ = ["IndependentBoostClassifier", "ShareBoostClassifier"]
+__all__ = [
+    "IndependentBoostClassifier",
+    "ShareBoostClassifier",
+    "ShareGradientBoostingClassifier",
+    "ShareGradientBoostingRegressor",
+]

@@ -5,6 +5,7 @@ them are exact in any order. A row's weight is between 0 and 1. Rows have a role
 to the sums of losses and weights, those of `UNUSED` to nothing.
 """
 
+from itertools import pairwise
 from math import exp, log, log1p
 
 import numpy as np
@@ -231,7 +232,7 @@ def row_parts(n_rows: int, threads: Threads) -> list[slice]:
     """Return consecutive parts of the rows, one for each thread."""
     n_parts = max(1, min(threads.count, n_rows // 4096))
     cuts = [n_rows * part // n_parts for part in range(n_parts + 1)]
-    return [slice(first, last) for first, last in zip(cuts, cuts[1:])]
+    return [slice(first, last) for first, last in pairwise(cuts)]
 
 
 def add_digit_weights(

@@ -19,6 +19,8 @@ DEFINED_IN: dict[str, str] = {
     "NSBoostClassifier": "fuselearn.multilabel.nsboost:NSBoostClassifier",
     "RSBagClassifier": "fuselearn.multilabel.rsbag:RSBagClassifier",
     "ShareBoostClassifier": "fuselearn.boosting.share:ShareBoostClassifier",
+    "ShareGradientBoostingClassifier": "fuselearn.boosting.gradient.classifier:ShareGradientBoostingClassifier",
+    "ShareGradientBoostingRegressor": "fuselearn.boosting.gradient.regressor:ShareGradientBoostingRegressor",
     "SuperKernelClassifier": "fuselearn.ensembles.super_kernel:SuperKernelClassifier",
     "TableClassifier": "fuselearn.tables.table_classifier:TableClassifier",
     "TomographicClassifier": "fuselearn.kernels.tomographic:TomographicClassifier",
@@ -47,7 +49,7 @@ DEFINED_IN: dict[str, str] = {
     "learners.Standardisation": "fuselearn.learners.standardisation:Standardisation",
     "learners.Stump": "fuselearn.learners.tree:Stump",
     "learners.Tree": "fuselearn.learners.tree:Tree",
-    "learners.TreeHypothesis": "fuselearn.learners.tree:TreeHypothesis",
+    "learners.TreeHypothesis": "fuselearn.learners.tree_growth:TreeHypothesis",
     # Parts of the other estimators
     "classifiers.ConstantClassifier": "fuselearn.classifiers.fitted_classifiers:ConstantClassifier",
     "classifiers.FittedSVC": "fuselearn.classifiers.fitted_classifiers:FittedSVC",

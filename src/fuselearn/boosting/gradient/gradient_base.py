@@ -1,4 +1,4 @@
-"""The base of the gradient boosting estimators: `fit`, which reads the data, runs the rounds and publishes the model."""
+"""The base of the gradient boosting estimators: `fit`, which reads data, runs the rounds and publishes the model."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.learners.binning import Binning
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.gradients import TRAINING
+from fuselearn.persistence.validation import check_array, check_integer, check_views
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
 TREES = ("joint", "per_view")
@@ -135,6 +136,10 @@ class BaseGradientBoosting(BaseEstimator):
         """Return the quantile that is predicted; None for the squared error, and for classes."""
         return None
 
+    def _loss_factor(self) -> float:
+        """Return the factor of the loss that scores report."""
+        return 1.0
+
     def _check_parameters(self) -> None:
         """Refuse settings that mean nothing, before any row is read."""
         check_choice("trees", self.trees, TREES)
@@ -146,9 +151,8 @@ class BaseGradientBoosting(BaseEstimator):
         check_number("l2_regularization", self.l2_regularization)
         if isinstance(self.max_bins, bool) or not (isinstance(self.max_bins, Integral) and 2 <= self.max_bins <= 255):
             raise ValueError(f"max_bins must be an integer from 2 to 255; got {self.max_bins!r}.")
-        if self.early_stopping != "auto":
-            if not isinstance(self.early_stopping, bool | np.bool_):
-                raise ValueError(f"early_stopping must be 'auto', True or False; got {self.early_stopping!r}.")
+        if self.early_stopping != "auto" and not isinstance(self.early_stopping, bool | np.bool_):
+            raise ValueError(f"early_stopping must be 'auto', True or False; got {self.early_stopping!r}.")
         check_fraction(self.validation_fraction)
         check_count("n_iter_no_change", self.n_iter_no_change)
         check_flag("warm_start", self.warm_start)
@@ -190,7 +194,7 @@ class BaseGradientBoosting(BaseEstimator):
             data.n_label_columns,
             growth,
             plan.loss.n_outputs,
-            plan.loss_unit,
+            plan.loss_unit * self._loss_factor(),
             plan.role_weights,
             int(self.n_iter_no_change) if stops_early else None,
         )
@@ -307,6 +311,35 @@ class BaseGradientBoosting(BaseEstimator):
                 f"n_estimators={self.n_estimators} must be at least the {self.n_iter_} rounds that the model already "
                 "has, since warm_start=True."
             )
+
+    def _validate_trees(self, n_outputs: int) -> None:
+        """Refuse trees, read from a file, that read other columns or add to other scores than the model has."""
+        check_views(self)
+        n_views, n_rounds = len(self.view_columns_), check_integer(self, "n_iter_")
+        if type(self.trees_) is not BoostedTrees or type(self.binning_) is not Binning:
+            raise ValueError("it has no trees, or no bins")
+        if self.categories_ is not None and type(self.categories_) is not Categories:
+            raise ValueError("it has categories that are none")
+        check_array(self, "baseline_", np.float64, (n_outputs,))
+        self.trees_.check_columns(self.n_features_in_)
+        self.trees_.check_outputs(n_outputs, n_views)
+        if not np.array_equal(self.trees_.output, np.tile(np.arange(n_outputs), n_rounds)):
+            raise ValueError(
+                f"it has {len(self.trees_)} trees, which are not {n_outputs} for each of {n_rounds} rounds"
+            )
+        winning = check_array(self, "winning_views_", np.integer, (n_rounds,), at_least=ALL_VIEWS, below=n_views)
+        if not np.array_equal(self.trees_.view, np.repeat(winning, n_outputs)):
+            raise ValueError("it has trees of other views than those that won its rounds")
+        check_array(self, "view_importances_", np.float64, (n_views,), at_least=0.0)
+        check_array(self, "feature_importances_", np.float64, (self.n_features_in_,), at_least=0.0)
+        check_array(self, "train_score_", np.float64, (n_rounds + 1,))
+        if len(self.validation_score_):
+            check_array(self, "validation_score_", np.float64, (n_rounds + 1,))
+        used = np.unique(np.concatenate(self.view_columns_))
+        if self.binning_.n_columns != len(used):
+            raise ValueError(f"it has bins of {self.binning_.n_columns} columns; its views have {len(used)}")
+        check_integer(self, "_seed")
+        check_integer(self, "_horizon", least=1)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""Training data of gradient boosting, and the plan of a run that follows from all rows: bins, units, scores to begin at.
+"""Training data of gradient boosting, and the plan of a run that follows from all rows: bins, units, first scores.
 
 The plan is made of whole sums over rows, so that it is the same wherever the rows are. `LocalGradientData` has them in
 memory.

@@ -80,6 +80,12 @@ class _Nodes:
         by_category = self.category_row >= 0
         if np.any(by_category & ~inner) or np.any(inner & (by_category != (self.cut_bin < 0))):
             raise ValueError("it has a tree with leaves that are split, or nodes split in no way or in two")
+        # Each split has a row, and the rows of a tree follow each other.
+        rows = self.category_row[by_category]
+        tree_of_row = np.full(len(categories_left), -1)
+        tree_of_row[rows] = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[by_category]
+        if len(rows) != len(categories_left) or np.any(np.diff(tree_of_row, prepend=0) < 0):
+            raise ValueError("it has a tree with categories of no split, of several, or of another tree")
         if np.isnan(self.threshold[inner]).any() or self.cut_bin.max(initial=-1) >= CATEGORY_BINS:
             raise ValueError("it has a tree with thresholds or bins that no column has")
 
@@ -318,7 +324,9 @@ class BoostedTrees(_Nodes):
         return lower, upper
 
     def check_outputs(self, n_outputs: int, n_views: int) -> None:
-        """Refuse trees of raw scores or views that the model has not: compiled code would write beyond a row.
+        """Refuse trees that do not add to the raw scores in turn, or of views that the model has not.
+
+        Compiled code would write beyond a row, and rounds could not be told from each other.
 
         Parameters
         ----------
@@ -328,10 +336,12 @@ class BoostedTrees(_Nodes):
         Raises
         ------
         ValueError
-            If a tree has a higher number.
+            If trees are not in rounds of one for each raw score, or a view has a higher number.
         """
-        if self.output.max(initial=-1) >= n_outputs or self.view.max(initial=-1) >= n_views:
-            raise ValueError(f"it has trees of other than its {n_outputs} raw scores and {n_views} views")
+        if len(self) % n_outputs or np.any(self.output != np.arange(len(self)) % n_outputs):
+            raise ValueError(f"it has trees that are not in rounds of {n_outputs}, one for each raw score")
+        if self.view.max(initial=-1) >= n_views:
+            raise ValueError(f"it has trees of other views than its {n_views}")
 
     def validate(self) -> None:
         """Refuse trees, read from a file, whose nodes lead out of them or do not fit together.
