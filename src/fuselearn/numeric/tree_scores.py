@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, compiled, n_blocks
-from fuselearn.typing import BoolArray, FloatArray, IntArray
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 CACHED_ROWS = 64
 """Rows that stay in the cache while all trees pass by. A multiple of the eight that walk side by side."""
@@ -101,14 +101,14 @@ def pack_trees(
     by_category = category_row >= 0
     packed.goes_right[category_row[by_category], CATEGORY_BINS] = ~missing_left[by_category]
     _pack(
-        column,
-        threshold,
-        missing_left,
-        left,
-        right,
-        value,
-        category_row,
-        starts,
+        _writable(column),
+        _writable(threshold),
+        _writable(missing_left),
+        _writable(left),
+        _writable(right),
+        _writable(value),
+        _writable(category_row),
+        _writable(starts),
         packed.cuts,
         packed.steps,
         packed.values,
@@ -116,6 +116,11 @@ def pack_trees(
         packed.by_category,
     )
     return packed
+
+
+def _writable(array: AnyArray) -> AnyArray:
+    """Return an array that can be written to: for one that cannot, as joblib shares them, a loop is compiled again."""
+    return np.require(array, requirements=["C", "W"])
 
 
 @compiled()
