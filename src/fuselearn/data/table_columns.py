@@ -132,7 +132,8 @@ def n_columns_of(X: TableLike) -> int | None:
     if issparse(X):
         return None
     try:
-        shape = np.shape(X)
+        # What is an array only when asked for one has no shape before.
+        shape = X.shape if hasattr(X, "shape") else np.shape(np.asarray(X) if hasattr(X, "__array__") else X)
     except ValueError:  # of a list of rows that differ in length
         return None
     return shape[1] if len(shape) == 2 else None

@@ -22,6 +22,9 @@ LEAST_HESSIAN = 1e-3
 """Least sum of h on each side of a split: less says nothing about a value."""
 LEAST_GAIN = 1e-12
 """Gain of a split, as a share of the scores of its sides, that is more than rounding."""
+TIE_SHARE = 1e-10
+"""Share of a score or gain by which another one must be larger to win: sums of weighted rows, or exponentials on a GPU,
+round differently from those of repeated rows on this machine."""
 NEARLY = 1 - 1e-9
 """Share of the best score below which a split is worse, whatever the rounding."""
 CATEGORY_SMOOTHING = 10.0
@@ -172,8 +175,8 @@ def best_splits(
     """Return the best split of a leaf on each column.
 
     With g, h and w the sums of a side, a side may be if w and h are large enough; its value is
-    v = clip(-g / (h + l2), bounds), and its score, twice what it lowers the loss by, -v·(2·g + (h + l2)·v). Of equal
-    splits the first counts: missing values go right, then left, and cuts in the order of the bins.
+    v = clip(-g / (h + l2), bounds), and its score, twice what it lowers the loss by, -v·(2·g + (h + l2)·v). Of splits
+    that are equal to rounding the first counts: missing values go right, then left, and cuts in the order of the bins.
 
     Parameters
     ----------
@@ -301,7 +304,7 @@ def _scan(
                 score = -side_value * (2 * side_g + side_h * side_value) - other_value * (
                     2 * other_g + other_h * other_value
                 )
-                if score > best_score:
+                if best_cut < 0 or score > best_score + TIE_SHARE * abs(best_score):
                     best_score, best_cut, best_direction = score, cut, direction
                     threshold = score * NEARLY
                     best_g, best_h, best_w = left_g, left_h, left_w
@@ -317,6 +320,13 @@ def ordered_categories(histogram: IntArray, units: tuple[float, float, float]) -
     present = np.flatnonzero(histogram[WEIGHT] > 0)
     means = histogram[G, present] * units[G] / (histogram[H, present] * units[H] + CATEGORY_SMOOTHING)
     return present[np.argsort(means, kind="stable")]
+
+
+def first_of_largest(values: FloatArray) -> int:
+    """Return the number of the first value that is, to rounding, the largest."""
+    largest = values.max()
+    least = largest - TIE_SHARE * abs(largest) if np.isfinite(largest) else largest
+    return int(np.argmax(values >= least))
 
 
 def split_rows(
@@ -353,7 +363,7 @@ def split_rows(
 
 @compiled()
 def _split(rows: IntArray, scratch: IntArray, column: IntArray, goes_left: IntArray) -> int:
-    left, right = 0, 0
+    left = right = np.int64(0)
     for i in range(len(rows)):
         row = rows[i]
         is_left = np.int64(goes_left[column[row]])
@@ -364,7 +374,7 @@ def _split(rows: IntArray, scratch: IntArray, column: IntArray, goes_left: IntAr
         right += 1 - is_left
     for i in range(right):
         rows[left + i] = scratch[i]
-    return left
+    return int(left)
 
 
 @compiled()
@@ -375,7 +385,7 @@ def number_leaves(leaves: IntArray, rows: IntArray, number: int) -> None:
 
 
 @compiled()
-def add_leaf_values(scores: IntArray, leaves: IntArray, values: FloatArray) -> None:
+def add_leaf_values(scores: FloatArray, leaves: IntArray, values: FloatArray) -> None:
     """Add to each score the value of the row's leaf; the last value is that of rows in none."""
     for i in range(len(scores)):
         scores[i] += values[leaves[i]]

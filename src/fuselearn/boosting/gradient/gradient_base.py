@@ -285,10 +285,10 @@ class BaseGradientBoosting(BaseEstimator):
 
     def _check_same_run(self, data: GradientData) -> None:
         """Refuse a warm start on other views or classes, or with fewer rounds than there are."""
-        classes = getattr(self, "classes_", None)
+        classes = np.asarray(getattr(self, "classes_", ()))
         if data.classes is not None and not np.array_equal(data.classes, classes):
             raise ValueError(
-                f"y must have the classes that the model was fitted on, {np.asarray(classes).tolist()}; got "
+                f"y must have the classes that the model was fitted on, {classes.tolist()}; got "
                 f"{data.classes.tolist()}."
             )
         same_columns = len(data.columns) == len(self.view_columns_) and all(
@@ -391,14 +391,14 @@ def _sign(value: Any) -> int:
 def gains_of_columns(trees: BoostedTrees, n_features: int) -> FloatArray:
     """Return the sum of the gains of the splits on each column."""
     inner = trees.column >= 0
-    return np.bincount(trees.column[inner], trees.gain[inner], minlength=n_features)
+    return np.bincount(trees.column[inner], trees.gain[inner], minlength=n_features).astype(np.float64)
 
 
 def gains_of_views(trees: BoostedTrees, view_columns: Sequence[IntArray]) -> FloatArray:
     """Return the sum of the gains of the splits of each view; that on a column of several views counts in parts."""
     if len(trees) and trees.view[0] >= 0:
         tree_of_node = np.repeat(np.arange(len(trees)), np.diff(trees.starts))
-        return np.bincount(trees.view[tree_of_node], trees.gain, minlength=len(view_columns))
+        return np.bincount(trees.view[tree_of_node], trees.gain, minlength=len(view_columns)).astype(np.float64)
     n_features = max((int(columns.max()) for columns in view_columns), default=-1) + 1
     gains = gains_of_columns(trees, n_features)[:n_features]
     n_views = np.bincount(np.concatenate(view_columns), minlength=n_features)

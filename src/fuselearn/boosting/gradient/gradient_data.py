@@ -50,7 +50,8 @@ class GradientPlan:
     weight_unit : float
         Unit of whole weights, as the user gave the weights.
     largest_weight : float
-        Largest weight that the user gave; 1 where none were given.
+        Weight that counts as 1 in a block: the largest that the user gave, or a power of two above it; 1 where none
+        were given.
     role_weights : ndarray of shape (n_label_columns, 3)
         Weight of the rows of each role, by label column.
     """
@@ -120,8 +121,9 @@ class GradientData(ABC):
     @property
     def categorical(self) -> BoolArray:
         """Whether each of the used columns is categorical."""
-        columns = [] if self.categories is None else self.categories.columns
-        return np.isin(self.used_columns, columns)
+        if self.categories is None:
+            return np.zeros(len(self.used_columns), dtype=bool)
+        return np.isin(self.used_columns, self.categories.columns)
 
     @abstractmethod
     def plan(
@@ -199,6 +201,8 @@ class LocalGradientData(GradientData):
         self.names, self.columns, self.features, self.categories = data.names, data.columns, data.features, categories
         self.n_counted = data.n_counted
         self._data = data
+        self._weights: FloatArray | None
+        self._whole_weights: IntArray | None
         self._blocks: ViewBlocks = data.blocks
         self._largest_weight = largest_weight
         self._labels: list[AnyArray]
@@ -212,9 +216,13 @@ class LocalGradientData(GradientData):
         self.n_label_columns = len(self._labels)
         used = data.weights > 0
         self._used = used
-        equal = bool(np.all(data.weights[used] == 1.0))
-        self._weights = None if equal else data.weights
-        self._whole_weights = None if equal else np.rint(data.weights / WEIGHT_UNIT).astype(np.int32)
+        if np.all(data.weights[used] == 1.0):
+            self._weights = self._whole_weights = None
+        else:
+            # By a power of two instead of the largest weight: whole weights of the user's stay whole.
+            self._largest_weight = power_of_two(largest_weight)
+            self._weights = data.weights * (largest_weight / self._largest_weight)
+            self._whole_weights = np.rint(self._weights / WEIGHT_UNIT).astype(np.int32)
         self._roles = np.where(used, np.int8(TRAINING), np.int8(UNUSED))
 
     def plan(
@@ -329,6 +337,12 @@ class LocalGradientRows:
         )
 
 
+def power_of_two(number: float) -> float:
+    """Return the least power of two that is not below a number."""
+    mantissa, exponent = frexp(number)
+    return ldexp(1.0, exponent - 1 if mantissa == 0.5 else exponent)
+
+
 def whole_mean(values: FloatArray, weights: IntArray) -> float:
     """Return the weighted mean of values, from whole sums."""
     total = int(weights.sum())
@@ -357,7 +371,7 @@ def whole_product(values: FloatArray, weights: IntArray, unit: float) -> int:
         limb = whole_values >> (LIMB_BITS * part)
         limb = limb if part == 2 else limb & (2**LIMB_BITS - 1)
         for half in range(2):
-            factor = (whole_weights >> (WEIGHT_LIMB_BITS * half)) & (2**WEIGHT_LIMB_BITS - 1)
+            factor = whole_weights >> WEIGHT_LIMB_BITS if half else whole_weights & (2**WEIGHT_LIMB_BITS - 1)
             total += int((limb * factor).sum()) << (LIMB_BITS * part + WEIGHT_LIMB_BITS * half)
     return total
 

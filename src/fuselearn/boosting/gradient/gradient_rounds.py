@@ -17,6 +17,7 @@ from fuselearn.bandits.protocol import Policy, PolicyState
 from fuselearn.boosting.gradient.gradient_rows import FinishedTree, LossSums, Question, TreeRequest
 from fuselearn.boosting.gradient.growth import GrowthSettings, Leaves, grow_tree
 from fuselearn.boosting.rounds import POLICY_STREAM
+from fuselearn.numeric.gradient_histograms import first_of_largest
 from fuselearn.numeric.gradients import HELD_OUT, TRAINING
 from fuselearn.typing import FloatArray, IntArray
 
@@ -185,17 +186,13 @@ class GradientRun:
 
     def _best_trees(self, views: Sequence[int]) -> tuple[int, tuple[FinishedTree, ...]]:
         """Let views grow trees on the shared gradients, and return those that lower the regularised loss most."""
-        best: tuple[float, int, tuple[FinishedTree, ...]] | None = None
+        scores, trees_of_views = [], []
         for view in views:
-            trees, score = [], 0.0
-            for output in range(self._settings.n_outputs):
-                finished, tree_score = self._grow(view, output)
-                trees.append(finished)
-                score += tree_score
-            if best is None or score > best[0]:
-                best = score, view, tuple(trees)
-        assert best is not None
-        return best[1:]
+            grown = [self._grow(view, output) for output in range(self._settings.n_outputs)]
+            trees_of_views.append(tuple(finished for finished, _ in grown))
+            scores.append(sum(score for _, score in grown))
+        best = first_of_largest(np.array(scores))
+        return views[best], trees_of_views[best]
 
     def _grow(self, view: int, output: int) -> tuple[FinishedTree, float]:
         """Grow a tree."""

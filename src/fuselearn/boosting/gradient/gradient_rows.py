@@ -320,7 +320,7 @@ class GradientBlock:
         request, tree = finished.request, finished.tree
         name = self._leaves_name(request)
         n_nodes = len(tree.column)
-        leaves = np.full(self.n_rows, n_nodes, dtype=np.uint16 if n_nodes < 2**16 else np.int32)
+        leaves: IntArray = np.full(self.n_rows, n_nodes, dtype=np.uint16 if n_nodes < 2**16 else np.int32)
         for node, number in numbers.items():
             number_leaves(leaves, self._rows_of(node), number)
         held_out = self._store.get("roles") == HELD_OUT

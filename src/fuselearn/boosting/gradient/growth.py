@@ -35,6 +35,7 @@ from fuselearn.numeric.gradient_histograms import (
     G,
     H,
     best_splits,
+    first_of_largest,
     ordered_categories,
     subtract_histogram,
 )
@@ -182,7 +183,7 @@ def grow_tree(leaves: Leaves, request: TreeRequest, settings: GrowthSettings) ->
         candidates = [number for number in open_leaves if nodes[number].split is not None]
         if not candidates:
             break
-        best = max(candidates, key=lambda number: (_gain(nodes[number]), -number))
+        best = candidates[first_of_largest(np.array([_gain(nodes[number]) for number in candidates]))]
         leaf = nodes[best]
         n_left = settings.max_leaf_nodes - len(open_leaves)
         if leaf.children is None:
@@ -191,7 +192,7 @@ def grow_tree(leaves: Leaves, request: TreeRequest, settings: GrowthSettings) ->
         assert leaf.children is not None
         children[best] = len(nodes)
         open_leaves.remove(best)
-        open_leaves += [len(nodes), len(nodes) + 1]
+        open_leaves += [len(nodes), len(nodes) + 1]  # in increasing order
         nodes += leaf.children
     ends = [nodes[number] for number in open_leaves]
     values = [settings.value(node.sums, node.bounds) for node in nodes]
@@ -229,7 +230,7 @@ def _tree(
     column, cut_bin, left, right, category_row = (np.full(n_nodes, -1, dtype=np.int32) for _ in range(5))
     threshold, gain = np.zeros(n_nodes), np.zeros(n_nodes)
     missing_left = np.zeros(n_nodes, dtype=bool)
-    sets = []
+    sets: list[IntArray] = []
     for number, child in children.items():
         split = nodes[number].split
         assert split is not None
@@ -382,7 +383,7 @@ class HistogramLeaves:
             settings.min_samples_leaf,
             self._threads,
         )
-        place = int(np.argmax(splits[:, SCORE]))
+        place = first_of_largest(splits[:, SCORE])
         score = float(splits[place, SCORE])
         gain = score - settings.score(leaf.sums, leaf.bounds)
         if splits[place, CUT] < 0 or not gain > LEAST_GAIN * abs(score):
