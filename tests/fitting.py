@@ -3,7 +3,7 @@
 import numpy as np
 
 from fuselearn.data import View
-from fuselearn.learners.protocol import run_reduction
+from fuselearn.learners.protocol import fit_sums
 from fuselearn.numeric.execution import SERIAL
 
 
@@ -21,4 +21,4 @@ def fit_learner(learner, X, codes, weights, n_classes, threads=SERIAL, seed=0):
         return learner.fit_rows(
             plan, prepared, codes, weights, n_classes, seed=np.random.SeedSequence(seed), drawn=None
         )
-    return run_reduction(learner.sums(plan, n_classes), lambda statistic: statistic(prepared, codes, weights, threads))
+    return fit_sums(learner, plan, prepared, codes, weights, n_classes, threads=threads)

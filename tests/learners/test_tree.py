@@ -8,7 +8,7 @@ from numpy.testing import assert_array_equal
 
 from fuselearn.data import View
 from fuselearn.learners import Stump, Tree
-from fuselearn.learners.tree import TreeHypothesis
+from fuselearn.learners.tree_growth import TreeHypothesis
 from fuselearn.numeric.tree_histograms import column_edges
 from tests.fitting import fit_learner
 from tests.learners.random_problems import problems, tree_as_dict
@@ -47,7 +47,7 @@ def test_wide_levels_are_asked_for_in_parts(monkeypatch):
     X, y = rng.normal(size=(200, 4)), rng.integers(0, 3, 200)
     learner = Tree(max_depth=5, impurity_tolerance=0.0, criterion="gini")
     whole = fit_learner(learner, X, y, np.full(200, 1 / 200), 3)
-    monkeypatch.setattr("fuselearn.learners.tree.HISTOGRAM_BYTES", 1)
+    monkeypatch.setattr("fuselearn.learners.tree_growth.ASKED_BYTES", 1)
     assert tree_as_dict(fit_learner(learner, X, y, np.full(200, 1 / 200), 3)) == tree_as_dict(whole)
 
 

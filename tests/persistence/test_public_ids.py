@@ -163,7 +163,9 @@ def test_the_saved_model_itself_may_be_renamed(saved_trees, path, monkeypatch):
 
 def test_a_file_that_names_a_module_of_ours_is_refused(saved_trees, path):
     rename(path, "learners.TreeHypothesis", DEFINED_IN["learners.TreeHypothesis"])
-    with pytest.raises(ValueError, match=r"names the type 'fuselearn\.learners\.tree:TreeHypothesis' of fuselearn"):
+    with pytest.raises(
+        ValueError, match=r"names the type 'fuselearn\.learners\.tree_growth:TreeHypothesis' of fuselearn"
+    ):
         load(path)
     save(fitted("pipeline")[0], path)
 

@@ -8,10 +8,13 @@ import numpy as np
 from fuselearn.backends.protocol import Arm, Plans, Tally, Trial
 from fuselearn.classifiers.adapter import keep_sklearn_config
 from fuselearn.data import View
-from fuselearn.learners.protocol import Hypothesis, Learner, Plan, PreparedRows, run_reduction
+from fuselearn.learners.protocol import Hypothesis, Learner, Plan, PreparedRows, fit_sums
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.votes import ABSENT, draw_rows, mark_outcomes, multiply_by_outcome, sum_by_outcome
 from fuselearn.typing import FloatArray, IntArray
+
+LEAST_WEIGHT = float(np.finfo(np.float64).tiny)
+"""Rows that weigh no more together weigh nothing: numbers below this one have fewer digits."""
 
 
 class LocalRows:
@@ -134,7 +137,7 @@ class LocalRows:
         # Drawing a row twice is giving it twice the weight.
         counts = None if drawn is None else np.bincount(drawn, minlength=self._n_rows)
         weights = (self._distributions[arm] if counts is None else counts / self._n_draws)[arm_rows.rows]
-        if not weights.max(initial=0.0) > 0:
+        if not weights.sum() > LEAST_WEIGHT:
             return None
         prepared = self._prepare(arm)
         plan = self._plan(arm)
@@ -144,9 +147,8 @@ class LocalRows:
             return arm_rows.learner.fit_rows(
                 plan, prepared, arm_rows.codes, weights, self._n_classes, seed=seed, drawn=drawn
             )
-        return run_reduction(
-            arm_rows.learner.sums(plan, self._n_classes),
-            lambda statistic: statistic(prepared, arm_rows.codes, weights, self._threads),
+        return fit_sums(
+            arm_rows.learner, plan, prepared, arm_rows.codes, weights, self._n_classes, threads=self._threads
         )
 
     def _judge(self, arm: int, hypothesis: Hypothesis | None, excluded: IntArray | None) -> Tally:

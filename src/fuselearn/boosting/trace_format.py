@@ -22,7 +22,7 @@ from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import ConstantHypothesis, Learner, Plan
 from fuselearn.learners.sklearn_learner import AsGiven, EstimatorHypothesis
 from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
-from fuselearn.learners.tree import TreeHypothesis
+from fuselearn.learners.tree_growth import TreeHypothesis
 from fuselearn.persistence.array_format import native
 from fuselearn.persistence.foreign_types import Trust
 from fuselearn.persistence.model_file import dump, foreign_types, read_model

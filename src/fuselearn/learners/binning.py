@@ -1,6 +1,7 @@
 """A view, binned once to bytes: the edges of each column, and the questions about the view that they follow from."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from fuselearn.data import View
 from fuselearn.learners.protocol import Plan, Planning
 from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, n_blocks
 from fuselearn.numeric.tree_histograms import column_edges, fill_bins, has_more_values, searchable
+from fuselearn.numeric.tree_rows import RowsByNode
 from fuselearn.persistence.validation import check_array
 from fuselearn.typing import FloatArray, IntArray
 
@@ -35,6 +37,11 @@ class Binned:
 
     def __len__(self) -> int:
         return self.bins.shape[1]
+
+    @cached_property
+    def rows_by_node(self) -> RowsByNode:
+        """The rows by the nodes of a tree that is grown on them."""
+        return RowsByNode(self.bins)
 
 
 @dataclass(frozen=True)

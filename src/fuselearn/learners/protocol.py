@@ -21,9 +21,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from fuselearn.data import View
+from fuselearn.numeric.exact_sums import in_own_units
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.persistence.validation import check_integer
-from fuselearn.typing import ArrayLike, FloatArray, IntArray
+from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray
 
 PreparedRows: TypeAlias = Any
 """Rows of a view as a plan prepared them; only the plan's own statistics and hypotheses know their type."""
@@ -37,13 +38,12 @@ NameT = TypeVar("NameT")
 class Statistic(Protocol):
     """A sum over prepared rows that a learner asks for in a round.
 
-    One that only adds up weights has a true attribute `adds_weights`: it may be given whole numbers in their place, and
-    is then exact. A GPU sums the statistics of the learners of this package, which it knows by their types.
+    One that only adds up weights has a true attribute `adds_weights`. It is given whole numbers in their place, of one
+    unit for all rows, and its total is one of whole numbers too: exact, and the same whatever the order of the rows. A
+    GPU sums the statistics of the learners of this package, which it knows by their types, and those in floats.
     """
 
-    def __call__(
-        self, prepared: PreparedRows, codes: IntArray, weights: FloatArray, threads: Threads = ...
-    ) -> FloatArray:
+    def __call__(self, prepared: PreparedRows, codes: IntArray, weights: AnyArray, threads: Threads = ...) -> AnyArray:
         """Return the sum over prepared rows with these class codes and weights."""
 
 
@@ -182,7 +182,7 @@ class Hypothesis(ABC):
 
 Planning: TypeAlias = Generator[ViewQuestion, Any, Plan]
 """Yields questions about a view, is sent the answers, returns a plan."""
-Sums: TypeAlias = Generator[Statistic, FloatArray, Hypothesis]
+Sums: TypeAlias = Generator[Statistic, AnyArray, Hypothesis]
 """Yields statistics of the rows, is sent their totals, returns a hypothesis."""
 
 
@@ -347,6 +347,32 @@ class ConstantHypothesis(Hypothesis):
     def predict_prepared(self, prepared: PreparedRows, threads: Threads = SERIAL) -> IntArray:
         """Predict the one class for every row."""
         return np.full(len(prepared), self.code, dtype=np.int32)
+
+
+def fit_sums(
+    learner: Learner,
+    plan: Plan,
+    prepared: PreparedRows,
+    codes: IntArray,
+    weights: FloatArray,
+    n_classes: int,
+    *,
+    threads: Threads = SERIAL,
+) -> Hypothesis:
+    """Fit a learner from sums over rows that are all here, under weights that are not all 0 and have a sum of about 1
+    at most.
+    """
+    whole_weights: IntArray | None = None
+
+    def answer(statistic: Statistic) -> AnyArray:
+        nonlocal whole_weights
+        if not getattr(statistic, "adds_weights", False):
+            return statistic(prepared, codes, weights, threads)
+        if whole_weights is None:
+            whole_weights = in_own_units(weights)
+        return statistic(prepared, codes, whole_weights, threads)
+
+    return run_reduction(learner.sums(plan, n_classes), answer)
 
 
 def run_reduction(

@@ -10,6 +10,7 @@ of the bits of a row. So partitions of a table have fingerprints of their own, w
 many rows come before each.
 """
 
+import math
 from collections.abc import Iterable
 
 import numpy as np
@@ -31,7 +32,25 @@ ROWS_AT_A_TIME = 4096
 
 def in_units(weights: FloatArray) -> IntArray:
     """Return weights as whole numbers of `UNIT`; their sum must not be above 1."""
-    return np.rint(weights * (1 / UNIT)).astype(np.int64)
+    whole = np.empty(weights.shape, dtype=np.int64)
+    _round(np.ravel(weights), 1.0, 1 / UNIT, whole.ravel())
+    return whole
+
+
+def in_own_units(weights: FloatArray) -> IntArray:
+    """Return weights as whole numbers of a power of two, by which they have a sum of 2⁶¹ to 2⁶².
+
+    Examples
+    --------
+    >>> units = in_own_units(np.array([3e-30, 1e-30]))
+    >>> float(units[0] / units[1]), 2**61 <= units.sum() <= 2**62
+    (3.0, True)
+    """
+    # 1 comes as 0.999… or 1.000…, and is to give the same units.
+    power = max(0, -math.frexp(float(weights.sum()))[1])
+    whole = np.empty(weights.shape, dtype=np.int64)
+    _round(weights, 2.0**power, 1 / UNIT, whole)
+    return whole
 
 
 def limb_sums(values: FloatArray, groups: IntArray, n_groups: int) -> IntArray:
@@ -73,6 +92,12 @@ def sums_of_limbs(limbs: IntArray) -> list[float]:
             whole = (whole << LIMB_BITS) + limb
         sums.append(whole / (1 << (LIMB_BITS * N_LIMBS)))
     return sums
+
+
+@compiled()
+def _round(values: FloatArray, factor: float, unit: float, whole: IntArray) -> None:
+    for i in range(len(values)):
+        whole[i] = np.int64(np.rint(values[i] * factor * unit))
 
 
 @compiled()

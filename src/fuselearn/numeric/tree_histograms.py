@@ -1,23 +1,19 @@
-"""Weighted class histograms of binned columns, all that stumps and trees need of the rows, and the cuts made of them.
+"""Columns as bins, and their weighted class histograms: all that stumps and trees need of the rows.
 
-Values become bins by a sorted list of edges per column: the bin is the number of edges below a value. A candidate for a
-cut is a number: 2·b sends bins up to b left and missing values right, 2·b + 1 sends both left, and 2·`n_edges`
-separates the missing values, on the right. Low numbers win ties. A tree is a set of arrays with one entry a node:
-`feature` (-1 in a leaf), the cut, `missing_left`, `left`, `right`. Children always have higher numbers than their
-parent.
+Values become bins by a sorted list of edges per column: the bin is the number of edges below a value.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 
-from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, compiled, n_blocks
-from fuselearn.numeric.votes import TIE
-from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
+from fuselearn.numeric.execution import SERIAL, Threads, compiled
+from fuselearn.typing import AnyArray, FloatArray, IntArray
 
 CACHED_ROWS = 8192
 """Rows whose weights and classes stay in the fast cache while all columns pass by."""
 HEAVY = 4
 """A value with this many times an average bin's rows has a bin of its own. At 4 these take at most half of the bins."""
-IMPURITIES = {"error": 0, "gini": 1, "entropy": 2}
 
 
 def class_histograms(
@@ -41,47 +37,46 @@ def class_histograms(
     Threads share the columns, each of which is summed in the order of its rows.
     """
     n_columns = len(bins)
-    histograms = np.zeros((n_columns, n_bins * n_classes), dtype=weights.dtype)
+    histograms = np.zeros((n_columns, n_bins, n_classes), dtype=weights.dtype)
+    flat = histograms.reshape(n_columns, n_bins * n_classes)
 
     def work(start: int, stop: int) -> None:
-        _add_rows(bins[start:stop], codes, weights, n_classes, CACHED_ROWS, histograms[start:stop])
+        _add_rows(bins[start:stop], codes, weights, n_classes, CACHED_ROWS, flat[start:stop])
 
     threads.share(n_columns, work)
-    return histograms.reshape(n_columns, n_bins, n_classes)
+    return histograms
 
 
 def node_histograms(
     bins: IntArray,
-    slots: IntArray,
+    row_groups: Sequence[IntArray],
     codes: IntArray,
     weights: AnyArray,
-    n_slots: int,
     n_classes: int,
     n_bins: int,
     *,
     threads: Threads = SERIAL,
 ) -> AnyArray:
-    """Return the weight per node, column, bin and class, for the rows that lie in a node.
+    """Return the weight per node, column, bin and class.
 
     Parameters
     ----------
-    slots : int32 ndarray of shape (n_rows,)
-        Number of the node each row lies in, or -1 for a row in none of them.
+    row_groups : sequence of unsigned int ndarray
+        Numbers of the rows in each node.
 
     Returns
     -------
-    ndarray of shape (n_slots, n_columns, n_bins, n_classes)
+    ndarray of shape (n_nodes, n_columns, n_bins, n_classes), of the kind of the weights
     """
-    rows = np.flatnonzero(slots >= 0)
-    slots, codes, weights = slots[rows], codes[rows], weights[rows]
     n_columns = len(bins)
-    histograms = np.zeros((n_columns, n_slots, n_bins * n_classes), dtype=weights.dtype)
+    histograms = np.zeros((len(row_groups), n_columns, n_bins * n_classes), dtype=weights.dtype)
 
     def work(start: int, stop: int) -> None:
-        _add_node_rows(bins[start:stop], rows, slots, codes, weights, n_classes, histograms[start:stop])
+        for rows, out in zip(row_groups, histograms):
+            _add_some_rows(bins[start:stop], rows, codes, weights, n_classes, CACHED_ROWS, out[start:stop])
 
     threads.share(n_columns, work)
-    return histograms.reshape(n_columns, n_slots, n_bins, n_classes).swapaxes(0, 1)
+    return histograms.reshape(len(row_groups), n_columns, n_bins, n_classes)
 
 
 @compiled()
@@ -118,240 +113,41 @@ def _add_rows(
 
 
 @compiled()
-def _add_node_rows(
+def _add_some_rows(
     bins: IntArray,
     rows: IntArray,
-    slots: IntArray,
     codes: IntArray,
     weights: AnyArray,
     n_classes: int,
+    cached_rows: int,
     histograms: AnyArray,
 ) -> None:
+    # As above; weights and classes of some rows are gathered once for all columns.
+    n_columns = len(bins)
     stride = np.uintp(n_classes)
-    for j in range(len(bins)):
-        column = bins[j]
-        out = histograms[j]
-        for i in range(len(rows)):
-            bin_ = np.uintp(column[rows[i]])
-            out[slots[i], bin_ * stride + np.uintp(codes[i])] += weights[i]
-
-
-def best_cuts(histograms: FloatArray, n_edges: IntArray, criterion: str) -> tuple[FloatArray, IntArray, FloatArray]:
-    """Return the best candidate of every column.
-
-    Parameters
-    ----------
-    histograms : ndarray of shape (n_columns, n_bins, n_classes)
-        The last bin holds the missing values.
-    n_edges : int ndarray of shape (n_columns,)
-    criterion : {"error", "gini", "entropy"}
-        The gain is the weight of the node times its impurity, less the same of both sides.
-
-    Returns
-    -------
-    gains : ndarray of shape (n_columns,)
-        -inf where a column cannot be cut.
-    candidates : int ndarray of shape (n_columns,)
-    left_weights : ndarray of shape (n_columns,)
-    """
-    n_columns = len(histograms)
-    gains = np.full(n_columns, -np.inf)
-    candidates = np.zeros(n_columns, dtype=np.intp)
-    left_weights = np.zeros(n_columns)
-    histograms = np.ascontiguousarray(histograms)
-    _best_cuts(histograms, n_edges, IMPURITIES[criterion], TIE, gains, candidates, left_weights)
-    return gains, candidates, left_weights
-
-
-@compiled()
-def _best_cuts(
-    histograms: FloatArray,
-    n_edges: IntArray,
-    criterion: int,
-    tie: float,
-    gains: FloatArray,
-    candidates: IntArray,
-    left_weights: FloatArray,
-) -> None:
-    def w_log_w(w: float) -> float:
-        return w * np.log2(w) if w > 0.0 else 0.0
-
-    def weigh(side: FloatArray, missing: FloatArray, with_missing: bool, logs: FloatArray) -> tuple[float, float]:
-        # weight of a side, and that weight times its impurity
-        weight, largest, squares, entropy = 0.0, 0.0, 0.0, 0.0
-        for k in range(len(side)):
-            w = side[k] + missing[k] if with_missing else side[k]
-            weight += w
-            if criterion == 0:
-                largest = max(largest, w)
-            elif criterion == 1:
-                squares += w * w
-            else:
-                entropy -= logs[k]
-        if weight <= 0.0:
-            return 0.0, 0.0
-        if criterion == 0:
-            return weight, weight - largest
-        if criterion == 1:
-            return weight, weight - squares / weight
-        return weight, entropy + w_log_w(weight)
-
-    n_columns, n_bins, n_classes = histograms.shape
-    # Both sides are summed from their own end, so that a side without rows weighs exactly nothing.
-    below = np.zeros((n_bins, n_classes))
-    above = np.zeros((n_bins, n_classes))
-    nothing = np.zeros(n_classes)
-    # w·log2 w of each class, left and right, without and with the missing values. Logarithms are what costs, and most
-    # bins hold few classes: only what a bin changes is computed again.
-    logs = np.zeros((2, 2, n_classes))
-    candidate_gains, candidate_left = np.empty(2 * n_bins), np.empty(2 * n_bins)
-    for j in range(n_columns):
-        bins = histograms[j]
-        missing = bins[n_bins - 1]
-        some_missing = missing.sum() > 0.0
-        for b in range(n_bins - 1):
-            for k in range(n_classes):
-                below[b + 1, k] = below[b, k] + bins[b, k]
-        for b in range(n_bins - 2, -1, -1):
-            for k in range(n_classes):
-                above[b, k] = above[b + 1, k] + bins[b, k]
-        if criterion == 2:
-            for k in range(n_classes):
-                logs[0, 0, k], logs[0, 1, k] = 0.0, w_log_w(missing[k])
-                logs[1, 0, k], logs[1, 1, k] = w_log_w(above[0, k]), w_log_w(above[0, k] + missing[k])
-        _, parent = weigh(above[0], missing, True, logs[1, 1])
-        best = -np.inf
-        for b in range(n_edges[j]):
-            changes = False
-            for k in range(n_classes):
-                if bins[b, k] != 0.0:
-                    changes = True
-                    if criterion == 2:
-                        logs[0, 0, k] = w_log_w(below[b + 1, k])
-                        logs[1, 1, k] = w_log_w(above[b + 1, k] + missing[k])
-                        if some_missing:
-                            logs[0, 1, k] = w_log_w(below[b + 1, k] + missing[k])
-                            logs[1, 0, k] = w_log_w(above[b + 1, k])
-            for missing_left in range(2):
-                candidate = 2 * b + missing_left
-                candidate_gains[candidate] = -np.inf
-                # A cut behind an empty bin is the cut before it once more, which would win the tie.
-                if (missing_left and not some_missing) or (b > 0 and not changes):
-                    continue
-                left, left_impurity = weigh(below[b + 1], missing, missing_left == 1, logs[0, missing_left])
-                right, right_impurity = weigh(above[b + 1], missing, missing_left == 0, logs[1, 1 - missing_left])
-                if left > 0.0 and right > 0.0:
-                    candidate_gains[candidate] = parent - left_impurity - right_impurity
-                    candidate_left[candidate] = left
-                    best = max(best, candidate_gains[candidate])
-        missing_alone = 2 * n_edges[j]
-        candidate_gains[missing_alone] = -np.inf
-        if some_missing:
-            if criterion == 2:
-                for k in range(n_classes):
-                    logs[0, 0, k], logs[1, 1, k] = w_log_w(above[0, k]), w_log_w(missing[k])
-            left, left_impurity = weigh(above[0], missing, False, logs[0, 0])
-            right, right_impurity = weigh(nothing, missing, True, logs[1, 1])
-            if left > 0.0 and right > 0.0:
-                candidate_gains[missing_alone] = parent - left_impurity - right_impurity
-                candidate_left[missing_alone] = left
-                best = max(best, candidate_gains[missing_alone])
-        if best > -np.inf:
-            for candidate in range(missing_alone + 1):
-                if candidate_gains[candidate] >= best - tie:
-                    gains[j] = candidate_gains[candidate]
-                    candidates[j] = candidate
-                    left_weights[j] = candidate_left[candidate]
-                    break
-
-
-def leaves_of_bins(
-    bins: IntArray,
-    feature: IntArray,
-    cut_bin: IntArray,
-    missing_left: BoolArray,
-    left: IntArray,
-    right: IntArray,
-    missing_bin: int,
-    *,
-    threads: Threads = SERIAL,
-) -> IntArray:
-    """Return the leaf that each binned row ends in; `bins` has shape (n_columns, n_rows)."""
-    n_rows = bins.shape[1]
-    leaves = np.empty(n_rows, dtype=np.int32)
-
-    def work(start: int, stop: int) -> None:
-        rows = slice(start * BLOCK_ROWS, stop * BLOCK_ROWS)
-        _walk_bins(bins[:, rows], feature, cut_bin, missing_left, left, right, missing_bin, leaves[rows])
-
-    threads.share(n_blocks(n_rows), work)
-    return leaves
-
-
-def leaves_of_values(
-    X: FloatArray,
-    feature: IntArray,
-    threshold: FloatArray,
-    missing_left: BoolArray,
-    left: IntArray,
-    right: IntArray,
-    *,
-    threads: Threads = SERIAL,
-) -> IntArray:
-    """Return the leaf that each row of values ends in; `X` has shape (n_rows, n_columns)."""
-    leaves = np.empty(len(X), dtype=np.int32)
-
-    def work(start: int, stop: int) -> None:
-        rows = slice(start * BLOCK_ROWS, stop * BLOCK_ROWS)
-        _walk_values(X[rows], feature, threshold, missing_left, left, right, leaves[rows])
-
-    threads.share(n_blocks(len(X)), work)
-    return leaves
-
-
-@compiled()
-def _walk_bins(
-    bins: IntArray,
-    feature: IntArray,
-    cut_bin: IntArray,
-    missing_left: BoolArray,
-    left: IntArray,
-    right: IntArray,
-    missing_bin: int,
-    leaves: IntArray,
-) -> None:
-    for i in range(bins.shape[1]):
-        node = 0
-        while feature[node] >= 0:
-            value = bins[feature[node], i]
-            if value == missing_bin:
-                goes_left = missing_left[node]
-            else:
-                goes_left = value <= cut_bin[node]
-            node = left[node] if goes_left else right[node]
-        leaves[i] = node
-
-
-@compiled()
-def _walk_values(
-    X: FloatArray,
-    feature: IntArray,
-    threshold: FloatArray,
-    missing_left: BoolArray,
-    left: IntArray,
-    right: IntArray,
-    leaves: IntArray,
-) -> None:
-    for i in range(len(X)):
-        node = 0
-        while feature[node] >= 0:
-            value = X[i, feature[node]]
-            if value != value:
-                goes_left = missing_left[node]
-            else:
-                goes_left = value <= threshold[node]
-            node = left[node] if goes_left else right[node]
-        leaves[i] = node
+    w_block = np.empty(min(cached_rows, len(rows)), dtype=weights.dtype)
+    k_block = np.empty(len(w_block), dtype=np.uintp)
+    for start in range(0, len(rows), cached_rows):
+        block = rows[start : min(len(rows), start + cached_rows)]
+        for i in range(len(block)):
+            w_block[i] = weights[block[i]]
+            k_block[i] = codes[block[i]]
+        j = 0
+        while j + 4 <= n_columns:
+            bins0, bins1, bins2, bins3 = bins[j], bins[j + 1], bins[j + 2], bins[j + 3]
+            out0, out1, out2, out3 = histograms[j], histograms[j + 1], histograms[j + 2], histograms[j + 3]
+            for i in range(len(block)):
+                row, w, k = block[i], w_block[i], k_block[i]
+                out0[np.uintp(bins0[row]) * stride + k] += w
+                out1[np.uintp(bins1[row]) * stride + k] += w
+                out2[np.uintp(bins2[row]) * stride + k] += w
+                out3[np.uintp(bins3[row]) * stride + k] += w
+            j += 4
+        while j < n_columns:
+            bins0, out0 = bins[j], histograms[j]
+            for i in range(len(block)):
+                out0[np.uintp(bins0[block[i]]) * stride + k_block[i]] += w_block[i]
+            j += 1
 
 
 def column_edges(values: FloatArray, max_bins: int) -> FloatArray:

@@ -21,7 +21,7 @@ from fuselearn.data import View
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import Hypothesis
 from fuselearn.learners.standardisation import ScoreHypothesis
-from fuselearn.learners.tree import TreeHypothesis
+from fuselearn.learners.tree_growth import TreeHypothesis
 from fuselearn.numeric.votes import TIE
 from fuselearn.typing import FloatArray, IntArray
 

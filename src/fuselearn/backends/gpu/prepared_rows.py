@@ -18,7 +18,7 @@ from fuselearn.learners.gaussian_nb import ClassMoments
 from fuselearn.learners.linear import CrossProducts
 from fuselearn.learners.protocol import Hypothesis, Plan, Statistic
 from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
-from fuselearn.learners.tree import ClassHistograms, NodeHistograms, TreeHypothesis
+from fuselearn.learners.tree_growth import ClassHistograms, NodeHistograms, TreeHypothesis
 from fuselearn.numeric.votes import ABSENT, RIGHT, TIE, WRONG
 from fuselearn.typing import FloatArray, IntArray
 

@@ -19,7 +19,7 @@ from fuselearn.backends.partitioned.storage import ArrayStore, StoredRows
 from fuselearn.backends.protocol import Arm, Tally, Trial
 from fuselearn.data import ViewBlocks
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, PreparedRows, Statistic, run_reductions
-from fuselearn.numeric.exact_sums import UNIT, in_units, limb_sums, scale_by_outcome, sums_of_limbs
+from fuselearn.numeric.exact_sums import in_units, limb_sums, scale_by_outcome, sums_of_limbs
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.votes import ABSENT, RIGHT, WRONG, mark_outcomes
 from fuselearn.typing import AnyArray, FloatArray, IntArray
@@ -108,7 +108,7 @@ class PartitionedRows:
         """Return the statistics that arms ask for, except those of views that no row with weight has."""
         questions = [Sum(arm, statistic) for arm, statistic in statistics.items()]
         answers = zip(statistics, self._partitions.ask(self._updates, questions))
-        return {arm: total * UNIT if total.dtype.kind == "i" else total for arm, (seen, total) in answers if seen[0]}
+        return {arm: total for arm, (seen, total) in answers if seen[0]}
 
     def _judge(self, hypotheses: Mapping[int, Hypothesis | None]) -> list[Tally]:
         questions = []

@@ -1,0 +1,359 @@
+"""Trees on binned columns, grown from histograms, level by level.
+
+Growing asks for sums only: the histograms of the root, then those of nodes below it. The class weights of a child are
+known from its parent's histogram, so a node that ends up a leaf costs no pass. Of two children only the lighter one is
+asked for: the histogram of its parent, less its own, is that of the other. This needs sums that are exact, that is of
+whole numbers; where they are of floats, as on a GPU, both are asked for.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fuselearn.learners.binning import Binned, Binning
+from fuselearn.learners.protocol import Hypothesis, Sums
+from fuselearn.numeric.exact_sums import in_units
+from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.numeric.tree_cuts import best_cuts
+from fuselearn.numeric.tree_histograms import class_histograms, node_histograms
+from fuselearn.numeric.tree_rows import BinTree, leaves_of_bins, leaves_of_values
+from fuselearn.numeric.votes import TIE
+from fuselearn.persistence.validation import check_array, check_children
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
+
+ASKED_BYTES = 64 * 2**20
+"""Memory for the histograms of one request; those of a wide level are asked for in several."""
+KEPT_BYTES = 256 * 2**20
+"""Memory for the histograms of nodes whose children are to come. Of nodes beyond it both children are asked for."""
+NODE_KINDS: dict[str, Any] = {
+    "feature": np.integer,
+    "cut_bin": np.integer,
+    "threshold": np.float64,
+    "missing_left": np.bool_,
+    "left": np.integer,
+    "right": np.integer,
+    "code": np.integer,
+}
+"""Arrays of a tree, and the kind of their numbers."""
+
+
+@dataclass(frozen=True, eq=False)
+class TreeHypothesis(Hypothesis):
+    """A binary tree; each leaf names a class.
+
+    Attributes
+    ----------
+    plan : Binning
+        Edges of the bins.
+    feature : int32 ndarray of shape (n_nodes,)
+        Column of the view that a node looks at, -1 in a leaf.
+    cut_bin, threshold : ndarray of shape (n_nodes,)
+        Bins up to `cut_bin`, that is values up to `threshold`, go left.
+    missing_left : bool ndarray of shape (n_nodes,)
+        Whether missing values go left.
+    left, right : int32 ndarray of shape (n_nodes,)
+        Numbers of the children, -1 in a leaf.
+    code : int32 ndarray of shape (n_nodes,)
+        Class of the largest weight in the node.
+    """
+
+    plan: Binning
+    feature: IntArray
+    cut_bin: IntArray
+    threshold: FloatArray
+    missing_left: BoolArray
+    left: IntArray
+    right: IntArray
+    code: IntArray
+
+    def validate(self) -> None:
+        """Refuse a tree, read from a file, whose nodes lead out of it or read columns that its view lacks."""
+        n_nodes = len(self.feature)
+        for name, kind in NODE_KINDS.items():
+            check_array(self, name, kind, (n_nodes,), finite=False)
+        check_children(self.feature >= 0, self.left, self.right, self.feature, len(self.plan.n_edges))
+
+    def validate_votes(self, n_classes: int) -> None:
+        """Refuse leaves of other classes; see `Hypothesis.validate_votes`."""
+        check_array(self, "code", np.integer, (None,), at_least=0, below=n_classes)
+
+    @property
+    def bin_tree(self) -> BinTree:
+        """The tree as rows of bins follow it."""
+        children = self.left, self.right
+        return BinTree(self.feature, self.cut_bin, self.missing_left, *children, self.plan.missing_bin)
+
+    def predict_prepared(self, prepared: Binned, threads: Threads = SERIAL) -> IntArray:
+        """Return the class of the leaf of each binned row."""
+        rows, tree = prepared.rows_by_node, self.bin_tree
+        if not rows.begins(tree):
+            return self.code[leaves_of_bins(prepared.bins, tree, threads=threads)]
+        # It was grown on these rows, and only the last splits are to come. Whoever wants to know has grown it.
+        rows.follow(tree, threads)
+        codes = rows.leaf_values(self.code)
+        rows.forget()
+        return codes
+
+    def predict_read(self, rows: FloatArray) -> IntArray:
+        """Return the class of the leaf of each row of values."""
+        leaves = leaves_of_values(rows, self.feature, self.threshold, self.missing_left, self.left, self.right)
+        return self.code[leaves]
+
+
+@dataclass(frozen=True)
+class ClassHistograms:
+    """Statistic: weight per column, bin and class."""
+
+    adds_weights: ClassVar[bool] = True
+
+    n_classes: int
+    n_bins: int
+
+    def __call__(self, prepared: Binned, codes: IntArray, weights: AnyArray, threads: Threads = SERIAL) -> AnyArray:
+        return class_histograms(prepared.bins, codes, weights, self.n_classes, self.n_bins, threads=threads)
+
+
+@dataclass(frozen=True)
+class NodeHistograms:
+    """Statistic: the same for the rows in each of some leaves of a half-grown tree."""
+
+    adds_weights: ClassVar[bool] = True
+
+    tree: TreeHypothesis
+    nodes: tuple[int, ...]
+    n_classes: int
+
+    def __call__(self, prepared: Binned, codes: IntArray, weights: AnyArray, threads: Threads = SERIAL) -> AnyArray:
+        rows = prepared.rows_by_node
+        rows.follow(self.tree.bin_tree, threads)
+        groups = [rows.rows_of(node) for node in self.nodes]
+        n_bins = self.tree.plan.n_bins
+        return node_histograms(prepared.bins, groups, codes, weights, self.n_classes, n_bins, threads=threads)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """Measure by which a tree grows, and how far.
+
+    Parameters
+    ----------
+    max_depth : int or None
+        Most splits between the root and a leaf.
+    criterion : {"error", "gini", "entropy", "gain_ratio"}
+        What the best cut minimises.
+    impurity_tolerance : float
+        A node whose minority weighs at most this part of all rows is a leaf (S3 §4).
+    idle_splits : bool, default=False
+        Whether a split that lowers no impurity is made all the same.
+    """
+
+    max_depth: int | None
+    criterion: str
+    impurity_tolerance: float
+    idle_splits: bool = False
+
+    def sums(self, plan: Binning, n_classes: int) -> Sums:
+        """Grow a tree: the generator of `Learner.sums`."""
+        answer = yield ClassHistograms(n_classes, plan.n_bins)
+        exact, histogram = answer.dtype.kind == "i", _whole_numbers(answer)
+        class_weights = histogram[0].sum(axis=0)
+        total = int(class_weights.sum())
+        tree = _GrowingTree(plan)
+        root = tree.add_leaf(class_weights / total)
+        level: list[_Siblings] = []
+        if self._may_split(class_weights / total, depth=0):
+            children = self._split(tree, root, histogram, total, depth=1)
+            if children is not None:
+                children.parent = histogram if exact else None
+                level.append(children)
+        depth = 1
+        while level:
+            depth += 1
+            half_grown, next_level = tree.hypothesis(), []
+            n_kept = KEPT_BYTES // histogram.nbytes if exact else 0
+            for batch in _batches(level, ASKED_BYTES // histogram.nbytes):
+                nodes = tuple(node for siblings in batch for node in siblings.asked)
+                histograms = iter(_whole_numbers((yield NodeHistograms(half_grown, nodes, n_classes))))
+                for siblings in batch:
+                    for node, node_histogram in siblings.histograms(histograms):
+                        children = self._split(tree, node, node_histogram, total, depth)
+                        if children is not None:
+                            if n_kept > 0:
+                                # The memory of a whole request would stay as long as one of its nodes does.
+                                own_memory = node_histogram.base is None
+                                children.parent = node_histogram if own_memory else node_histogram.copy()
+                                n_kept -= 1
+                            next_level.append(children)
+            level = next_level
+        return tree.hypothesis()
+
+    def _split(
+        self, tree: "_GrowingTree", node: int, histogram: IntArray, total: int, depth: int
+    ) -> "_Siblings | None":
+        """Split a node where that helps; return its children, of that depth, if one of them may be split in turn."""
+        cut = self._best_cut(tree.plan, histogram, total)
+        if cut is None:
+            return None
+        left, right = tree.split(node, cut)
+        may_split = [child for child, w in ((left, cut.left), (right, cut.right)) if self._may_split(w, depth)]
+        lighter, heavier = (left, right) if cut.left.sum() <= cut.right.sum() else (right, left)
+        return _Siblings(lighter, heavier, tuple(may_split)) if may_split else None
+
+    def _may_split(self, class_weights: FloatArray, depth: int) -> bool:
+        """Return whether a node of these class weights is not to be a leaf."""
+        if self.max_depth is not None and depth >= self.max_depth:
+            return False
+        minority = class_weights.sum() - class_weights.max()
+        return bool(minority > self.impurity_tolerance + TIE)
+
+    def _best_cut(self, plan: Binning, histograms: IntArray, total: int) -> "_Cut | None":
+        """Return the best split of a node with these histograms, or None; its weights are parts of the total."""
+        by_ratio = self.criterion == "gain_ratio"
+        impurity = "entropy" if by_ratio else self.criterion
+        gains, candidates, left_weights = best_cuts(histograms, total, plan.n_edges, impurity)
+        feature: int | None
+        if by_ratio:
+            feature = _best_ratio(gains, left_weights, histograms[0].sum() / total)
+        else:
+            feature = int(np.flatnonzero(gains >= gains.max() - TIE)[0])
+            least = -TIE if self.idle_splits else TIE
+            if not gains[feature] > least:
+                feature = None
+        return None if feature is None else _cut(plan, histograms[feature] / total, feature, candidates[feature])
+
+
+def _whole_numbers(histograms: AnyArray) -> IntArray:
+    """Return histograms as whole numbers; floats, whose sum is 1 at most, are rounded to units."""
+    return histograms if histograms.dtype.kind == "i" else in_units(histograms)
+
+
+@dataclass
+class _Siblings:
+    """The two children of a node, of which at least one may be split; `parent` is the node's histogram, where kept."""
+
+    lighter: int
+    heavier: int
+    may_split: tuple[int, ...]
+    parent: IntArray | None = None
+
+    @property
+    def asked(self) -> tuple[int, ...]:
+        """Nodes whose histograms are asked for."""
+        return self.may_split if self.parent is None else (self.lighter,)
+
+    def histograms(self, answers: Iterator[IntArray]) -> list[tuple[int, IntArray]]:
+        """Return the nodes that may be split, with their histograms, from those that were asked for.
+
+        The one of the heavier node takes the memory of its parent's.
+        """
+        by_node = {node: next(answers) for node in self.asked}
+        if self.parent is not None and self.heavier in self.may_split:
+            by_node[self.heavier] = np.subtract(self.parent, by_node[self.lighter], out=self.parent)
+        self.parent = None
+        return [(node, by_node[node]) for node in self.may_split]
+
+
+def _batches(level: list[_Siblings], most: int) -> Iterator[list[_Siblings]]:
+    """Yield siblings that ask for no more nodes together, but at least one pair at a time."""
+    batch: list[_Siblings] = []
+    n_asked = 0
+    for siblings in level:
+        n_asked += len(siblings.asked)
+        if batch and n_asked > most:
+            yield batch
+            batch, n_asked = [], len(siblings.asked)
+        batch.append(siblings)
+    yield batch
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """A way to split a node, and the class weights of the two sides."""
+
+    feature: int
+    cut_bin: int
+    threshold: float
+    missing_left: bool
+    left: FloatArray
+    right: FloatArray
+
+
+@dataclass
+class _GrowingTree:
+    """A tree while it grows, one list entry a node."""
+
+    plan: Binning
+    feature: list[int] = field(default_factory=list)
+    cut_bin: list[int] = field(default_factory=list)
+    threshold: list[float] = field(default_factory=list)
+    missing_left: list[bool] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
+    right: list[int] = field(default_factory=list)
+    code: list[int] = field(default_factory=list)
+
+    def add_leaf(self, class_weights: FloatArray) -> int:
+        """Add a leaf of the class of largest weight, and return its number."""
+        self.feature.append(-1)
+        self.cut_bin.append(0)
+        self.threshold.append(np.nan)
+        self.missing_left.append(False)
+        self.left.append(-1)
+        self.right.append(-1)
+        self.code.append(int(np.flatnonzero(class_weights >= class_weights.max() - TIE)[0]))
+        return len(self.feature) - 1
+
+    def split(self, node: int, cut: _Cut) -> tuple[int, int]:
+        """Turn a leaf into a split, and return the numbers of its children."""
+        self.feature[node], self.cut_bin[node] = cut.feature, cut.cut_bin
+        self.threshold[node], self.missing_left[node] = cut.threshold, cut.missing_left
+        self.left[node] = self.add_leaf(cut.left)
+        self.right[node] = self.add_leaf(cut.right)
+        return self.left[node], self.right[node]
+
+    def hypothesis(self) -> TreeHypothesis:
+        """Return the tree as it is now."""
+        return TreeHypothesis(
+            self.plan,
+            np.array(self.feature, dtype=np.int32),
+            np.array(self.cut_bin, dtype=np.int32),
+            np.array(self.threshold, dtype=np.float64),
+            np.array(self.missing_left, dtype=bool),
+            np.array(self.left, dtype=np.int32),
+            np.array(self.right, dtype=np.int32),
+            np.array(self.code, dtype=np.int32),
+        )
+
+
+def _best_ratio(gains: FloatArray, left_weights: FloatArray, node_weight: float) -> int | None:
+    """Return C4.5's choice of a column: the best gain ratio among the columns of at least average gain."""
+    gains = gains / node_weight
+    promising = gains > TIE
+    if not promising.any():
+        return None
+    eligible = np.flatnonzero(promising & (gains >= gains[promising].mean() - TIE))
+    share = left_weights[eligible] / node_weight
+    split_information = -(share * np.log2(share) + (1 - share) * np.log2(1 - share))
+    ratios = gains[eligible] / split_information
+    return int(eligible[np.flatnonzero(ratios >= ratios.max() - TIE)[0]])
+
+
+def _cut(plan: Binning, histogram: FloatArray, feature: int, candidate: int) -> _Cut:
+    """Return the cut that the number of a candidate stands for; see `numeric.tree_histograms`."""
+    n_edges = int(plan.n_edges[feature])
+    missing_alone = candidate == 2 * n_edges
+    cut_bin = n_edges if missing_alone else int(candidate >> 1)
+    threshold = np.inf if missing_alone else float(plan.edges[feature, cut_bin])
+    left, right = histogram[: cut_bin + 1].sum(axis=0), histogram[cut_bin + 1 : -1].sum(axis=0)
+    missing = histogram[-1]
+    if missing.sum() > 0:
+        missing_left = bool(candidate & 1)
+        if missing_left:
+            left = left + missing
+        else:
+            right = right + missing
+    else:
+        # Nothing was missing here: a value that is missing later goes where most rows went.
+        missing_left = bool(left.sum() >= right.sum() - TIE)
+    return _Cut(feature, cut_bin, threshold, missing_left, left, right)
