@@ -1,9 +1,10 @@
 """Scores of rows by many trees, and the leaves of binned rows in one tree.
 
 A step down a tree waits for a node, then for the value of its column: what it costs is the latency of two loads. So
-eight rows walk down the same tree side by side. None of them ends before the others: a leaf leads to itself, and all
-take as many steps as the tree has levels, without a branch that could be predicted wrongly. Some rows stay in the cache
-while all trees pass by. A row's scores are sums in the order of the trees, whatever rows come with it.
+some rows take it together, one level after the other: their steps do not wait for each other. None of them ends before
+the others: a leaf leads to itself, and all take as many steps as the tree has levels, without a branch that could be
+predicted wrongly. These rows stay in the cache while all trees pass by. A row's scores are sums in the order of the
+trees, whatever rows come with it.
 """
 
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, compiled, n
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 CACHED_ROWS = 64
-"""Rows that stay in the cache while all trees pass by. A multiple of the eight that walk side by side."""
+"""Rows that walk down a tree together, and stay in the cache while all trees pass by."""
 CATEGORY_BINS = 256
 """Categories of a split, numbered by a byte."""
 CODES = CATEGORY_BINS + 1
@@ -236,34 +237,15 @@ def _add_scores(
     scores: FloatArray,
 ) -> None:
     # Numbers without a sign: a negative index would count from the end, which is looked for at every access.
-    def step(cuts: FloatArray, steps: IntArray, x: FloatArray, row_start: np.uintp, node: np.uintp) -> np.uintp:
-        # One level down. A comparison with NaN is false: missing values go left, unless the node says otherwise.
-        link = np.uintp(steps[np.uintp(4) * node + np.uintp(3)])
-        v = x[row_start + np.uintp(steps[np.uintp(4) * node + np.uintp(2)])]
-        right = (v > cuts[np.uintp(2) * node]) | ((v != v) & ((link & np.uintp(1)) != np.uintp(0)))
-        return (link >> np.uintp(2)) + np.uintp(right)
-
-    def step_by_category(
-        cuts: FloatArray, steps: IntArray, goes_right: IntArray, x: FloatArray, row_start: np.uintp, node: np.uintp
-    ) -> np.uintp:
-        # The same where the split may be by categories: both answers are found, and one is chosen.
-        link = np.uintp(steps[np.uintp(4) * node + np.uintp(3)])
-        v = x[row_start + np.uintp(steps[np.uintp(4) * node + np.uintp(2)])]
-        right = (v > cuts[np.uintp(2) * node]) | ((v != v) & ((link & np.uintp(1)) != np.uintp(0)))
-        is_category = (link >> np.uintp(1)) & np.uintp(1)
-        code = np.uintp(np.intp(v if (v >= 0.0) & (v < CATEGORY_BINS) else CATEGORY_BINS))
-        split = np.uintp(steps[np.uintp(4) * node]) * is_category
-        right_by_category = np.uintp(goes_right[split * np.uintp(CODES) + code])
-        chosen = np.uintp(right) ^ ((np.uintp(right) ^ right_by_category) & is_category)
-        return (link >> np.uintp(2)) + chosen
-
+    zero, one, two, three, four = np.uintp(0), np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
+    n_codes = np.uintp(CODES)
     n_columns = np.uintp(X.shape[1])
     n_views = present.shape[1]
     x = X.reshape(-1)
-    # Rows of the block that have each view, and at last all of them; filled up to a multiple of eight.
-    members = np.empty((n_views + 1, cached_rows + 8), dtype=np.intp)
+    # Rows of the block that have each view, and at last all of them.
+    members = np.empty((n_views + 1, cached_rows), dtype=np.uintp)
     n_members = np.empty(n_views + 1, dtype=np.intp)
-    leaves = np.empty(cached_rows + 8, dtype=np.intp)
+    nodes = np.empty(cached_rows, dtype=np.uint32)
     for start in range(0, len(rows), cached_rows):
         stop = min(start + cached_rows, len(rows))
         for list_number in range(n_views + 1):
@@ -273,38 +255,34 @@ def _add_scores(
                     members[list_number, count] = rows[place]
                     count += 1
             n_members[list_number] = count
-            for place in range(count, (count + 7) // 8 * 8):
-                members[list_number, place] = members[list_number, count - 1]
         for t in trees:
             list_number = view[t] if n_views > 0 and view[t] >= 0 else n_views
-            members_of_view, count = members[list_number], n_members[list_number]
-            root, levels = np.uintp(roots[t]), n_levels[t]
-            for i in range(0, count, 8):
-                s0, s1 = np.uintp(members_of_view[i]) * n_columns, np.uintp(members_of_view[i + 1]) * n_columns
-                s2, s3 = np.uintp(members_of_view[i + 2]) * n_columns, np.uintp(members_of_view[i + 3]) * n_columns
-                s4, s5 = np.uintp(members_of_view[i + 4]) * n_columns, np.uintp(members_of_view[i + 5]) * n_columns
-                s6, s7 = np.uintp(members_of_view[i + 6]) * n_columns, np.uintp(members_of_view[i + 7]) * n_columns
-                n0 = n1 = n2 = n3 = n4 = n5 = n6 = n7 = root
-                if by_category[t]:
-                    for _ in range(levels):
-                        n0 = step_by_category(cuts, steps, goes_right, x, s0, n0)
-                        n1 = step_by_category(cuts, steps, goes_right, x, s1, n1)
-                        n2 = step_by_category(cuts, steps, goes_right, x, s2, n2)
-                        n3 = step_by_category(cuts, steps, goes_right, x, s3, n3)
-                        n4 = step_by_category(cuts, steps, goes_right, x, s4, n4)
-                        n5 = step_by_category(cuts, steps, goes_right, x, s5, n5)
-                        n6 = step_by_category(cuts, steps, goes_right, x, s6, n6)
-                        n7 = step_by_category(cuts, steps, goes_right, x, s7, n7)
+            walkers, count = members[list_number], n_members[list_number]
+            nodes[:count] = roots[t]
+            for _ in range(n_levels[t]):
+                if not by_category[t]:
+                    for i in range(count):
+                        node = np.uintp(nodes[i])
+                        link = np.uintp(steps[four * node + three])
+                        v = x[walkers[i] * n_columns + np.uintp(steps[four * node + two])]
+                        # A comparison with NaN is false: missing values go left, unless the node says otherwise.
+                        right = (v > cuts[two * node]) | ((v != v) & ((link & one) != zero))
+                        nodes[i] = (link >> two) + np.uintp(right)
                 else:
-                    for _ in range(levels):
-                        n0, n1 = step(cuts, steps, x, s0, n0), step(cuts, steps, x, s1, n1)
-                        n2, n3 = step(cuts, steps, x, s2, n2), step(cuts, steps, x, s3, n3)
-                        n4, n5 = step(cuts, steps, x, s4, n4), step(cuts, steps, x, s5, n5)
-                        n6, n7 = step(cuts, steps, x, s6, n6), step(cuts, steps, x, s7, n7)
-                leaves[i], leaves[i + 1], leaves[i + 2], leaves[i + 3] = n0, n1, n2, n3
-                leaves[i + 4], leaves[i + 5], leaves[i + 6], leaves[i + 7] = n4, n5, n6, n7
+                    for i in range(count):
+                        node = np.uintp(nodes[i])
+                        link = np.uintp(steps[four * node + three])
+                        v = x[walkers[i] * n_columns + np.uintp(steps[four * node + two])]
+                        right = (v > cuts[two * node]) | ((v != v) & ((link & one) != zero))
+                        # Where the split may be by categories both answers are found, and one is chosen.
+                        is_category = (link >> one) & one
+                        code = np.uintp(np.intp(v if (v >= 0.0) & (v < CATEGORY_BINS) else CATEGORY_BINS))
+                        split = np.uintp(steps[four * node]) * is_category
+                        right_by_category = np.uintp(goes_right[split * n_codes + code])
+                        chosen = np.uintp(right) ^ ((np.uintp(right) ^ right_by_category) & is_category)
+                        nodes[i] = (link >> two) + chosen
             for i in range(count):
-                scores[members_of_view[i], output[t]] += values[leaves[i]]
+                scores[walkers[i], output[t]] += values[nodes[i]]
 
 
 def leaves_of_binned_rows(
