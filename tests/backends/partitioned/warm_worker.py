@@ -8,7 +8,7 @@ import numpy as np
 
 from fuselearn import ShareBoostClassifier
 from fuselearn.backends.partitioned.partitioned_data import read_partitioned_data
-from fuselearn.backends.partitioned.partitioned_rows import LocalPartitions
+from fuselearn.backends.partitioned.partitions import LocalPartitions
 from fuselearn.backends.partitioned.row_source import RawPartition, RowSource
 from fuselearn.boosting import base
 from tests.backends.partitioned.partition_problems import NUMBERED, make_rows

@@ -2,9 +2,9 @@
 
 A partition lives in the memory of one worker, under the name of its run. Tasks come to it: one per worker and question,
 each bound to the worker that holds the partitions. The state is not Dask's, so Dask cannot bring it back when a worker
-is lost. But a partition follows from the rows and the weight updates of the run: whoever asks learns which partitions
+is lost. But a partition follows from the rows and the updates of the run: whoever asks learns which partitions
 are missing, lets other workers load them again from the collection, sends them all updates so far, and asks again.
-Every update gives the same weights, to the last bit, wherever it is made.
+Every update gives the same state, to the last bit, wherever it is made.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heapreplace
 from itertools import count
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from fuselearn.backends.partitioned.dask_tasks import Cluster, Task
 from fuselearn.backends.partitioned.dask_worker import (
@@ -26,15 +26,7 @@ from fuselearn.backends.partitioned.dask_worker import (
     pack,
     worker_address,
 )
-from fuselearn.backends.partitioned.partitioned_rows import (
-    Answer,
-    FoldedAnswers,
-    PartitionRecipe,
-    Partitions,
-    Question,
-    WeightUpdate,
-    add_answers,
-)
+from fuselearn.backends.partitioned.partitions import Answer, FoldedAnswers, Partitions, Recipe, add_answers
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
@@ -46,7 +38,7 @@ REBALANCE_SECONDS = 5.0
 PARTITIONS_AT_ONCE = 2
 """Partitions for each thread of a worker that are loaded at a time."""
 UPDATES_AT_A_TIME = 200
-"""Weight updates that are sent at once to a partition that was loaded again."""
+"""Updates that are sent at once to a partition that was loaded again."""
 WorkerCounts: TypeAlias = Mapping[str, int]
 """Numbers of threads or partitions, by the address of the worker."""
 
@@ -62,7 +54,7 @@ class DaskPartitions(Partitions):
         cluster: Cluster,
         raw_partitions: Callable[[], list[Delayed]],
         n_partitions: int,
-        recipe: PartitionRecipe,
+        recipe: Recipe,
     ) -> None:
         self._cluster = cluster
         self._run_name = f"fuselearn-{uuid.uuid4().hex}"
@@ -77,8 +69,8 @@ class DaskPartitions(Partitions):
         self._n_updated = 0
         self._rebalanced_at = time.monotonic()
 
-    def ask(self, updates: Sequence[WeightUpdate], questions: Sequence[Question]) -> list[Answer]:
-        """Update the weights, and answer questions; see `Partitions.ask`."""
+    def ask(self, updates: Sequence[Any], questions: Sequence[Any]) -> list[Answer]:
+        """Update the partitions, and answer questions; see `Partitions.ask`."""
         waiting = set(range(self._n_partitions))
         answers: list[FoldedAnswers] = []
         message = pack(updates[self._n_updated :], questions, self._recipe.plans)
@@ -99,8 +91,8 @@ class DaskPartitions(Partitions):
         if self._recipe_future is not None:
             self._recipe_future.release()
 
-    def _ensure_loaded(self, numbers: Iterable[int], updates: Sequence[WeightUpdate]) -> None:
-        """Load those of the partitions that no worker holds, and update their weights as far as those of the others."""
+    def _ensure_loaded(self, numbers: Iterable[int], updates: Sequence[Any]) -> None:
+        """Load those of the partitions that no worker holds, and update them as far as the others."""
         while True:
             missing = sorted(number for number in numbers if number not in self._addresses)
             if not missing:
@@ -208,7 +200,7 @@ class DaskPartitions(Partitions):
             self._forget(partitions_to_move(addresses, threads))
 
 
-def _identity(recipe: PartitionRecipe) -> PartitionRecipe:
+def _identity(recipe: Recipe) -> Recipe:
     return recipe
 
 

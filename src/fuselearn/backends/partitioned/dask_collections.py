@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
     from fuselearn.backends.partitioned.dask_cluster import DaskPartitions
-    from fuselearn.backends.partitioned.partitioned_rows import PartitionRecipe
+    from fuselearn.backends.partitioned.partitions import Recipe
 
 NO_CLIENT = (
     "X is a Dask collection, but there is no Dask client to run on. Start one, e.g. client = distributed.Client() for "
@@ -120,7 +120,7 @@ class DaskSource(RowSource):
             for number, (block, last) in enumerate(zip(self._blocks, last_arguments))
         ]
 
-    def load_partitions(self, recipe: PartitionRecipe, threads: Threads) -> DaskPartitions:
+    def load_partitions(self, recipe: Recipe, threads: Threads) -> DaskPartitions:
         """Build all partitions on the workers of the cluster."""
         from fuselearn.backends.partitioned.dask_cluster import DaskPartitions
 

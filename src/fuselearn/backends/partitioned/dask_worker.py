@@ -9,20 +9,12 @@ import io
 import pickle
 from collections.abc import Sequence
 from threading import Lock
+from typing import Any
 
 from distributed import Worker, WorkerPlugin, get_worker
 
-from fuselearn.backends.partitioned.partitioned_rows import (
-    Answer,
-    FoldedAnswers,
-    Partition,
-    PartitionRecipe,
-    Question,
-    WeightUpdate,
-    fold_answers,
-)
+from fuselearn.backends.partitioned.partitions import Answer, AnsweringRows, FoldedAnswers, Recipe, fold_answers
 from fuselearn.backends.partitioned.row_source import RawPartition
-from fuselearn.learners.protocol import Plan
 from fuselearn.numeric.execution import Threads
 
 RUNS: dict[tuple[str, str], "_Run"] = {}
@@ -39,10 +31,10 @@ class _Run:
     with the task that loaded it, and a lock: a question that the client has given up may still run when it asks again.
     """
 
-    def __init__(self, recipe: PartitionRecipe) -> None:
+    def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.keys: dict[str, int] = {}
-        self.partitions: dict[int, tuple[str, Partition, Lock]] = {}
+        self.partitions: dict[int, tuple[str, AnsweringRows, Lock]] = {}
 
 
 class PartitionKeeper(WorkerPlugin):
@@ -80,7 +72,7 @@ def free_partition(address: str, key: str) -> None:
                     del RUNS[name]
 
 
-def load_partition(raw: RawPartition, run_name: str, recipe: PartitionRecipe, number: int) -> None:
+def load_partition(raw: RawPartition, run_name: str, recipe: Recipe, number: int) -> None:
     """Build a partition and keep it, until Dask forgets this task. Runs on the worker that will hold it."""
     worker = get_worker()
     key = str(worker.get_current_task())
@@ -101,10 +93,10 @@ def worker_address(raw: RawPartition) -> str:
 def ask_partitions(
     run_name: str, numbers: Sequence[int], first: int, message: bytes
 ) -> tuple[list[int], FoldedAnswers | None]:
-    """Let partitions update their weights and answer questions. Runs on the worker that holds them.
+    """Let partitions make updates and answer questions. Runs on the worker that holds them.
 
     `message` holds the updates, the first of which is numbered `first`, and the questions. Returns the numbers of the
-    partitions that are not here, or whose weights are not as far as `first`, and the answers of the others; None where
+    partitions that are not here, or have not made the updates before `first`, and the answers of the others; None where
     there are no others.
     """
     worker = get_worker()
@@ -120,7 +112,7 @@ def ask_partitions(
     def work(number: int, threads: Threads) -> tuple[int, list[Answer]]:
         partition, lock = partitions[number]
         with lock:
-            partition.update_weights(updates, first)
+            partition.update(updates, first, threads)
             return number, partition.answer(questions, threads)
 
     with Threads(worker.state.nthreads) as threads:
@@ -131,7 +123,7 @@ def ask_partitions(
     return missing, fold_answers(dict(answers))
 
 
-def pack(updates: Sequence[WeightUpdate], questions: Sequence[Question], plans: Sequence[Plan]) -> bytes:
+def pack(updates: Sequence[Any], questions: Sequence[Any], plans: Sequence[Any]) -> bytes:
     """Return updates and questions as bytes, without the plans in them: workers have these."""
     import cloudpickle
 
@@ -146,11 +138,11 @@ def pack(updates: Sequence[WeightUpdate], questions: Sequence[Question], plans: 
     return file.getvalue()
 
 
-def unpack(message: bytes, plans: Sequence[Plan]) -> tuple[list[WeightUpdate], list[Question]]:
+def unpack(message: bytes, plans: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     """Return the updates and questions that `pack` made into bytes."""
 
     class Unpacker(pickle.Unpickler):
-        def persistent_load(self, number: int) -> Plan:
+        def persistent_load(self, number: int) -> Any:
             return plans[number]
 
     return Unpacker(io.BytesIO(message)).load()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fuselearn.backends.partitioned.partitioned_rows import LocalPartitions, Partition, PartitionRecipe
+from fuselearn.backends.partitioned.partitions import AnsweringRows, LocalPartitions, Recipe
 from fuselearn.backends.partitioned.row_source import RawPartition, Result, RowSource
 from fuselearn.backends.partitioned.storage import MEMORY_LIMIT_VARIABLE, ArrayStore, memory_limit
 from fuselearn.numeric.execution import Threads
@@ -94,10 +94,10 @@ class ParquetSource(RowSource):
             for number, raw in enumerate(self._raw_partitions())
         ]
 
-    def load_partitions(self, recipe: PartitionRecipe, threads: Threads) -> LocalPartitions:
+    def load_partitions(self, recipe: Recipe, threads: Threads) -> LocalPartitions:
         """Prepare all partitions, in memory if they fit, else in files of a temporary folder."""
         folder, n_bytes = None, 0
-        partitions: list[Partition] = []
+        partitions: list[AnsweringRows] = []
         stores: list[ArrayStore] = []
         try:
             for number, raw in enumerate(self._raw_partitions()):
@@ -105,8 +105,8 @@ class ParquetSource(RowSource):
                 partitions.append(recipe.build(raw, stores[-1], threads))
                 if folder is None:
                     # Only as the partitions come does it show whether all of them fit into what the reading leaves of
-                    # the limit. During the rounds each arm has, besides, an outcome of a byte a row.
-                    n_bytes += stores[-1].n_bytes + len(recipe.arms) * len(raw)
+                    # the limit.
+                    n_bytes += stores[-1].n_bytes + recipe.later_bytes(len(raw))
                     if n_bytes > SHARE_IN_MEMORY * self._limit:
                         folder = tempfile.TemporaryDirectory(prefix="fuselearn-")
                         for stored, store in enumerate(stores):

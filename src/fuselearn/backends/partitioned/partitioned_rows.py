@@ -6,14 +6,14 @@ All that a partition does to its weights is done row by row, and all sums of wei
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
 from fuselearn.backends.local import ArmRows, RowOrders
+from fuselearn.backends.partitioned.partitions import Answer, Partitions
 from fuselearn.backends.partitioned.row_source import PartitionReader, RawPartition
 from fuselearn.backends.partitioned.storage import ArrayStore, StoredRows
 from fuselearn.backends.protocol import Arm, Tally, Trial
@@ -57,10 +57,6 @@ class WeightUpdate:
 
 
 Question: TypeAlias = Sum | Judge
-Answer: TypeAlias = tuple[AnyArray, ...]
-"""Arrays that answer a question, to be added to those of the other partitions."""
-FoldedAnswers: TypeAlias = list[tuple[dict[int, AnyArray], ...]]
-"""For each question and each array of its answer, sums by the number of the partition, or the lowest of several."""
 
 
 class PartitionedRows:
@@ -123,79 +119,6 @@ class PartitionedRows:
         return tallies
 
 
-class Partitions(ABC):
-    """All partitions of a run, wherever they are."""
-
-    @abstractmethod
-    def ask(self, updates: Sequence[WeightUpdate], questions: Sequence[Question]) -> list[Answer]:
-        """Update the weights of all partitions, and return the answers to questions, summed over all partitions.
-
-        `updates` are all those of the run so far; a partition makes those that it has not made yet.
-        """
-
-    @abstractmethod
-    def close(self) -> None:
-        """Free the memory and files of the partitions."""
-
-
-class LocalPartitions(Partitions):
-    """Partitions in this process, shared out to threads; `clean_up` is called by `close`."""
-
-    def __init__(
-        self,
-        partitions: Sequence[Partition],
-        threads: Threads = SERIAL,
-        clean_up: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._partitions = partitions
-        self._threads = threads
-        self._clean_up = clean_up
-
-    def ask(self, updates: Sequence[WeightUpdate], questions: Sequence[Question]) -> list[Answer]:
-        """Update the weights, and answer questions; see `Partitions.ask`."""
-
-        def work(number: int) -> tuple[int, list[Answer]]:
-            self._partitions[number].update_weights(updates, 0)
-            return number, self._partitions[number].answer(questions)
-
-        return add_answers([fold_answers(dict(self._threads.map(work, range(len(self._partitions)))))])
-
-    def close(self) -> None:
-        """Free the memory and files of the partitions."""
-        self._clean_up()
-
-
-def fold_answers(answers: Mapping[int, list[Answer]]) -> FoldedAnswers:
-    """Add the answers of some partitions, by number, as far as the order of additions does not matter.
-
-    Sums of whole numbers are exact, and are added at once. Those of floats are kept by partition, so that they can be
-    added in the order of the partitions, whoever holds which.
-    """
-    lowest = min(answers)
-    folded: FoldedAnswers = []
-    for answers_to_question in zip(*(answers[number] for number in sorted(answers))):
-        sums = []
-        for arrays in zip(*answers_to_question):
-            if arrays[0].dtype.kind == "i":
-                sums.append({lowest: np.sum(arrays, axis=0) if len(arrays) > 1 else arrays[0]})
-            else:
-                sums.append(dict(zip(sorted(answers), arrays)))
-        folded.append(tuple(sums))
-    return folded
-
-
-def add_answers(folded_answers: Sequence[FoldedAnswers]) -> list[Answer]:
-    """Return the sums over all partitions, from the folded answers of each worker."""
-    answers: list[Answer] = []
-    for answers_to_question in zip(*folded_answers):
-        sums = []
-        for by_worker in zip(*answers_to_question):
-            by_partition = {number: array for arrays in by_worker for number, array in arrays.items()}
-            sums.append(sum(by_partition[number] for number in sorted(by_partition)))
-        answers.append(tuple(sums))
-    return answers
-
-
 @dataclass(frozen=True)
 class PartitionRecipe:
     """All that is needed to make a partition of the rows that the user gave.
@@ -211,6 +134,10 @@ class PartitionRecipe:
     plans_of_arms: list[list[int]]
     n_classes: int
     shared: bool
+
+    def later_bytes(self, n_rows: int) -> int:
+        """Return the memory that a partition takes besides during the rounds: each arm's outcomes of a byte a row."""
+        return len(self.arms) * n_rows
 
     def build(self, raw: RawPartition, store: ArrayStore | None = None, threads: Threads = SERIAL) -> Partition:
         """Prepare a partition; its arrays are kept in a store."""
@@ -253,10 +180,10 @@ class Partition:
             if arm == 0 or not recipe.shared:
                 store.put(f"weights{self._distribution(arm)}", weights.copy())
 
-    def update_weights(self, updates: Sequence[WeightUpdate], first: int) -> None:
+    def update(self, updates: Sequence[WeightUpdate], first: int, threads: Threads = SERIAL) -> None:
         """Make those of the updates, the first of them numbered `first`, that were not made yet."""
         for update in updates[self.n_updates - first :]:
-            outcome = self._outcome(update.arm, update.hypothesis, update.token, SERIAL)
+            outcome = self._outcome(update.arm, update.hypothesis, update.token, threads)
             scale_by_outcome(outcome, self.weights(update.arm), update.right, update.wrong, update.absent)
             self.n_updates += 1
 

@@ -17,7 +17,7 @@ from fuselearn.numeric.execution import Threads
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike
 
 if TYPE_CHECKING:
-    from fuselearn.backends.partitioned.partitioned_rows import PartitionRecipe, Partitions
+    from fuselearn.backends.partitioned.partitions import Partitions, Recipe
 
 Result = TypeVar("Result")
 
@@ -49,7 +49,7 @@ class RowSource(ABC):
         """
 
     @abstractmethod
-    def load_partitions(self, recipe: PartitionRecipe, threads: Threads) -> Partitions:
+    def load_partitions(self, recipe: Recipe, threads: Threads) -> Partitions:
         """Build all partitions where they are to stay, and return what holds them."""
 
 
