@@ -7,12 +7,13 @@ A histogram has the shape (n_columns, 3, n_bins): the sums of g, of h and of the
 column. Bins are bytes. The last one is that of the missing values; a column uses the first ``n_values`` of the others.
 """
 
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 
 from fuselearn.numeric.execution import SERIAL, Threads, compiled
-from fuselearn.typing import BoolArray, FloatArray, IntArray
+from fuselearn.typing import FloatArray, IntArray
 
 COUNT_BITS = 17
 """Bits of a word that count rows; those above hold the sum of their h."""
@@ -32,6 +33,7 @@ CATEGORY_SMOOTHING = 10.0
 category has an extreme mean by chance."""
 G, H, WEIGHT = range(3)
 """Rows of a histogram, and fields of the sums of a leaf."""
+NO_ORDERS = np.zeros((0, 1), dtype=np.intp), np.zeros(0, dtype=np.intp)
 SCORE, CUT, DIRECTION = range(3)
 """Fields of the best split on a column; `CUT` is the last bin that goes left, or how many ordered categories do."""
 
@@ -167,12 +169,15 @@ def best_splits(
     units: tuple[float, float, float],
     bounds: tuple[float, float],
     monotonic: IntArray,
-    categorical: BoolArray,
+    order_of_column: IntArray,
+    orders: Sequence[IntArray],
     l2: float,
-    min_weight: float,
+    least: tuple[int, int],
+    splits: FloatArray,
+    left_sums: IntArray,
     threads: Threads = SERIAL,
-) -> tuple[FloatArray, IntArray]:
-    """Return the best split of a leaf on each column.
+) -> None:
+    """Find the best split of a leaf on each column.
 
     With g, h and w the sums of a side, a side may be if w and h are large enough; its value is
     v = clip(-g / (h + l2), bounds), and its score, twice what it lowers the loss by, -v·(2·g + (h + l2)·v). Of splits
@@ -192,42 +197,36 @@ def best_splits(
         Least and largest value of a side.
     monotonic : int8 ndarray of shape (n_columns,)
         Sign in which values have to follow a column; 0 for any.
-    categorical : bool ndarray of shape (n_columns,)
-        Whether the bins of a column are categories.
+    order_of_column : intp ndarray of shape (n_columns,)
+        Place in `orders` of the categories of a column; -1 where its bins have an order.
+    orders : list of intp ndarray
+        Categories of the categorical columns, as `ordered_categories` returns them.
     l2 : float
         Added to h.
-    min_weight : float
-        Least weight of a side.
+    least : tuple of int
+        Least weight and h of a side, in units.
+    splits : ndarray of shape (n_columns, 3)
+        Filled with the score of both sides; the cut, -1 where there is no split; 1 where missing values go left.
+    left_sums : int64 ndarray of shape (n_columns, 3)
+        Filled with the sums of the left side, in units.
     threads : Threads, default=SERIAL
         Threads that share the columns.
-
-    Returns
-    -------
-    splits : ndarray of shape (n_columns, 3)
-        Score of both sides; cut, -1 where there is no split; 1 where missing values go left.
-    left_sums : int64 ndarray of shape (n_columns, 3)
-        Sums of the left side, in units.
     """
-    least_w, least_h = least_whole(min_weight, units[WEIGHT]), least_whole(LEAST_HESSIAN, units[H])
-    splits = np.empty((len(histogram), 3))
-    left_sums = np.empty((len(histogram), 3), dtype=np.int64)
-    numbers = np.flatnonzero(categorical)
-    order_of_column = np.full(len(histogram), -1, dtype=np.intp)
-    order_of_column[numbers] = np.arange(len(numbers))
-    orders, n_ordered = np.zeros((len(numbers), 256), dtype=np.intp), np.zeros(len(numbers), dtype=np.intp)
-    for place, column in enumerate(numbers):
-        order = ordered_categories(histogram[column], units)
-        orders[place, : len(order)], n_ordered[place] = order, len(order)
+    padded, n_ordered = NO_ORDERS
+    if orders:
+        n_ordered = np.array([len(order) for order in orders], dtype=np.intp)
+        padded = np.zeros((len(orders), max(1, int(n_ordered.max()))), dtype=np.intp)
+        for row, order in zip(padded, orders):
+            row[: len(order)] = order
 
     def work(first: int, last: int) -> None:
         part = slice(first, last)
         _scan(
             histogram[part], n_values[part], *sums, units[G], units[H], *bounds, monotonic[part],
-            order_of_column[part], orders, n_ordered, l2, least_w, least_h, splits[part], left_sums[part],
+            order_of_column[part], padded, n_ordered, l2, *least, splits[part], left_sums[part],
         )  # fmt: skip
 
     threads.share(len(histogram), work)
-    return splits, left_sums
 
 
 def least_whole(least: float, unit: float) -> int:

@@ -26,7 +26,7 @@ from fuselearn.boosting.gradient.gradient_rounds import (
     RunSettings,
 )
 from fuselearn.boosting.gradient.gradient_rows import FinishedTree, TreeRequest
-from fuselearn.boosting.gradient.growth import GrowthSettings
+from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.boosting.gradient.tree import BoostedTrees
 from fuselearn.boosting.share import as_policy
 from fuselearn.data import note_features

@@ -17,8 +17,9 @@ import numpy as np
 from fuselearn.backends.partitioned.storage import ArrayStore
 from fuselearn.boosting.gradient.gradient_rounds import GradientRows
 from fuselearn.boosting.gradient.gradient_rows import BlockSettings, FinishedTree, GradientBlock, Question, TreeRequest
-from fuselearn.boosting.gradient.growth import GrowthSettings, HistogramLeaves
+from fuselearn.boosting.gradient.growth import HistogramLeaves
 from fuselearn.boosting.gradient.losses import Loss, log_loss, quantile_rank, regression_loss
+from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.data import TrainingData, View, ViewBlocks
 from fuselearn.data.categories import Categories
 from fuselearn.data.held_out import held_out_rows
@@ -319,11 +320,14 @@ class LocalGradientRows:
         self._block, self._growth, self._threads = block, growth, threads
 
     def ask(
-        self, rounds: Sequence[Sequence[FinishedTree]], questions: Sequence[Question]
+        self,
+        rounds: Sequence[Sequence[FinishedTree]],
+        questions: Sequence[Question],
+        next_tree: TreeRequest | None = None,
     ) -> list[tuple[IntArray, ...]]:
         """Add the trees of all rounds so far to the scores, and answer questions; see `GradientRows.ask`."""
         self._block.update(rounds, 0, self._threads)
-        return [question(self._block, self._threads) for question in questions]
+        return self._block.answer(questions, self._threads)
 
     def leaves(self, request: TreeRequest, rounds: Sequence[Sequence[FinishedTree]]) -> HistogramLeaves:
         """Return the leaves of a new tree; see `GradientRows.leaves`."""

@@ -15,7 +15,8 @@ import numpy as np
 
 from fuselearn.bandits.protocol import Policy, PolicyState
 from fuselearn.boosting.gradient.gradient_rows import FinishedTree, LossSums, Question, TreeRequest
-from fuselearn.boosting.gradient.growth import GrowthSettings, Leaves, grow_tree
+from fuselearn.boosting.gradient.growth import Leaves, grow_tree
+from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.boosting.rounds import POLICY_STREAM
 from fuselearn.numeric.gradient_histograms import first_of_largest
 from fuselearn.numeric.gradients import HELD_OUT, TRAINING
@@ -95,9 +96,16 @@ class GradientRows(Protocol):
     """The rows of a run, in memory, in partitions or on a GPU."""
 
     def ask(
-        self, rounds: Sequence[Sequence[FinishedTree]], questions: Sequence[Question]
+        self,
+        rounds: Sequence[Sequence[FinishedTree]],
+        questions: Sequence[Question],
+        next_tree: TreeRequest | None = None,
     ) -> list[tuple[IntArray, ...]]:
-        """Add the trees of all rounds so far to the scores, and return the answers summed over all rows."""
+        """Add the trees of all rounds so far to the scores, and return the answers summed over all rows.
+
+        `next_tree` is what will probably be grown next, where this is known: what its root needs may be asked for
+        together with the questions.
+        """
 
     def leaves(self, request: TreeRequest, rounds: Sequence[Sequence[FinishedTree]]) -> Leaves:
         """Return the leaves of a new tree."""
@@ -166,14 +174,14 @@ class GradientRun:
         """Add rounds to the trace, up to a number of them or to where nothing is left to learn."""
         trace = self._trace
         if trace.initial_losses is None:
-            trace.initial_losses = self._losses([])
+            trace.initial_losses = self._losses([], is_last=n_rounds < 1)
         while len(trace) < n_rounds and not self._ended():
             views = [ALL_VIEWS] if self._policy is None else self._policy.pull()
             view, trees = self._best_trees(views)
             competes = self._settings.view_policy is None or self._settings.view_policy.competes
             if competes and all(finished.tree.n_leaves == 1 for finished in trees):
                 return
-            training_loss, held_out_loss = self._losses([trees])
+            training_loss, held_out_loss = self._losses([trees], is_last=len(trace) + 1 >= n_rounds)
             if self._policy is not None:
                 self._policy.update(view, _reward(float(trace.training_losses[-1]), training_loss))
             trace.rounds.append(GradientRound(view, trees, training_loss, held_out_loss))
@@ -196,17 +204,23 @@ class GradientRun:
 
     def _grow(self, view: int, output: int) -> tuple[FinishedTree, float]:
         """Grow a tree."""
-        label_column = view if self._settings.n_label_columns > 1 else 0
-        request = TreeRequest(self._n_trees, len(self._trace), output, view, label_column)
+        request = self._request(len(self._trace), view, output)
         self._n_trees += 1
         return grow_tree(self._rows.leaves(request, self._updates()), request, self._settings.growth)
 
-    def _losses(self, new: Sequence[tuple[FinishedTree, ...]]) -> tuple[float, float]:
+    def _request(self, n_rounds: int, view: int, output: int) -> TreeRequest:
+        """Return what the next tree is: that of a view for a score, after some rounds."""
+        return TreeRequest(self._n_trees, n_rounds, output, view, view if self._settings.n_label_columns > 1 else 0)
+
+    def _losses(self, new: Sequence[tuple[FinishedTree, ...]], *, is_last: bool) -> tuple[float, float]:
         """Return the mean losses of training and held-out rows, after the rounds so far and the new one."""
         settings = self._settings
         updates = [*self._updates(), *new]
         questions = [LossSums(len(updates), column) for column in range(settings.n_label_columns)]
-        sums = np.array([answer for (answer,) in self._rows.ask(updates, questions)])
+        next_tree = None
+        if not is_last and (settings.view_policy is None or settings.view_policy.competes):
+            next_tree = self._request(len(updates), ALL_VIEWS if settings.view_policy is None else 0, 0)
+        sums = np.array([answer for (answer,) in self._rows.ask(updates, questions, next_tree)])
         totals, weights = sums.sum(axis=0) * settings.loss_unit, settings.weights.sum(axis=0)
         held_out = totals[HELD_OUT] / weights[HELD_OUT] if weights[HELD_OUT] > 0 else np.nan
         return float(totals[TRAINING] / weights[TRAINING]), float(held_out)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import ceil, inf, log2
+from math import inf
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -24,117 +24,15 @@ from fuselearn.boosting.gradient.gradient_rows import (
     TreeRequest,
 )
 from fuselearn.boosting.gradient.losses import quantile_rank
+from fuselearn.boosting.gradient.splitting import GrowthSettings, Split, SplitFinder, Sums
 from fuselearn.boosting.gradient.tree import CATEGORY_BINS, GradientTree
 from fuselearn.numeric.execution import SERIAL, Threads
-from fuselearn.numeric.gradient_histograms import (
-    CUT,
-    DIRECTION,
-    LEAST_GAIN,
-    SCORE,
-    WEIGHT,
-    G,
-    H,
-    best_splits,
-    first_of_largest,
-    ordered_categories,
-    subtract_histogram,
-)
+from fuselearn.numeric.gradient_histograms import TIE_SHARE, WEIGHT, subtract_histogram
 from fuselearn.numeric.gradients import DIGIT_BITS, KEY_BITS, n_digits, value_of_digits
-from fuselearn.typing import BoolArray, FloatArray, IntArray
+from fuselearn.typing import IntArray
 
-LEAST_DEPTH = 10
-"""Depth that every tree may have. A deeper one would be a chain, and cost a round trip for each link on a cluster."""
-Sums: TypeAlias = tuple[int, int, int]
-"""Sums of g, h and weights, in units."""
 Ask: TypeAlias = Callable[[Sequence[Question]], list[tuple[IntArray, ...]]]
 """Returns the answers to questions, summed over all rows of the run."""
-
-
-@dataclass(frozen=True)
-class GrowthSettings:
-    """Settings and units by which trees grow.
-
-    Attributes
-    ----------
-    max_leaf_nodes : int
-        Most leaves.
-    min_samples_leaf : float
-        Least weight of a leaf.
-    l2_regularization : float
-        Added to the sum of h.
-    learning_rate : float
-        Factor on every value.
-    units : tuple of float
-        Units of g, h and weights.
-    leaf_quantile : float or None
-        Quantile of the residuals of a leaf that is its value; None for a Newton step.
-    edges : ndarray of shape (n_features, most edges)
-        Edges between the bins of all columns of X.
-    n_values : intp ndarray of shape (n_features,)
-        Bins that each column uses, without that of missing values.
-    categorical : bool ndarray of shape (n_features,)
-        Whether the bins of a column are categories.
-    monotonic : int8 ndarray of shape (n_features,)
-        Sign in which scores follow a column; 0 for any.
-    """
-
-    max_leaf_nodes: int
-    min_samples_leaf: float
-    l2_regularization: float
-    learning_rate: float
-    units: tuple[float, float, float]
-    leaf_quantile: float | None
-    edges: FloatArray
-    n_values: IntArray
-    categorical: BoolArray
-    monotonic: IntArray
-
-    @property
-    def max_depth(self) -> int:
-        """Most splits between the root and a leaf."""
-        return max(LEAST_DEPTH, 2 * ceil(log2(self.max_leaf_nodes)))
-
-    @property
-    def missing_bin(self) -> int:
-        """Bin of missing values."""
-        return self.edges.shape[1] + 1
-
-    def value(self, sums: Sums, bounds: tuple[float, float]) -> float:
-        """Return the value of a leaf, without the learning rate."""
-        g, h = sums[G] * self.units[G], sums[H] * self.units[H] + self.l2_regularization
-        return min(max(-g / h, bounds[0]), bounds[1]) if h > 0 else 0.0
-
-    def score(self, sums: Sums, bounds: tuple[float, float]) -> float:
-        """Return twice what a leaf lowers the regularised loss by."""
-        g, h = sums[G] * self.units[G], sums[H] * self.units[H] + self.l2_regularization
-        value = self.value(sums, bounds)
-        return -value * (2 * g + h * value)
-
-
-@dataclass(frozen=True)
-class Split:
-    """The best split of a leaf.
-
-    Attributes
-    ----------
-    gain : float
-        What it adds to the scores of the leaves.
-    column : int
-        Column of X.
-    cut_bin : int
-        Last bin that goes left; -1 for a set of categories.
-    goes_left : uint8 ndarray of shape (256,)
-        1 for the bins that go left.
-    left_sums, right_sums : tuple of int
-        Sums of both sides.
-    """
-
-    gain: float
-    column: int
-    cut_bin: int
-    goes_left: IntArray
-    left_sums: Sums
-    right_sums: Sums
 
 
 @dataclass
@@ -183,12 +81,12 @@ def grow_tree(leaves: Leaves, request: TreeRequest, settings: GrowthSettings) ->
         candidates = [number for number in open_leaves if nodes[number].split is not None]
         if not candidates:
             break
-        best = candidates[first_of_largest(np.array([_gain(nodes[number]) for number in candidates]))]
+        best = candidates[_first_of_best([nodes[number] for number in candidates])]
         leaf = nodes[best]
         n_left = settings.max_leaf_nodes - len(open_leaves)
         if leaf.children is None:
-            ahead = _unexpanded([nodes[number] for number in candidates]) if leaves.expands_ahead else [leaf]
-            leaves.expand(sorted(ahead, key=_gain, reverse=True)[:n_left], final=n_left == 1)
+            ahead = _next_splits([nodes[number] for number in candidates], n_left) if leaves.expands_ahead else [leaf]
+            leaves.expand(ahead, final=n_left == 1)
         assert leaf.children is not None
         children[best] = len(nodes)
         open_leaves.remove(best)
@@ -204,21 +102,27 @@ def grow_tree(leaves: Leaves, request: TreeRequest, settings: GrowthSettings) ->
     return finished, sum(settings.score(leaf.sums, leaf.bounds) for leaf in ends)
 
 
-def _gain(leaf: Leaf) -> float:
-    """Return the gain of the best split of a leaf that has one."""
-    assert leaf.split is not None
-    return leaf.split.gain
+def _first_of_best(leaves: Sequence[Leaf]) -> int:
+    """Return the place of the leaf that is to be split first."""
+    gains = [leaf.split.gain for leaf in leaves if leaf.split is not None]
+    least = max(gains) * (1 - TIE_SHARE)
+    return next(place for place, gain in enumerate(gains) if gain >= least)
 
 
-def _unexpanded(leaves: Sequence[Leaf]) -> list[Leaf]:
-    """Return the leaves, or the leaves below them, that can be split but were not expanded."""
-    found, stack = [], list(leaves)
-    while stack:
-        leaf = stack.pop()
-        if leaf.children is not None:
-            stack += [child for child in leaf.children if child.split is not None]
-        else:
+def _next_splits(candidates: Sequence[Leaf], n_splits: int) -> list[Leaf]:
+    """Return the leaves that are not expanded among those which the next splits would be of, as far as one can see.
+
+    What is not among them now never will be, since leaves that are yet unknown only add to those that come first. So
+    every leaf is expanded as soon as it is known or not at all, and a tree takes no more steps than it is deep.
+    """
+    found, known = [], list(candidates)
+    while known and n_splits > 0:
+        leaf = known.pop(_first_of_best(known))
+        n_splits -= 1
+        if leaf.children is None:
             found.append(leaf)
+        else:
+            known += [child for child in leaf.children if child.split is not None]
     return found
 
 
@@ -288,10 +192,9 @@ class HistogramLeaves:
         threads: Threads = SERIAL,
     ) -> None:
         self.expands_ahead = expands_ahead
-        self._request, self._columns, self._settings = request, columns, settings
+        self._request, self._settings = request, settings
         self._ask, self._threads = ask, threads
-        self._n_values = settings.n_values[columns]
-        self._categorical, self._monotonic = settings.categorical[columns], settings.monotonic[columns]
+        self._finder = SplitFinder(settings, columns, threads)
         self._splits: list[NodeSplit] = []
         self._histograms: dict[int, IntArray] = {}
         self._n_nodes = 1
@@ -361,50 +264,6 @@ class HistogramLeaves:
 
     def _look_at(self, leaf: Leaf, histogram: IntArray) -> None:
         """Find the best split of a leaf, and keep its histogram where it has one."""
-        leaf.split = self._best_split(leaf, histogram)
+        leaf.split = self._finder.best_split(histogram, leaf.sums, leaf.bounds)
         if leaf.split is not None:
             self._histograms[leaf.node] = histogram
-
-    def _best_split(self, leaf: Leaf, histogram: IntArray) -> Split | None:
-        """Return the best split of a leaf; None where none is worth it."""
-        settings = self._settings
-        # Weights are rounded, so the two sides may be a trifle heavier than the whole.
-        if leaf.sums[WEIGHT] * settings.units[WEIGHT] < 2 * settings.min_samples_leaf * (1 - 1e-9):
-            return None
-        splits, left_sums = best_splits(
-            histogram,
-            self._n_values,
-            leaf.sums,
-            settings.units,
-            leaf.bounds,
-            self._monotonic,
-            self._categorical,
-            settings.l2_regularization,
-            settings.min_samples_leaf,
-            self._threads,
-        )
-        place = first_of_largest(splits[:, SCORE])
-        score = float(splits[place, SCORE])
-        gain = score - settings.score(leaf.sums, leaf.bounds)
-        if splits[place, CUT] < 0 or not gain > LEAST_GAIN * abs(score):
-            return None
-        left_g, left_h, left_weight = left_sums[place].tolist()
-        g, h, weight = leaf.sums
-        cut = int(splits[place, CUT])
-        # Bins that the leaf has no rows of go with the heavier side.
-        goes_left = np.full(CATEGORY_BINS, left_weight >= weight - left_weight, dtype=np.uint8)
-        if self._categorical[place]:
-            order = ordered_categories(histogram[place], settings.units)
-            goes_left[order[: cut + 1]], goes_left[order[cut + 1 :]] = 1, 0
-        else:
-            goes_left[: cut + 1], goes_left[cut + 1 : settings.missing_bin] = 1, 0
-            if histogram[place, WEIGHT, settings.missing_bin] > 0:
-                goes_left[settings.missing_bin] = splits[place, DIRECTION] > 0
-        return Split(
-            gain,
-            int(self._columns[place]),
-            -1 if self._categorical[place] else cut,
-            goes_left,
-            (left_g, left_h, left_weight),
-            (g - left_g, h - left_h, weight - left_weight),
-        )
