@@ -112,13 +112,13 @@ def test_a_run_can_be_made_longer_but_not_shorter(tmp_path):
 
 def test_the_log_is_written_every_few_rounds(tmp_path, monkeypatch):
     lengths = []
-    original = base.RunLog._put
+    original = run_log.RunLog._put
 
     def put(self, lines, n_rounds, exhausted):
         original(self, lines, n_rounds, exhausted)
         lengths.append(n_rounds)
 
-    monkeypatch.setattr(base.RunLog, "_put", put)
+    monkeypatch.setattr(run_log.RunLog, "_put", put)
     ShareBoostClassifier("stump", views=VIEWS, n_estimators=10).fit(
         X, y, checkpoint=tmp_path / "log", checkpoint_every=4
     )

@@ -17,7 +17,7 @@ from fuselearn import progress
 from fuselearn.backends.protocol import row_location, to_host
 from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.boosting_data import RunData, read_boosting_data
-from fuselearn.boosting.checkpoint import CannotBeKeptError, RunLog, check_checkpoint, identity_of
+from fuselearn.boosting.checkpoint import CannotBeKeptError, EnsembleLog, check_checkpoint, identity_of
 from fuselearn.boosting.rounds import IndependentRound, SharedRound, boost, replay
 from fuselearn.boosting.trace import OUT_OF_BAG, RunSettings, Trace
 from fuselearn.boosting.trace_format import check_can_be_written, check_trace, check_widths, trust_in
@@ -123,7 +123,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             if checkpoint is not None:
                 identity = identity_of(self, data, settings, learners, transformers, seed)
-                log = RunLog(checkpoint, checkpoint_every, identity, trust_in([*chain(*learners), *transformers]))
+                log = EnsembleLog(checkpoint, checkpoint_every, identity, trust_in([*chain(*learners), *transformers]))
                 resumed = log.resume(settings, data.columns, len(data.classes))
             if resumed is None:
                 preprocessors = data.fit_transformers(transformers)
@@ -305,7 +305,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             raise ValueError(f"n_estimators={self.n_estimators} must be at least the {len(trace)} rounds that {owner}.")
 
     def _run(
-        self, data: RunData, views: list[View], learners: list[list[Learner]], trace: Trace, log: RunLog | None
+        self, data: RunData, views: list[View], learners: list[list[Learner]], trace: Trace, log: EnsembleLog | None
     ) -> None:
         """Add rounds to the trace. An interrupt ends it with the rounds that were done."""
         rule = self._round_rule(trace, len(data.classes))

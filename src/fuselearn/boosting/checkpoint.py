@@ -1,9 +1,12 @@
 """The log of a run on disk, from which a run that was killed goes on, and what identifies the run.
 
-The weights of the rows follow from the data and the rounds so far, so the rounds are all that has to be kept: about a
-kilobyte each for stumps, more for learners with numbers for each column and class. A log is text, one JSON value per
-line: the format; the run it belongs to; how the run began; plans and rounds in the order in which they came; the number
-of rounds, and a checksum of all before.
+The weights or scores of the rows follow from the data and the rounds so far, so the rounds are all that has to be kept:
+about a kilobyte each for stumps, more for learners with numbers for each column and class. A log is text, one JSON
+value per line: the format; the run it belongs to; how the run began; plans and rounds in the order in which they came;
+the number of rounds, and a checksum of all before.
+
+`RunLog` is the file, whatever the rounds are. `EnsembleLog` is that of rounds of weak learners;
+`fuselearn.boosting.gradient.gradient_log` has that of gradient boosting.
 """
 
 import json
@@ -11,11 +14,13 @@ import os
 import re
 import tempfile
 import warnings
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence, Sized
+from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -33,14 +38,42 @@ ADVICE = "Name another file as checkpoint, or remove this one to begin anew."
 UNREADABLE = (AttributeError, IndexError, KeyError, OverflowError, RecursionError, TypeError, ValueError)
 """Errors of reading a log that was never written by `RunLog`."""
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+RunTrace = TypeVar("RunTrace", bound=Sized)
+"""What a run recorded, as long as it has rounds."""
+Written = TypeVar("Written")
+"""What the writer of lines has to remember of those before."""
 
 
 class CannotBeKeptError(ValueError):
     """A round holds something that cannot be written to a log."""
 
 
-class RunLog:
-    """The log of one run, kept in step with its trace.
+class StoredRun(NamedTuple):
+    """What a log holds.
+
+    Attributes
+    ----------
+    lines : list of bytes
+        Its lines, but for the last.
+    start : JSON value
+        How the run began.
+    values : list of JSON value
+        What came after, line by line.
+    n_rounds : int
+        Number of rounds, as the last line counts them.
+    exhausted : bool
+        Whether no further round is possible.
+    """
+
+    lines: list[bytes]
+    start: Any
+    values: list[Any]
+    n_rounds: int
+    exhausted: bool
+
+
+class RunLog(ABC, Generic[RunTrace, Written]):
+    """The log of one run, kept in step with its trace. A subclass turns its rounds into JSON values, and back.
 
     Parameters
     ----------
@@ -50,66 +83,27 @@ class RunLog:
         Number of rounds after which the file is written anew.
     identity : dict of str to JSON value
         Settings and data of the run. A log of another run is refused.
-    trust : Trust
-        Foreign types that the log may hold.
+    written : Written
+        What the subclass remembers of the lines so far.
     """
 
-    def __init__(self, path: str | os.PathLike[str], every: int, identity: dict[str, Any], trust: Trust) -> None:
+    def __init__(self, path: str | os.PathLike[str], every: int, identity: dict[str, Any], written: Written) -> None:
         self._path = Path(path)
         self._every = int(every)
         self._identity = identity
-        self._trust = trust
-        self._content = _LogContent([], Encoder(trust), 0)
+        self._content = _LogContent([], written, 0)
 
-    def begin(self, trace: Trace, preprocessors: Sequence[Transformer | None]) -> None:
-        """Write the log of a run that has not begun; refuses what could not be read again."""
-        encoder = self._content.encoder
-        start = {
-            "seed": trace.seed,
-            "horizon": trace.horizon,
-            "one_label_column": trace.one_label_column,
-            "equal_weights": trace.equal_weights,
-            "preprocessors": [encoder.value(preprocessor) for preprocessor in preprocessors],
-        }
-        lines = [_line(FORMAT), _line({"run": self._identity}), _line({"start": start})]
-        self._content = _LogContent(lines, encoder, 0)
-        self._put(lines, 0, exhausted=False)
+    @abstractmethod
+    def _new_values(self, trace: RunTrace, n_rounds: int, written: Written) -> tuple[list[Any], Written]:
+        """Return what a trace has after some rounds as JSON values, a line each, and what is to be remembered then."""
 
-    def resume(
-        self, settings: RunSettings, view_columns: list[IntArray], n_classes: int
-    ) -> tuple[Trace, list[Transformer | None], bool] | None:
-        """Return (trace, preprocessors, exhausted) of the log at the path; None where there is no file.
-
-        Hypotheses must read columns of `view_columns`, and vote for one of `n_classes` classes.
-        """
-        try:
-            content = self._path.read_bytes()
-        except FileNotFoundError:
-            return None
-        lines = self._checked_lines(content)
-        try:
-            self._check_identity(json.loads(lines[1])["run"])
-            trace, preprocessors, exhausted = self._read(lines, settings)
-            if len(preprocessors) != len(view_columns):
-                raise ValueError(f"it has {len(preprocessors)} preprocessors for {len(view_columns)} views")
-            widths = [
-                None if transformer is not None else len(columns)
-                for transformer, columns in zip(preprocessors, view_columns)
-            ]
-            check_trace(trace, widths, n_classes)
-        except _AnotherRunError as error:
-            raise ValueError(str(error)) from None
-        except UNREADABLE as error:
-            raise ValueError(f"checkpoint: {self._path} cannot be read: {error}. {ADVICE}") from error
-        return trace, preprocessors, exhausted
-
-    def note(self, trace: Trace) -> None:
+    def note(self, trace: RunTrace) -> None:
         """Write the file where a new round makes it due."""
         # The first at once: what cannot be written shows itself there, not after many rounds.
         if len(trace) == 1 or len(trace) % self._every == 0:
             self.write(trace)
 
-    def write(self, trace: Trace, exhausted: bool = False) -> None:
+    def write(self, trace: RunTrace, exhausted: bool = False) -> None:
         """Bring the file up to date; `exhausted` marks that no further round is possible.
 
         When the disk is full, the run goes on without.
@@ -125,21 +119,53 @@ class RunLog:
                 stacklevel=2,
             )
 
-    def _extended(self, trace: Trace) -> "_LogContent":
-        """Return the lines so far with those of new plans and rounds."""
-        lines, encoder = list(self._content.lines), Encoder(self._trust, self._content.encoder.plans)
-        rounds = trace.rounds[self._content.n_rounds :]
+    def _begin(self, start: dict[str, Any], written: Written) -> None:
+        """Write the log of a run that has not begun."""
+        lines = [_line(FORMAT), _line({"run": self._identity}), _line({"start": start})]
+        self._content = _LogContent(lines, written, 0)
+        self._put(lines, 0, exhausted=False)
+
+    def _stored(self) -> StoredRun | None:
+        """Return what the file holds, if it is a log of this run; None where there is no file."""
         try:
-            for key, plan in trace.plans.items():
-                if not encoder.knows(plan):
-                    lines.append(_line({"of": [key[0], *key[1]], "plan": encoder.plan(plan)}))
-            lines.extend(_line({"round": encoder.round(round_)}) for round_ in rounds)
+            content = self._path.read_bytes()
+        except FileNotFoundError:
+            return None
+        lines = self._checked_lines(content)
+        with self._reading():
+            self._check_identity(json.loads(lines[1])["run"])
+            start, *values = map(json.loads, lines[2:-1])
+            end = json.loads(lines[-1])
+            return StoredRun(lines[:-1], start["start"], values, end["rounds"], bool(end["exhausted"]))
+
+    def _continue(self, stored: StoredRun, trace: RunTrace, written: Written) -> None:
+        """Go on with the lines of a log, from which a trace was read."""
+        if stored.n_rounds != len(trace):
+            raise ValueError(f"it has {len(trace)} rounds, but its last line counts {stored.n_rounds}")
+        self._content = _LogContent(stored.lines, written, len(trace))
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Turn errors of reading a log that was never written by `RunLog` into words."""
+        try:
+            yield
+        except _AnotherRunError as error:
+            raise ValueError(str(error)) from None
+        except UNREADABLE as error:
+            raise ValueError(f"checkpoint: {self._path} cannot be read: {error}. {ADVICE}") from error
+
+    def _extended(self, trace: RunTrace) -> "_LogContent[Written]":
+        """Return the lines so far with those of new plans and rounds."""
+        content = self._content
+        try:
+            values, written = self._new_values(trace, content.n_rounds, content.written)
+            lines = [*content.lines, *map(_line, values)]
         except (TypeError, ValueError) as error:
             raise CannotBeKeptError(
                 f"checkpoint cannot keep what was learnt in the first {len(trace)} rounds: {error}. Use another "
                 "estimator, or fit without checkpoint."
             ) from error
-        return _LogContent(lines, encoder, self._content.n_rounds + len(rounds))
+        return _LogContent(lines, written, len(trace))
 
     def _put(self, lines: list[bytes], n_rounds: int, exhausted: bool) -> None:
         """Replace the file by these lines and the last one, which counts and sums them."""
@@ -182,36 +208,87 @@ class RunLog:
                     f"{_short(now)}. {ADVICE}"
                 )
 
-    def _read(self, lines: list[bytes], settings: RunSettings) -> tuple[Trace, list[Transformer | None], bool]:
-        """Return (trace, preprocessors, exhausted) that the lines hold."""
-        decoder = Decoder(self._trust)
-        start = json.loads(lines[2])["start"]
-        trace = Trace(settings, start["seed"], start["horizon"])
-        trace.one_label_column, trace.equal_weights = start["one_label_column"], start["equal_weights"]
-        preprocessors = [decoder.value(written) for written in start["preprocessors"]]
-        for line in lines[3:-1]:
-            written = json.loads(line)
-            if "plan" in written:
-                view_number, *preparation = written["of"]
-                trace.plans[view_number, tuple(preparation)] = decoder.plan(written["plan"])
-            else:
-                trace.rounds.append(decoder.round(written["round"]))
-        end = json.loads(lines[-1])
-        if end["rounds"] != len(trace):
-            raise ValueError(f"it has {len(trace)} rounds, but its last line counts {end['rounds']}")
-        self._content = _LogContent(lines[:-1], Encoder(self._trust, decoder.plans), len(trace))
-        return trace, preprocessors, bool(end["exhausted"])
+
+class EnsembleLog(RunLog[Trace, Encoder]):
+    """The log of a run of weak learners.
+
+    Parameters
+    ----------
+    path, every, identity
+        As for `RunLog`.
+    trust : Trust
+        Foreign types that the log may hold.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], every: int, identity: dict[str, Any], trust: Trust) -> None:
+        super().__init__(path, every, identity, Encoder(trust))
+        self._trust = trust
+
+    def begin(self, trace: Trace, preprocessors: Sequence[Transformer | None]) -> None:
+        """Write the log of a run that has not begun; refuses what could not be read again."""
+        encoder = Encoder(self._trust)
+        start = {
+            "seed": trace.seed,
+            "horizon": trace.horizon,
+            "one_label_column": trace.one_label_column,
+            "equal_weights": trace.equal_weights,
+            "preprocessors": [encoder.value(preprocessor) for preprocessor in preprocessors],
+        }
+        self._begin(start, encoder)
+
+    def resume(
+        self, settings: RunSettings, view_columns: list[IntArray], n_classes: int
+    ) -> tuple[Trace, list[Transformer | None], bool] | None:
+        """Return (trace, preprocessors, exhausted) of the log at the path; None where there is no file.
+
+        Hypotheses must read columns of `view_columns`, and vote for one of `n_classes` classes.
+        """
+        stored = self._stored()
+        if stored is None:
+            return None
+        with self._reading():
+            decoder = Decoder(self._trust)
+            start = stored.start
+            trace = Trace(settings, start["seed"], start["horizon"])
+            trace.one_label_column, trace.equal_weights = start["one_label_column"], start["equal_weights"]
+            preprocessors = [decoder.value(written) for written in start["preprocessors"]]
+            for value in stored.values:
+                if "plan" in value:
+                    view_number, *preparation = value["of"]
+                    trace.plans[view_number, tuple(preparation)] = decoder.plan(value["plan"])
+                else:
+                    trace.rounds.append(decoder.round(value["round"]))
+            self._continue(stored, trace, Encoder(self._trust, decoder.plans))
+            if len(preprocessors) != len(view_columns):
+                raise ValueError(f"it has {len(preprocessors)} preprocessors for {len(view_columns)} views")
+            widths = [
+                None if transformer is not None else len(columns)
+                for transformer, columns in zip(preprocessors, view_columns)
+            ]
+            check_trace(trace, widths, n_classes)
+        return trace, preprocessors, stored.exhausted
+
+    def _new_values(self, trace: Trace, n_rounds: int, written: Encoder) -> tuple[list[Any], Encoder]:
+        """Return new plans and rounds as JSON values."""
+        encoder = Encoder(self._trust, written.plans)
+        values: list[Any] = [
+            {"of": [key[0], *key[1]], "plan": encoder.plan(plan)}
+            for key, plan in trace.plans.items()
+            if not encoder.knows(plan)
+        ]
+        values += [{"round": encoder.round(round_)} for round_ in trace.rounds[n_rounds:]]
+        return values, encoder
 
 
 @dataclass(frozen=True)
-class _LogContent:
+class _LogContent(Generic[Written]):
     """Lines of a log and what they hold.
 
     A log goes from one to the next in a single assignment: an interrupt leaves lines and count of the rounds in step.
     """
 
     lines: list[bytes]
-    encoder: Encoder
+    written: Written
     n_rounds: int
 
 
@@ -256,12 +333,12 @@ def identity_of(
     return {
         "fuselearn": __version__,
         "model": type(model).__name__,
-        "view_policy": _described(settings.view_policy),
+        "view_policy": described_setting(settings.view_policy),
         "learning_rate": settings.learning_rate,
         "resample": settings.resample,
         "error": settings.error,
-        "estimator": [[_described(learner) for learner in view_learners] for view_learners in learners],
-        "preprocess": [_described(transformer) for transformer in transformers],
+        "estimator": [[described_setting(learner) for learner in view_learners] for view_learners in learners],
+        "preprocess": [described_setting(transformer) for transformer in transformers],
         "random_state": None if model.random_state is None else seed,
         "views": views,
         "feature names": None if names is None else [str(name) for name in names],
@@ -270,7 +347,7 @@ def identity_of(
     }
 
 
-def _described(setting: Any) -> str:
+def described_setting(setting: Any) -> str:
     """Return a setting in words that are the same in another process.
 
     Estimators are described by class and settings, arrays in full, and objects of the user's own by class and
@@ -279,7 +356,7 @@ def _described(setting: Any) -> str:
     if hasattr(setting, "get_params") and not isinstance(setting, type):
         return _described_by(setting, setting.get_params(deep=False))
     if isinstance(setting, list | tuple):
-        return f"[{', '.join(map(_described, setting))}]"
+        return f"[{', '.join(map(described_setting, setting))}]"
     if isinstance(setting, np.ndarray):
         return f"array({setting.tolist()!r})"
     has_plain_repr: bool = getattr(type(setting), "__repr__", None) is object.__repr__  # the address in memory
@@ -290,7 +367,7 @@ def _described(setting: Any) -> str:
 
 def _described_by(setting: Any, attributes: dict[str, Any]) -> str:
     """Return a setting as its class with some attributes."""
-    described = (f"{name}={_described(value)}" for name, value in sorted(attributes.items()))
+    described = (f"{name}={described_setting(value)}" for name, value in sorted(attributes.items()))
     return f"{type(setting).__qualname__}({', '.join(described)})"
 
 

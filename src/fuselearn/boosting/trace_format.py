@@ -28,7 +28,7 @@ from fuselearn.persistence.foreign_types import Trust
 from fuselearn.persistence.model_file import dump, foreign_types, read_model
 from fuselearn.persistence.public_ids import id_of
 from fuselearn.persistence.validation import described, validate_object
-from fuselearn.typing import Estimator
+from fuselearn.typing import AnyArray, Estimator
 
 TYPES: dict[str | None, type[Any]] = {
     id_of(recorded): recorded
@@ -46,6 +46,8 @@ TYPES: dict[str | None, type[Any]] = {
 ARRAY_KINDS = "biuf"
 MAX_ARMS = 10_000
 """Arms of a view, each of which is a learner that somebody wrote down."""
+LARGEST_NUMBER = 2**63
+"""Beyond every seed and number of rounds."""
 
 
 class Encoder:
@@ -101,8 +103,7 @@ class Encoder:
         if isinstance(value, Plan) and self.knows(value):
             return {"plan": self._numbers[id(value)]}
         if isinstance(value, np.ndarray) and value.dtype.kind in ARRAY_KINDS:
-            content = base64.b64encode(np.ascontiguousarray(value).tobytes()).decode()
-            return {"array": content, "kind": value.dtype.str, "shape": value.shape}
+            return written_array(value)
         if type(value) in TYPES.values():
             return self._fields(value)
         if hasattr(value, "get_params"):
@@ -160,16 +161,27 @@ class Decoder:
         if "plan" in written and "type" not in written:
             return self.plans[written["plan"]]
         if "array" in written:
-            dtype: np.dtype[Any] = np.dtype(written["kind"])
-            if dtype.kind not in ARRAY_KINDS:
-                raise ValueError(f"it holds an array of {dtype}")
-            return native(np.frombuffer(base64.b64decode(written["array"]), dtype)).reshape(written["shape"])
+            return read_array(written)
         if "model" in written:
             return read_model(base64.b64decode(written["model"]), self.trust)[1]
         recorded = TYPES[written["type"]]
         built = recorded(**{field.name: self.value(written[field.name]) for field in fields(recorded)})
         validate_object(built)
         return built
+
+
+def written_array(array: AnyArray) -> dict[str, Any]:
+    """Return an array of numbers as a JSON value."""
+    content = base64.b64encode(np.ascontiguousarray(array).tobytes()).decode()
+    return {"array": content, "kind": array.dtype.str, "shape": array.shape}
+
+
+def read_array(written: dict[str, Any]) -> AnyArray:
+    """Return the array of numbers that `written_array` wrote."""
+    dtype: np.dtype[Any] = np.dtype(written["kind"])
+    if dtype.kind not in ARRAY_KINDS:
+        raise ValueError(f"it holds an array of {dtype}")
+    return native(np.frombuffer(base64.b64decode(written["array"]), dtype)).reshape(written["shape"])
 
 
 def trust_in(estimators: Iterable[Estimator | None]) -> Trust:
@@ -199,8 +211,7 @@ def check_trace(trace: Trace, widths: Sequence[int | None], n_classes: int) -> N
     `widths` are the numbers of columns of the views; None for those that only their preprocessing knows, which
     `check_widths` looks at once the rows are there.
     """
-    if type(trace.seed) is not int or type(trace.horizon) is not int or trace.horizon < 1:
-        raise ValueError("its seed and number of rounds are not whole numbers")
+    check_start(trace.seed, trace.horizon)
     arms_of_views = trace.settings.arms_of_views
     if len(arms_of_views) != len(widths) or not all(_is_number(count, MAX_ARMS) and count for count in arms_of_views):
         raise ValueError(f"it has arms for {len(arms_of_views)} views; there are {len(widths)} views")
@@ -213,6 +224,12 @@ def check_trace(trace: Trace, widths: Sequence[int | None], n_classes: int) -> N
     for hypothesis in {id(update.hypothesis): update.hypothesis for update in updates}.values():
         if hypothesis is not None:
             hypothesis.validate_votes(n_classes)
+
+
+def check_start(seed: object, horizon: object) -> None:
+    """Refuse a seed and a number of rounds that no run begins with."""
+    if not _is_number(seed, LARGEST_NUMBER) or not _is_number(horizon, LARGEST_NUMBER) or not horizon:
+        raise ValueError("its seed and number of rounds are not whole numbers")
 
 
 def check_widths(trace: Trace, widths: Sequence[int | None]) -> None:
