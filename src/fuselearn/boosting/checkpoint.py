@@ -55,6 +55,8 @@ class StoredRun(NamedTuple):
     ----------
     lines : list of bytes
         Its lines, but for the last.
+    identity : dict of str to JSON value
+        Settings and data of the run.
     start : JSON value
         How the run began.
     values : list of JSON value
@@ -66,6 +68,7 @@ class StoredRun(NamedTuple):
     """
 
     lines: list[bytes]
+    identity: dict[str, Any]
     start: Any
     values: list[Any]
     n_rounds: int
@@ -81,16 +84,13 @@ class RunLog(ABC, Generic[RunTrace, Written]):
         The file.
     every : int
         Number of rounds after which the file is written anew.
-    identity : dict of str to JSON value
-        Settings and data of the run. A log of another run is refused.
     written : Written
         What the subclass remembers of the lines so far.
     """
 
-    def __init__(self, path: str | os.PathLike[str], every: int, identity: dict[str, Any], written: Written) -> None:
+    def __init__(self, path: str | os.PathLike[str], every: int, written: Written) -> None:
         self._path = Path(path)
         self._every = int(every)
-        self._identity = identity
         self._content = _LogContent([], written, 0)
 
     @abstractmethod
@@ -119,24 +119,24 @@ class RunLog(ABC, Generic[RunTrace, Written]):
                 stacklevel=2,
             )
 
-    def _begin(self, start: dict[str, Any], written: Written) -> None:
-        """Write the log of a run that has not begun."""
-        lines = [_line(FORMAT), _line({"run": self._identity}), _line({"start": start})]
+    def _begin(self, identity: dict[str, Any], start: dict[str, Any], written: Written) -> None:
+        """Write the log of a run that has not begun; its settings and data must be JSON values."""
+        lines = [_line(FORMAT), _line({"run": identity}), _line({"start": start})]
         self._content = _LogContent(lines, written, 0)
         self._put(lines, 0, exhausted=False)
 
     def _stored(self) -> StoredRun | None:
-        """Return what the file holds, if it is a log of this run; None where there is no file."""
+        """Return what the file holds; None where there is no file."""
         try:
             content = self._path.read_bytes()
         except FileNotFoundError:
             return None
         lines = self._checked_lines(content)
         with self._reading():
-            self._check_identity(json.loads(lines[1])["run"])
-            start, *values = map(json.loads, lines[2:-1])
-            end = json.loads(lines[-1])
-            return StoredRun(lines[:-1], start["start"], values, end["rounds"], bool(end["exhausted"]))
+            _, run, start, *values, end = map(json.loads, lines)
+            return StoredRun(
+                lines[:-1], dict(run["run"]), start["start"], values, end["rounds"], bool(end["exhausted"])
+            )
 
     def _continue(self, stored: StoredRun, trace: RunTrace, written: Written) -> None:
         """Go on with the lines of a log, from which a trace was read."""
@@ -149,8 +149,6 @@ class RunLog(ABC, Generic[RunTrace, Written]):
         """Turn errors of reading a log that was never written by `RunLog` into words."""
         try:
             yield
-        except _AnotherRunError as error:
-            raise ValueError(str(error)) from None
         except UNREADABLE as error:
             raise ValueError(f"checkpoint: {self._path} cannot be read: {error}. {ADVICE}") from error
 
@@ -197,13 +195,13 @@ class RunLog(ABC, Generic[RunTrace, Written]):
             raise ValueError(f"checkpoint: {self._path} is damaged: its checksum does not match its content. {ADVICE}")
         return lines
 
-    def _check_identity(self, written: dict[str, Any]) -> None:
-        """Refuse the log of another run."""
-        for name in self._identity | written:
-            before, now = written.get(name), self._identity.get(name)
+    def _check_identity(self, stored: StoredRun, identity: dict[str, Any]) -> None:
+        """Refuse the log of another run than that of these settings and data."""
+        for name in identity | stored.identity:
+            before, now = stored.identity.get(name), identity.get(name)
             # A run without a seed of its own goes on with the one it drew.
             if before != now and not (name == "random_state" and None in (before, now)):
-                raise _AnotherRunError(
+                raise ValueError(
                     f"checkpoint: {self._path} is the log of another run: {name} was {_short(before)}, and is now "
                     f"{_short(now)}. {ADVICE}"
                 )
@@ -214,15 +212,17 @@ class EnsembleLog(RunLog[Trace, Encoder]):
 
     Parameters
     ----------
-    path, every, identity
+    path, every
         As for `RunLog`.
+    identity : dict of str to JSON value
+        Settings and data of the run. A log of another run is refused.
     trust : Trust
         Foreign types that the log may hold.
     """
 
     def __init__(self, path: str | os.PathLike[str], every: int, identity: dict[str, Any], trust: Trust) -> None:
-        super().__init__(path, every, identity, Encoder(trust))
-        self._trust = trust
+        super().__init__(path, every, Encoder(trust))
+        self._identity, self._trust = identity, trust
 
     def begin(self, trace: Trace, preprocessors: Sequence[Transformer | None]) -> None:
         """Write the log of a run that has not begun; refuses what could not be read again."""
@@ -234,7 +234,7 @@ class EnsembleLog(RunLog[Trace, Encoder]):
             "equal_weights": trace.equal_weights,
             "preprocessors": [encoder.value(preprocessor) for preprocessor in preprocessors],
         }
-        self._begin(start, encoder)
+        self._begin(self._identity, start, encoder)
 
     def resume(
         self, settings: RunSettings, view_columns: list[IntArray], n_classes: int
@@ -246,6 +246,7 @@ class EnsembleLog(RunLog[Trace, Encoder]):
         stored = self._stored()
         if stored is None:
             return None
+        self._check_identity(stored, self._identity)
         with self._reading():
             decoder = Decoder(self._trust)
             start = stored.start
@@ -290,10 +291,6 @@ class _LogContent(Generic[Written]):
     lines: list[bytes]
     written: Written
     n_rounds: int
-
-
-class _AnotherRunError(Exception):
-    """A log is sound, but of another run."""
 
 
 def check_checkpoint(checkpoint: Any) -> None:

@@ -12,6 +12,7 @@ from fuselearn.boosting.gradient.gradient_base import BaseGradientBoosting
 from fuselearn.boosting.gradient.gradient_data import GradientData, GradientPlan
 from fuselearn.boosting.gradient.gradient_reading import read_classes
 from fuselearn.boosting.gradient.gradient_rounds import GradientTrace
+from fuselearn.boosting.gradient.stored_trees import check_fitted
 from fuselearn.boosting.gradient.tree_prediction import TreeClassification
 from fuselearn.data.class_weights import ClassWeight
 from fuselearn.persistence.validation import check_classes
@@ -254,7 +255,9 @@ class ShareGradientBoostingClassifier(TreeClassification, ClassifierMixin, BaseG
         if "trees_" not in vars(self):
             return
         n_classes = check_classes(self)
-        self._validate_trees(1 if n_classes == 2 else n_classes)
+        if n_classes < 2:
+            raise ValueError(f"it has {n_classes} classes, of at least two")
+        check_fitted(self, 1 if n_classes == 2 else n_classes)
 
     def _read(
         self,

@@ -17,7 +17,9 @@ from sklearn.utils import Tags, check_random_state
 
 from fuselearn import progress
 from fuselearn.bandits.protocol import Policy
+from fuselearn.boosting.checkpoint import CannotBeKeptError, check_checkpoint
 from fuselearn.boosting.gradient.gradient_data import GradientData, GradientPlan
+from fuselearn.boosting.gradient.gradient_log import GradientLog, gradient_identity
 from fuselearn.boosting.gradient.gradient_rounds import (
     ALL_VIEWS,
     GradientRound,
@@ -25,8 +27,8 @@ from fuselearn.boosting.gradient.gradient_rounds import (
     GradientTrace,
     RunSettings,
 )
-from fuselearn.boosting.gradient.gradient_rows import FinishedTree, TreeRequest
 from fuselearn.boosting.gradient.splitting import GrowthSettings
+from fuselearn.boosting.gradient.stored_trees import earlier_trees, joined_trees
 from fuselearn.boosting.gradient.tree import BoostedTrees
 from fuselearn.boosting.share import as_policy
 from fuselearn.data import note_features
@@ -37,14 +39,11 @@ from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.learners.binning import Binning
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.gradients import TRAINING
-from fuselearn.persistence.validation import check_array, check_integer, check_views
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
 TREES = ("joint", "per_view")
 EARLY_STOPPING_ROWS = 10_000
 """Rows above which ``early_stopping="auto"`` holds some out."""
-EARLIER_TREE = -1
-"""Token of a tree that was grown before this run, whose rows by leaf nobody knows any more."""
 
 
 class BaseGradientBoosting(BaseEstimator):
@@ -91,13 +90,23 @@ class BaseGradientBoosting(BaseEstimator):
                 "view_labels needs trees='per_view': a tree that reads all views (trees='joint') has one label a row."
             )
         continued = self.warm_start and hasattr(self, "trees_")
+        if checkpoint is not None:
+            check_checkpoint(checkpoint)
+            if continued:
+                raise ValueError(
+                    "checkpoint cannot be used with warm_start=True on a model that is fitted: both name the run to "
+                    "continue. To make the run of a log longer, set warm_start=False and a larger n_estimators."
+                )
+        log = None if checkpoint is None else GradientLog(checkpoint)
         data = self._read(X, y, sample_weight, view_labels, groups, reset=not continued)
         if continued:
             self._check_same_run(data)
             trace = self._recorded_trace()
         else:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-            trace = GradientTrace(seed, horizon=int(self.n_estimators))
+            # A run without a seed of its own goes on with the one it drew.
+            in_log = None if log is None else log.seed
+            trace = GradientTrace(seed if in_log is None else in_log, horizon=int(self.n_estimators))
         stops_early = self._stops_early(data)
         plan = data.plan(
             int(self.max_bins),
@@ -110,11 +119,24 @@ class BaseGradientBoosting(BaseEstimator):
             plan = plan.starting_at(self.baseline_)
         self._warn_if_constant(plan)
         settings = self._run_settings(data, plan, stops_early)
-        with (
-            Threads(effective_n_jobs(self.n_jobs)) as threads,
-            data.rows(plan, settings.growth, threads) as rows,
-        ):
-            self._run(GradientRun(rows, settings, trace), trace)
+        complete = False
+        if log is not None:
+            signs = monotonic_signs(self.monotonic_cst, data.features)
+            identity = gradient_identity(self, data, settings, signs, seed)
+            trace, exhausted = log.open(identity, trace, data, plan, settings)
+            if self.n_estimators < len(trace):
+                raise ValueError(
+                    f"n_estimators={self.n_estimators} must be at least the {len(trace)} rounds that the log "
+                    f"{checkpoint} has."
+                )
+            # A log that is complete needs no rows any more.
+            complete = exhausted or len(trace) == self.n_estimators
+        if not complete:
+            with (
+                Threads(effective_n_jobs(self.n_jobs)) as threads,
+                data.rows(plan, settings.growth, threads) as rows,
+            ):
+                self._run(GradientRun(rows, settings, trace), trace, log)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, plan, trace, stops_early)
         return self
@@ -212,12 +234,22 @@ class BaseGradientBoosting(BaseEstimator):
                 stacklevel=4,
             )
 
-    def _run(self, run: GradientRun, trace: GradientTrace) -> None:
+    def _run(self, run: GradientRun, trace: GradientTrace, log: GradientLog | None) -> None:
         """Add rounds to the trace. An interrupt ends it with the rounds that were done."""
+
+        def after_round() -> None:
+            self._report(trace)
+            if log is not None:
+                log.note(trace)
+
         try:
-            run.run(int(self.n_estimators), lambda: self._report(trace))
-        except KeyboardInterrupt:
-            if not trace.rounds:
+            run.run(int(self.n_estimators), after_round)
+            if log is not None:
+                log.write(trace, exhausted=len(trace) < self.n_estimators)
+        except BaseException as error:
+            if log is not None and not isinstance(error, CannotBeKeptError):
+                log.write(trace)
+            if not isinstance(error, KeyboardInterrupt) or not trace.rounds:
                 raise
             warnings.warn(
                 f"Interrupted: the model has the {len(trace)} of {self.n_estimators} rounds that were done.",
@@ -244,13 +276,7 @@ class BaseGradientBoosting(BaseEstimator):
         self.categories_ = data.categories
         self.binning_ = plan.binning
         self.baseline_ = plan.baseline
-        finished = [tree for round_ in trace.rounds for tree in round_.trees]
-        trees = BoostedTrees.of(
-            [tree.tree for tree in finished],
-            [tree.request.output for tree in finished],
-            [tree.request.view for tree in finished],
-        )
-        self.trees_ = renumbered(trees, data.used_columns)
+        self.trees_ = renumbered(joined_trees(trace), data.used_columns)
         self.n_iter_ = len(trace)
         self.winning_views_ = np.array([round_.view for round_ in trace.rounds], dtype=np.intp)
         self.train_score_ = -trace.training_losses
@@ -273,14 +299,9 @@ class BaseGradientBoosting(BaseEstimator):
         n_outputs = len(self.baseline_)
         for number in range(self.n_iter_):
             view = int(self.winning_views_[number])
-            finished = tuple(
-                FinishedTree(
-                    TreeRequest(EARLIER_TREE, number, output, view, 0), trees.tree(number * n_outputs + output)
-                )
-                for output in range(n_outputs)
-            )
+            of_round = [trees.tree(number * n_outputs + output) for output in range(n_outputs)]
             losses = float(training[number + 1]), float(held_out[number + 1])
-            trace.rounds.append(GradientRound(view, finished, *losses))
+            trace.rounds.append(GradientRound(view, earlier_trees(number, view, of_round), *losses))
         return trace
 
     def _check_same_run(self, data: GradientData) -> None:
@@ -311,35 +332,6 @@ class BaseGradientBoosting(BaseEstimator):
                 f"n_estimators={self.n_estimators} must be at least the {self.n_iter_} rounds that the model already "
                 "has, since warm_start=True."
             )
-
-    def _validate_trees(self, n_outputs: int) -> None:
-        """Refuse trees, read from a file, that read other columns or add to other scores than the model has."""
-        check_views(self)
-        n_views, n_rounds = len(self.view_columns_), check_integer(self, "n_iter_")
-        if type(self.trees_) is not BoostedTrees or type(self.binning_) is not Binning:
-            raise ValueError("it has no trees, or no bins")
-        if self.categories_ is not None and type(self.categories_) is not Categories:
-            raise ValueError("it has categories that are none")
-        check_array(self, "baseline_", np.float64, (n_outputs,))
-        self.trees_.check_columns(self.n_features_in_)
-        self.trees_.check_outputs(n_outputs, n_views)
-        if not np.array_equal(self.trees_.output, np.tile(np.arange(n_outputs), n_rounds)):
-            raise ValueError(
-                f"it has {len(self.trees_)} trees, which are not {n_outputs} for each of {n_rounds} rounds"
-            )
-        winning = check_array(self, "winning_views_", np.integer, (n_rounds,), at_least=ALL_VIEWS, below=n_views)
-        if not np.array_equal(self.trees_.view, np.repeat(winning, n_outputs)):
-            raise ValueError("it has trees of other views than those that won its rounds")
-        check_array(self, "view_importances_", np.float64, (n_views,), at_least=0.0)
-        check_array(self, "feature_importances_", np.float64, (self.n_features_in_,), at_least=0.0)
-        check_array(self, "train_score_", np.float64, (n_rounds + 1,))
-        if len(self.validation_score_):
-            check_array(self, "validation_score_", np.float64, (n_rounds + 1,))
-        used = np.unique(np.concatenate(self.view_columns_))
-        if self.binning_.n_columns != len(used):
-            raise ValueError(f"it has bins of {self.binning_.n_columns} columns; its views have {len(used)}")
-        check_integer(self, "_seed")
-        check_integer(self, "_horizon", least=1)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

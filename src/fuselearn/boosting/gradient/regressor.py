@@ -11,6 +11,7 @@ from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.gradient.gradient_base import BaseGradientBoosting
 from fuselearn.boosting.gradient.gradient_data import GradientData
 from fuselearn.boosting.gradient.gradient_reading import read_targets
+from fuselearn.boosting.gradient.stored_trees import check_fitted
 from fuselearn.boosting.gradient.tree_prediction import TreeRegression
 from fuselearn.estimators import check_choice
 from fuselearn.typing import ArrayLike, RandomState, TableLike, Views
@@ -239,7 +240,7 @@ class ShareGradientBoostingRegressor(TreeRegression, RegressorMixin, BaseGradien
             The model would read or score outside of what it was fitted on.
         """
         if "trees_" in vars(self):
-            self._validate_trees(1)
+            check_fitted(self, 1)
 
     def _read(
         self,
