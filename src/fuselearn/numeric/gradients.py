@@ -268,6 +268,22 @@ def add_digit_weights(
     _add_digits(scores, target, weights, rows, np.uint64(prefix), np.uint64(shift), _digit_size(digit), sums)
 
 
+def narrowed(weights: IntArray, rank: int, prefix: int, digit: int) -> tuple[int, int]:
+    """Return the rank that is left and the digits up to this one, given the weights by this digit.
+
+    The rank is the weight that values up to the one that is looked for have at least, among those of the same earlier
+    digits.
+
+    Examples
+    --------
+    >>> narrowed(np.array([2, 0, 5]), rank=3, prefix=1, digit=0)
+    (1, 8194)
+    """
+    up_to = np.cumsum(weights)
+    found = int(np.searchsorted(up_to, rank))
+    return rank - int(up_to[found] - weights[found]), prefix * int(_digit_size(digit)) + found
+
+
 def value_of_digits(digits: int) -> float:
     """Return the residual whose digits, all of them, are given as one number."""
     key = np.uint64(digits)
