@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import wraps
 from math import prod
-from typing import Any, ParamSpec, Self, TypeVar
+from types import FunctionType
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 import numpy as np
 import threadpoolctl
@@ -37,27 +38,46 @@ def compiled(*, reassociate: bool = False) -> Callable[[Callable[Parameters, Res
     """Decorate a loop over arrays so that numba compiles it on its first call; type hints are for readers only.
 
     With `reassociate` the compiler may reorder the additions of a sum, which is what turns a dot product into vector
-    instructions. The order is fixed at compile time, so results stay reproducible.
+    instructions. The order is fixed at compile time, so results stay reproducible. A loop may call other compiled loops
+    of its module that stand before it.
     """
 
     def decorate(loop: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
         kernel: Callable[Parameters, Result] | None = None
 
-        @wraps(loop)
-        def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        def compiled_kernel() -> Callable[Parameters, Result]:
             nonlocal kernel
             if kernel is None:
                 kernel = _compile(loop, reassociate)
-            return kernel(*args, **kwargs)
+            return kernel
 
+        @wraps(loop)
+        def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+            return (kernel or compiled_kernel())(*args, **kwargs)
+
+        _KERNELS[call] = compiled_kernel
         return call
 
     return decorate
 
 
+_KERNELS: dict[Callable[..., Any], Callable[[], Callable[..., Any]]] = {}
+"""What compiles each decorated loop."""
+
+
 def _compile(loop: Callable[Parameters, Result], reassociate: bool) -> Callable[Parameters, Result]:
     import numba
 
+    # numba knows its own functions only, not what is decorated here.
+    called = {
+        name: _KERNELS[value]()
+        for name in loop.__code__.co_names
+        if callable(value := loop.__globals__.get(name)) and value in _KERNELS
+    }
+    if called:
+        own = FunctionType(loop.__code__, {**loop.__globals__, **called}, loop.__name__)
+        own.__module__, own.__qualname__ = loop.__module__, loop.__qualname__
+        loop = cast(Callable[Parameters, Result], own)
     # Infinities and NaN keep their meaning: both occur in the data of the loops.
     fastmath = {"reassoc", "contract"} if reassociate else False
     try:

@@ -13,29 +13,21 @@ from itertools import pairwise
 import numpy as np
 
 from fuselearn.numeric.execution import SERIAL, Threads, compiled
+from fuselearn.numeric.gradient_loops import (
+    CATEGORY_SMOOTHING,
+    CHUNK_ROWS,
+    TIE_SHARE,
+    WEIGHT,
+    G,
+    H,
+    fill_loop,
+    scan_loop,
+    split_loop,
+    subtract_loop,
+)
 from fuselearn.typing import FloatArray, IntArray
 
-COUNT_BITS = 17
-"""Bits of a word that count rows; those above hold the sum of their h."""
-CHUNK_ROWS = 2**13
-"""Rows whose gradients stay in the cache while all columns pass by. Their words can be added up: 2¹³ < 2¹⁷."""
-LEAST_HESSIAN = 1e-3
-"""Least sum of h on each side of a split: less says nothing about a value."""
-LEAST_GAIN = 1e-12
-"""Gain of a split, as a share of the scores of its sides, that is more than rounding."""
-TIE_SHARE = 1e-10
-"""Share of a score or gain by which another one must be larger to win: sums of weighted rows, or exponentials on a GPU,
-round differently from those of repeated rows on this machine."""
-NEARLY = 1 - 1e-9
-"""Share of the best score below which a split is worse, whatever the rounding."""
-CATEGORY_SMOOTHING = 10.0
-"""Added to the h of a category where categories are ordered, and to that of both sides of a split into sets: a rare
-category has an extreme mean by chance."""
-G, H, WEIGHT = range(3)
-"""Rows of a histogram, and fields of the sums of a leaf."""
 NO_ORDERS = np.zeros((0, 1), dtype=np.intp), np.zeros(0, dtype=np.intp)
-SCORE, CUT, DIRECTION = range(3)
-"""Fields of the best split on a column; `CUT` is the last bin that goes left, or how many ordered categories do."""
 
 
 def fill_histogram(
@@ -74,92 +66,18 @@ def fill_histogram(
     """
 
     def work(first: int, last: int) -> None:
-        _fill(bins, columns, rows, g, h, weights, n_values, histogram, first, last)
+        fill_loop(bins, columns, rows, g, h, weights, n_values, histogram, first, last)
 
     threads.share(len(columns), work)
-
-
-@compiled()
-def _fill(
-    bins: IntArray,
-    columns: IntArray,
-    rows: IntArray,
-    g: IntArray,
-    h: IntArray,
-    weights: IntArray,
-    n_values: IntArray,
-    histogram: IntArray,
-    first: int,
-    last: int,
-) -> None:
-    # Two columns at a time: their additions are independent of each other, so none waits for the last one's store, and
-    # a row's number and gradients are loaded once for both. Indices without a sign need no look at the end.
-    n_rows, n_bins = len(rows), histogram.shape[2]
-    missing = n_bins - 1
-    weighted = len(weights) > 0
-    one = np.uintp(1)
-    chunk_g = np.empty(min(n_rows, CHUNK_ROWS), np.int64)
-    chunk_words = np.empty(len(chunk_g), np.int64)
-    totals = np.empty((2, 2 * n_bins), np.int64)
-    totals0, totals1 = totals[0], totals[1]
-    histogram[first:last] = 0
-    for start in range(0, n_rows, CHUNK_ROWS):
-        chunk = rows[start : min(start + CHUNK_ROWS, n_rows)]
-        for i in range(len(chunk)):
-            chunk_g[i] = g[chunk[i]]
-            chunk_words[i] = (np.int64(h[chunk[i]]) << COUNT_BITS) + 1
-        for place in range(first, last, 2):
-            second = min(place + 1, last - 1)
-            column0, column1 = bins[columns[place]], bins[columns[second]]
-            n_used = max(n_values[columns[place]], n_values[columns[second]])
-            for j in range(2 * n_used):
-                totals0[j], totals1[j] = 0, 0
-            for j in range(2 * missing, 2 * n_bins):
-                totals0[j], totals1[j] = 0, 0
-            for i in range(len(chunk)):
-                row = np.uintp(chunk[i])
-                row_g, row_word = chunk_g[i], chunk_words[i]
-                j0, j1 = np.uintp(column0[row]) << one, np.uintp(column1[row]) << one
-                totals0[j0] += row_g
-                totals0[j0 + one] += row_word
-                totals1[j1] += row_g
-                totals1[j1 + one] += row_word
-            for k in range(second - place + 1):
-                sums_g, sums_h = histogram[place + k, G], histogram[place + k, H]
-                sums_w, of_column = histogram[place + k, WEIGHT], totals[k]
-                for b in range(n_used):
-                    word = of_column[2 * b + 1]
-                    sums_g[b] += of_column[2 * b]
-                    sums_h[b] += word >> COUNT_BITS
-                    sums_w[b] += word & ((1 << COUNT_BITS) - 1)
-                word = of_column[2 * missing + 1]
-                sums_g[missing] += of_column[2 * missing]
-                sums_h[missing] += word >> COUNT_BITS
-                sums_w[missing] += word & ((1 << COUNT_BITS) - 1)
-    if weighted:
-        for place in range(first, last):
-            column = bins[columns[place]]
-            sums_w = histogram[place, WEIGHT]
-            for b in range(n_bins):
-                sums_w[b] = 0
-            for i in range(n_rows):
-                sums_w[column[rows[i]]] += weights[rows[i]]
 
 
 def subtract_histogram(histogram: IntArray, child: IntArray, threads: Threads = SERIAL) -> None:
     """Turn the histogram of a leaf into that of the child whose sibling's is given, in place."""
 
     def work(first: int, last: int) -> None:
-        _subtract(histogram[first:last], child[first:last])
+        subtract_loop(histogram[first:last], child[first:last])
 
     threads.share(len(histogram), work)
-
-
-@compiled()
-def _subtract(histogram: IntArray, child: IntArray) -> None:
-    whole, part = histogram.ravel(), child.ravel()
-    for i in range(len(whole)):
-        whole[i] -= part[i]
 
 
 def best_splits(
@@ -221,7 +139,7 @@ def best_splits(
 
     def work(first: int, last: int) -> None:
         part = slice(first, last)
-        _scan(
+        scan_loop(
             histogram[part], n_values[part], *sums, units[G], units[H], *bounds, monotonic[part],
             order_of_column[part], padded, n_ordered, l2, *least, splits[part], left_sums[part],
         )  # fmt: skip
@@ -237,78 +155,6 @@ def least_whole(least: float, unit: float) -> int:
     while number * unit < least:
         number += 1
     return number
-
-
-@compiled()
-def _scan(
-    histogram: IntArray,
-    n_values: IntArray,
-    g: int,
-    h: int,
-    weight: int,
-    unit_g: float,
-    unit_h: float,
-    lower: float,
-    upper: float,
-    monotonic: IntArray,
-    order_of_column: IntArray,
-    orders: IntArray,
-    n_ordered: IntArray,
-    l2: float,
-    least_w: int,
-    least_h: int,
-    splits: FloatArray,
-    left_sums: IntArray,
-) -> None:
-    n_columns, _, n_bins = histogram.shape
-    missing = n_bins - 1
-    unbounded = lower == -np.inf and upper == np.inf
-    for column in range(n_columns):
-        sums_g, sums_h, sums_w = histogram[column, G], histogram[column, H], histogram[column, WEIGHT]
-        sign, place = monotonic[column], order_of_column[column]
-        n_directions, n_cuts, penalty = 1, n_values[column] - 1, l2
-        if place >= 0:
-            n_cuts, penalty = n_ordered[place] - 1, l2 + CATEGORY_SMOOTHING
-        elif sums_w[missing] > 0:
-            n_directions = 2
-        best_score, best_cut, best_direction = -np.inf, -1, 0
-        best_g, best_h, best_w = 0, 0, 0
-        threshold = 0.0
-        for direction in range(n_directions):
-            left_g, left_h, left_w = 0, 0, 0
-            stop = n_cuts
-            if direction == 1:
-                left_g, left_h, left_w = sums_g[missing], sums_h[missing], sums_w[missing]
-            elif n_directions == 2:
-                stop = n_cuts + 1  # all values on one side, the missing ones on the other
-            for cut in range(stop):
-                b = orders[place, cut] if place >= 0 else cut
-                left_g += sums_g[b]
-                left_h += sums_h[b]
-                left_w += sums_w[b]
-                if left_w < least_w or left_h < least_h:
-                    continue
-                if weight - left_w < least_w or h - left_h < least_h:
-                    break
-                side_g, other_g = left_g * unit_g, (g - left_g) * unit_g
-                side_h, other_h = left_h * unit_h + penalty, (h - left_h) * unit_h + penalty
-                # Without bounds the score is side_g²/side_h + other_g²/other_h. Most splits are not the best one by
-                # far, which shows without a division.
-                if unbounded and side_g * side_g * other_h + other_g * other_g * side_h < threshold * side_h * other_h:
-                    continue
-                side_value = min(max(-side_g / side_h, lower), upper)
-                other_value = min(max(-other_g / other_h, lower), upper)
-                if sign * (other_value - side_value) < 0:
-                    continue
-                score = -side_value * (2 * side_g + side_h * side_value) - other_value * (
-                    2 * other_g + other_h * other_value
-                )
-                if best_cut < 0 or score > best_score + TIE_SHARE * abs(best_score):
-                    best_score, best_cut, best_direction = score, cut, direction
-                    threshold = score * NEARLY
-                    best_g, best_h, best_w = left_g, left_h, left_w
-        splits[column, SCORE], splits[column, CUT], splits[column, DIRECTION] = best_score, best_cut, best_direction
-        left_sums[column, G], left_sums[column, H], left_sums[column, WEIGHT] = best_g, best_h, best_w
 
 
 def ordered_categories(histogram: IntArray, units: tuple[float, float, float]) -> IntArray:
@@ -349,31 +195,15 @@ def split_rows(
     n_rows = len(rows)
     n_parts = min(threads.count, n_rows // CHUNK_ROWS)
     if n_parts < 2:
-        return int(_split(rows, scratch, column, goes_left))
+        return int(split_loop(rows, scratch, column, goes_left))
     cuts = [n_rows * part // n_parts for part in range(n_parts + 1)]
     parts = [slice(first, last) for first, last in pairwise(cuts)]
-    n_left = threads.map(lambda part: int(_split(rows[part], scratch[part], column, goes_left)), parts)
+    n_left = threads.map(lambda part: int(split_loop(rows[part], scratch[part], column, goes_left)), parts)
     # Each part has its own left rows first; all left rows of all parts come before the right ones.
     lefts = np.concatenate([rows[part][:count] for part, count in zip(parts, n_left)])
     rights = np.concatenate([rows[part][count:] for part, count in zip(parts, n_left)])
     rows[: len(lefts)], rows[len(lefts) :] = lefts, rights
     return len(lefts)
-
-
-@compiled()
-def _split(rows: IntArray, scratch: IntArray, column: IntArray, goes_left: IntArray) -> int:
-    left = right = np.int64(0)
-    for i in range(len(rows)):
-        row = rows[i]
-        is_left = np.int64(goes_left[column[row]])
-        # Both are written, and one of them again by a later row: no branch that the processor would have to guess.
-        rows[left] = row
-        scratch[right] = row
-        left += is_left
-        right += 1 - is_left
-    for i in range(right):
-        rows[left + i] = scratch[i]
-    return int(left)
 
 
 @compiled()

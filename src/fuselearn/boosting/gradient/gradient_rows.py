@@ -16,11 +16,13 @@ import numpy as np
 
 from fuselearn.backends.partitioned.storage import ArrayStore
 from fuselearn.boosting.gradient.losses import Loss
+from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.boosting.gradient.tree import GradientTree
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradient_histograms import add_leaf_values, fill_histogram, number_leaves, split_rows
 from fuselearn.numeric.gradients import HELD_OUT, N_DIGITS, TRAINING, UNUSED, add_digit_weights
 from fuselearn.numeric.tree_scores import leaves_of_binned_rows
+from fuselearn.numeric.whole_tree import GrownTree, GrowthMemory, grow_whole_tree
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 
@@ -295,6 +297,31 @@ class GradientBlock:
             n_left = split_rows(rows[start:stop], scratch[start:stop], bins[split.column], split.goes_left, threads)
             self._ranges[split.left], self._ranges[split.right] = (start, start + n_left), (start + n_left, stop)
             self._n_splits += 1
+
+    def grow(self, tree: TreeRequest, settings: GrowthSettings, memory: GrowthMemory) -> GrownTree:
+        """Grow a whole tree on these rows alone."""
+        self.advance(tree, ())
+        root = self._rows_of(0)
+        grown = grow_whole_tree(
+            self._store.get("bins"),
+            self.settings.columns(tree.view),
+            root,
+            self._store.get("scratch")[: len(root)],
+            self._store.get("g")[tree.output],
+            self._store.get("h")[tree.output],
+            self._store.get("whole_weights"),
+            settings.n_values,
+            settings.monotonic,
+            settings.categorical,
+            settings.units,
+            settings.l2_regularization,
+            (settings.least_weight, settings.least_hessian),
+            settings.max_depth,
+            memory,
+        )
+        self._ranges = {node: (first, last) for node, (first, last) in enumerate(grown.rows.tolist())}
+        self._n_splits = len(self._ranges) // 2
+        return grown
 
     def histogram(self, tree: TreeRequest, node: int, threads: Threads = SERIAL) -> IntArray:
         """Return the histogram of a node of the tree that grows."""

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from fuselearn.boosting.gradient.gradient_rows import (
     DigitWeights,
     FinishedTree,
+    GradientBlock,
     LeafHistograms,
     NodeSplit,
     NumberLeaves,
@@ -27,8 +28,10 @@ from fuselearn.boosting.gradient.losses import quantile_rank
 from fuselearn.boosting.gradient.splitting import GrowthSettings, Split, SplitFinder, Sums
 from fuselearn.boosting.gradient.tree import CATEGORY_BINS, GradientTree
 from fuselearn.numeric.execution import SERIAL, Threads
-from fuselearn.numeric.gradient_histograms import TIE_SHARE, WEIGHT, subtract_histogram
-from fuselearn.numeric.gradients import DIGIT_BITS, KEY_BITS, n_digits, value_of_digits
+from fuselearn.numeric.gradient_histograms import subtract_histogram
+from fuselearn.numeric.gradient_loops import TIE_SHARE, WEIGHT
+from fuselearn.numeric.gradients import n_digits, narrowed, value_of_digits
+from fuselearn.numeric.whole_tree import GrowthMemory
 from fuselearn.typing import IntArray
 
 Ask: TypeAlias = Callable[[Sequence[Question]], list[tuple[IntArray, ...]]]
@@ -71,9 +74,42 @@ class Leaves(Protocol):
         """Return a weighted quantile of the residuals in each of some leaves."""
 
 
+class Growth(NamedTuple):
+    """The nodes of a tree that has grown.
+
+    Attributes
+    ----------
+    nodes : list of Leaf
+        In the order in which they joined the tree, which is that of their numbers.
+    children : dict of int to int
+        The left child, which the right one follows, of each node that is split.
+    """
+
+    nodes: list[Leaf]
+    children: dict[int, int]
+
+    @property
+    def leaves(self) -> list[int]:
+        """Numbers of the leaves."""
+        return [number for number in range(len(self.nodes)) if number not in self.children]
+
+
 def grow_tree(leaves: Leaves, request: TreeRequest, settings: GrowthSettings) -> tuple[FinishedTree, float]:
     """Grow a tree; return it with the sum of the scores of its leaves, twice what it lowers the regularised loss by."""
-    # In the order in which they join the tree, which is that of their numbers.
+    growth = leaves.grow() if isinstance(leaves, WholeTreeLeaves) else _best_first(leaves, settings)
+    nodes, numbers = growth.nodes, growth.leaves
+    ends = [nodes[number] for number in numbers]
+    values = [settings.value(node.sums, node.bounds) for node in nodes]
+    if settings.leaf_quantile is not None:
+        for number, value in zip(numbers, leaves.quantiles(ends, settings.leaf_quantile)):
+            values[number] = value
+    finished = FinishedTree(request, _tree(nodes, growth.children, values, settings))
+    leaves.finish(finished, {nodes[number].node: number for number in numbers})
+    return finished, sum(settings.score(leaf.sums, leaf.bounds) for leaf in ends)
+
+
+def _best_first(leaves: Leaves, settings: GrowthSettings) -> Growth:
+    """Grow a tree leaf by leaf, the one of the largest gain first."""
     nodes = [leaves.root()]
     open_leaves = [0]
     children: dict[int, int] = {}
@@ -92,14 +128,7 @@ def grow_tree(leaves: Leaves, request: TreeRequest, settings: GrowthSettings) ->
         open_leaves.remove(best)
         open_leaves += [len(nodes), len(nodes) + 1]  # in increasing order
         nodes += leaf.children
-    ends = [nodes[number] for number in open_leaves]
-    values = [settings.value(node.sums, node.bounds) for node in nodes]
-    if settings.leaf_quantile is not None:
-        for number, value in zip(open_leaves, leaves.quantiles(ends, settings.leaf_quantile)):
-            values[number] = value
-    finished = FinishedTree(request, _tree(nodes, children, values, settings))
-    leaves.finish(finished, {nodes[number].node: number for number in open_leaves})
-    return finished, sum(settings.score(leaf.sums, leaf.bounds) for leaf in ends)
+    return Growth(nodes, children)
 
 
 def _first_of_best(leaves: Sequence[Leaf]) -> int:
@@ -238,12 +267,8 @@ class HistogramLeaves:
         for digit in range(n_digits()):
             question = DigitWeights(self._request, tuple(self._splits), nodes, tuple(prefixes), digit)
             [(weights,)] = self._ask([question])
-            size = 2 ** min(DIGIT_BITS, KEY_BITS - DIGIT_BITS * digit)
             for place, by_digit in enumerate(weights):
-                up_to = np.cumsum(by_digit)
-                found = int(np.searchsorted(up_to, ranks[place]))
-                ranks[place] -= int(up_to[found] - by_digit[found])
-                prefixes[place] = prefixes[place] * size + found
+                ranks[place], prefixes[place] = narrowed(by_digit, ranks[place], prefixes[place], digit)
         return [value_of_digits(digits) for digits in prefixes]
 
     def _split(self, leaf: Leaf) -> None:
@@ -267,3 +292,54 @@ class HistogramLeaves:
         leaf.split = self._finder.best_split(histogram, leaf.sums, leaf.bounds)
         if leaf.split is not None:
             self._histograms[leaf.node] = histogram
+
+
+class WholeTreeLeaves(HistogramLeaves):
+    """Leaves of a tree that one thread grows on rows in memory in one call; the tree is the same.
+
+    Parameters
+    ----------
+    request : TreeRequest
+        The tree.
+    block : GradientBlock
+        All rows.
+    settings : GrowthSettings
+        Settings and units.
+    ask : callable
+        Asks the rows.
+    memory : GrowthMemory
+        Memory to grow in.
+    """
+
+    def __init__(
+        self, request: TreeRequest, block: GradientBlock, settings: GrowthSettings, ask: Ask, memory: GrowthMemory
+    ) -> None:
+        self._columns = block.settings.columns(request.view)
+        super().__init__(request, self._columns, settings, ask, expands_ahead=False)
+        self._block, self._memory = block, memory
+
+    def grow(self) -> Growth:
+        """Return the nodes of the whole tree."""
+        grown = self._block.grow(self._request, self._settings, self._memory)
+        nodes, children = [], {}
+        sums, bounds, lefts = grown.sums.tolist(), grown.bounds.tolist(), grown.left.tolist()
+        for number, left in enumerate(lefts):
+            leaf = Leaf(number, 0, tuple(sums[number]), tuple(bounds[number]))
+            nodes.append(leaf)
+            if left >= 0:
+                children[number] = left
+                column = int(self._columns[grown.place[number]])
+                is_set = bool(self._settings.categorical[column])
+                goes_left = grown.goes_left[number].copy()
+                leaf.split = Split(
+                    float(grown.gain[number]),
+                    column,
+                    -1 if is_set else int(grown.cut[number]),
+                    goes_left,
+                    tuple(sums[left]),
+                    tuple(sums[left + 1]),
+                )
+                self._splits.append(NodeSplit(number, left, left + 1, column, goes_left))
+        # In the order in which the splits were made.
+        self._splits.sort(key=lambda split: split.left)
+        return Growth(nodes, dict(sorted(children.items(), key=lambda family: family[1])))

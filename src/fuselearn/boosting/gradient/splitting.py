@@ -11,18 +11,8 @@ import numpy as np
 
 from fuselearn.boosting.gradient.tree import CATEGORY_BINS
 from fuselearn.numeric.execution import SERIAL, Threads
-from fuselearn.numeric.gradient_histograms import (
-    LEAST_GAIN,
-    LEAST_HESSIAN,
-    SCORE,
-    WEIGHT,
-    G,
-    H,
-    best_splits,
-    first_of_largest,
-    least_whole,
-    ordered_categories,
-)
+from fuselearn.numeric.gradient_histograms import best_splits, first_of_largest, least_whole, ordered_categories
+from fuselearn.numeric.gradient_loops import LEAST_GAIN, LEAST_HESSIAN, SCORE, WEIGHT, G, H
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 LEAST_DEPTH = 10
