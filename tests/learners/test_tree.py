@@ -1,4 +1,4 @@
-"""Stumps and trees equal the naive ones; their bins."""
+"""Stumps and trees equal the naive ones; what they ask for while they grow; their bins."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from fuselearn import ShareBoostClassifier
 from fuselearn.data import View
-from fuselearn.learners import Stump, Tree
-from fuselearn.learners.tree_growth import TreeHypothesis
+from fuselearn.learners import Stump, Tree, tree_growth
+from fuselearn.learners.protocol import fit_sums, run_reduction
+from fuselearn.learners.tree_growth import NODE_KINDS, NodeHistograms, TreeHypothesis
+from fuselearn.numeric.exact_sums import in_units
+from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.tree_histograms import column_edges
+from fuselearn.numeric.tree_rows import leaves_of_bins
 from tests.fitting import fit_learner
 from tests.learners.random_problems import problems, tree_as_dict
 from tests.naive import tree as naive_tree
+
+
+def assert_same_tree(one, other):
+    for name in NODE_KINDS:
+        assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 @given(problems(), st.sampled_from(["error", "gini", "entropy", "gain_ratio"]))
@@ -42,13 +52,119 @@ def test_tree_is_the_naive_one(problem, criterion, max_depth, tolerance):
     assert_array_equal(fast.predict(new), slow(new))
 
 
-def test_wide_levels_are_asked_for_in_parts(monkeypatch):
+def deep_problem(n_rows=300):
+    """Rows of three classes with gaps and uneven weights, and a tree that splits as long as it can."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 4)), rng.integers(0, 3, 200)
-    learner = Tree(max_depth=5, impurity_tolerance=0.0, criterion="gini")
-    whole = fit_learner(learner, X, y, np.full(200, 1 / 200), 3)
-    monkeypatch.setattr("fuselearn.learners.tree_growth.ASKED_BYTES", 1)
-    assert tree_as_dict(fit_learner(learner, X, y, np.full(200, 1 / 200), 3)) == tree_as_dict(whole)
+    X, y = rng.normal(size=(n_rows, 4)), rng.integers(0, 3, n_rows)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    return X, y, rng.dirichlet(np.full(n_rows, 0.3)), Tree(max_depth=6, impurity_tolerance=0.0, criterion="gini")
+
+
+def asked_nodes(learner, X, y, weights, in_floats=False):
+    """Fit, and note the half-grown trees and the nodes whose histograms were asked for."""
+    view = View("view", X, np.arange(X.shape[1]), None)
+    plan = learner.plan(view, np.random.SeedSequence(0))
+    prepared = plan.prepare(view)
+    weights = weights if in_floats else in_units(weights)
+    requests = []
+
+    def answer(statistic):
+        if isinstance(statistic, NodeHistograms):
+            requests.append((statistic.tree, statistic.nodes))
+        return statistic(prepared, y.astype(np.int32), weights)
+
+    return run_reduction(learner.sums(plan, 3), answer), requests
+
+
+@pytest.mark.parametrize(("name", "size"), [("ASKED_BYTES", 1), ("KEPT_BYTES", 0), ("KEPT_BYTES", 200_000)])
+def test_the_memory_for_histograms_changes_no_tree(name, size, monkeypatch):
+    X, y, weights, learner = deep_problem()
+    whole, requests = asked_nodes(learner, X, y, weights)
+    monkeypatch.setattr(tree_growth, name, size)
+    again, more_requests = asked_nodes(learner, X, y, weights)
+    assert_same_tree(again, whole)
+    n_nodes, n_more = (sum(len(nodes) for _, nodes in some) for some in (requests, more_requests))
+    if name == "ASKED_BYTES":
+        assert n_more == n_nodes
+        assert all(len(nodes) == 1 for _, nodes in more_requests)
+    else:
+        assert len(more_requests) == len(requests)
+        assert n_more > n_nodes
+
+
+def test_only_the_lighter_child_is_asked_for():
+    X, y, weights, learner = deep_problem()
+    tree, requests = asked_nodes(learner, X, y, weights)
+    prepared = tree.plan.prepare(View("view", X, np.arange(4), None))
+    asked = set()
+    for half_grown, nodes in requests:
+        leaves = leaves_of_bins(prepared.bins, half_grown.bin_tree)
+        weight = {node: weights[leaves == node].sum() for node in range(len(half_grown.feature))}
+        sibling = dict(zip(half_grown.left, half_grown.right)) | dict(zip(half_grown.right, half_grown.left))
+        for node in nodes:
+            assert weight[node] <= weight[sibling[node]] + 1e-12
+            assert sibling[node] not in asked
+        asked.update(nodes)
+    # One request a level, and at most one node for every split.
+    assert len(requests) <= 5
+    assert len(asked) <= np.count_nonzero(tree.feature >= 0)
+
+
+@given(problems(), st.sampled_from(["error", "gini", "entropy", "gain_ratio"]))
+def test_sums_of_floats_give_the_same_tree(problem, criterion):
+    """A GPU sums in floats: nothing is subtracted, and both children are asked for."""
+    X, y, w, _, _ = problem
+    learner = Tree(4, 0.0, criterion)
+    exact, _ = asked_nodes(learner, X, y % 3, w)
+    rounded, requests = asked_nodes(learner, X, y % 3, w, in_floats=True)
+    assert_same_tree(rounded, exact)
+    split = set(np.flatnonzero(exact.feature >= 0).tolist()) - {0}
+    assert split <= {node for _, nodes in requests for node in nodes}
+
+
+def test_the_order_of_rows_and_the_threads_change_nothing():
+    X, y, weights, learner = deep_problem(2000)
+    whole = fit_learner(learner, X, y, weights, 3)
+    for seed, n_threads in ((1, 1), (2, 2), (3, 3)):
+        order = np.random.default_rng(seed).permutation(len(y))
+        with Threads(n_threads) as threads:
+            assert_same_tree(fit_learner(learner, X[order], y[order], weights[order], 3, threads), whole)
+
+
+def test_the_unit_of_small_weights_changes_nothing():
+    """A view that few rows have, all of them easy, may have next to none of the weight."""
+    X, y, weights, learner = deep_problem()
+    whole = fit_learner(learner, X, y, weights, 3)
+    assert_same_tree(fit_learner(learner, X, y, weights * 2.0**-700, 3), whole)
+
+
+@pytest.mark.parametrize(("weight", "abstains"), [(1e-200, False), (1e-320, True)])
+def test_a_view_of_rows_that_weigh_next_to_nothing(weight, abstains):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    X[:30, 2:] = np.nan
+    X[:, 0] += y
+    views = {"all": [0, 1], "half": [2, 3]}
+    model = ShareBoostClassifier(Tree(2, impurity_tolerance=0.0), views=views, n_estimators=2, random_state=0)
+    model.fit(X, y, sample_weight=np.r_[np.ones(30), np.full(30, weight)])
+    assert_array_equal(model.winning_views_, 0)
+    assert_array_equal(np.isnan(model.arm_errors_), [[False, abstains]] * 2)
+
+
+def test_rows_that_a_tree_was_grown_on_are_predicted_by_leaf():
+    """What growing left behind is used once, and only for that tree."""
+    X, y, weights, learner = deep_problem()
+    view = View("view", X, np.arange(4), None)
+    plan = learner.plan(view, np.random.SeedSequence(0))
+    prepared, codes = plan.prepare(view), y.astype(np.int32)
+    one = fit_sums(learner, plan, prepared, codes, weights, 3)
+    fresh = plan.prepare(view)
+    assert prepared.rows_by_node.begins(one.bin_tree)
+    assert_array_equal(one.predict_prepared(prepared), one.predict_prepared(fresh))
+    assert not prepared.rows_by_node.begins(one.bin_tree)
+    other = fit_sums(learner, plan, prepared, codes, weights[::-1].copy(), 3)
+    assert_array_equal(one.predict_prepared(prepared), one.predict_prepared(fresh))
+    assert_array_equal(other.predict_prepared(prepared), other.predict_prepared(fresh))
 
 
 def test_impurity_tolerance_makes_smaller_trees():

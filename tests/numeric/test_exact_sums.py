@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fuselearn.numeric.exact_sums import fingerprint, in_units, joined, limb_sums, scale_by_outcome, sums_of_limbs
+from fuselearn.numeric.exact_sums import (
+    fingerprint,
+    in_own_units,
+    in_units,
+    joined,
+    limb_sums,
+    scale_by_outcome,
+    sums_of_limbs,
+)
 from fuselearn.numeric.votes import ABSENT, RIGHT, WRONG
 
 
@@ -27,6 +35,15 @@ def test_sums_are_those_of_fractions_in_any_order(seed, n):
 def test_weights_in_units_keep_their_sum():
     weights = np.random.default_rng(0).dirichlet(np.ones(1000))
     assert_allclose(in_units(weights).sum() / 2.0**62, 1, rtol=1e-15)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(-1000, 0))
+def test_weights_in_their_own_units_do_not_depend_on_their_size(seed, power):
+    weights = np.random.default_rng(seed).dirichlet(np.ones(100))
+    units = in_own_units(weights)
+    assert_array_equal(units, in_units(weights))
+    assert_array_equal(in_own_units(weights * 2.0**power)[weights > 2.0**-20], units[weights > 2.0**-20])
+    assert 2**61 <= in_own_units(weights * 2.0**power * 0.7).sum() <= 2**62
 
 
 def test_weights_are_scaled_by_outcome():

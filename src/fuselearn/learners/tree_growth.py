@@ -104,7 +104,7 @@ class TreeHypothesis(Hypothesis):
 
 @dataclass(frozen=True)
 class ClassHistograms:
-    """Statistic: weight per column, bin and class."""
+    """Statistic: weight per column, class and bin."""
 
     adds_weights: ClassVar[bool] = True
 
@@ -158,7 +158,7 @@ class Growth:
         """Grow a tree: the generator of `Learner.sums`."""
         answer = yield ClassHistograms(n_classes, plan.n_bins)
         exact, histogram = answer.dtype.kind == "i", _whole_numbers(answer)
-        class_weights = histogram[0].sum(axis=0)
+        class_weights = histogram[0].sum(axis=1)
         total = int(class_weights.sum())
         tree = _GrowingTree(plan)
         root = tree.add_leaf(class_weights / total)
@@ -345,8 +345,8 @@ def _cut(plan: Binning, histogram: FloatArray, feature: int, candidate: int) -> 
     missing_alone = candidate == 2 * n_edges
     cut_bin = n_edges if missing_alone else int(candidate >> 1)
     threshold = np.inf if missing_alone else float(plan.edges[feature, cut_bin])
-    left, right = histogram[: cut_bin + 1].sum(axis=0), histogram[cut_bin + 1 : -1].sum(axis=0)
-    missing = histogram[-1]
+    left, right = histogram[:, : cut_bin + 1].sum(axis=1), histogram[:, cut_bin + 1 : -1].sum(axis=1)
+    missing = histogram[:, -1]
     if missing.sum() > 0:
         missing_left = bool(candidate & 1)
         if missing_left:

@@ -35,7 +35,7 @@ def best_cuts(
 
     Parameters
     ----------
-    histograms : int64 ndarray of shape (n_columns, n_bins, n_classes)
+    histograms : int64 ndarray of shape (n_columns, n_classes, n_bins)
         Weights in whole numbers. The last bin holds the missing values.
     total : int
         Weight of all rows, also of those in other nodes; gains and weights are told as parts of it.
@@ -114,8 +114,8 @@ def _best_cuts(
             return weight - squares / weight
         return w_log_w(weight) - logs
 
-    n_columns, n_bins, n_classes = histograms.shape
-    places = np.empty(n_bins, dtype=np.intp)
+    n_columns, n_classes, n_bins = histograms.shape
+    places, filled = np.empty(n_bins, dtype=np.uintp), np.empty(n_bins, dtype=np.uint64)
     sums = np.empty((n_classes, n_bins), dtype=np.uint64)
     below, above = np.empty((n_classes, n_bins)), np.empty((n_classes, n_bins))
     left, right = np.empty(n_bins), np.empty(n_bins)
@@ -126,35 +126,29 @@ def _best_cuts(
     for j in range(n_columns):
         bins, last = histograms[j], n_edges[j]
         # A cut behind an empty bin is the cut before it once more, which would win the tie.
+        for b in range(last):
+            filled[b] = bins[0, b]
+        for k in range(1, n_classes):
+            for b in range(last):
+                filled[b] |= bins[k, b]
         n = 0
-        if n_classes == 2:
-            sum0, sum1 = np.uint64(0), np.uint64(0)
-            for b in range(last):
-                w0, w1 = bins[b, 0], bins[b, 1]
-                sum0, sum1 = sum0 + w0, sum1 + w1
-                sums[0, n], sums[1, n], places[n] = sum0, sum1, b
-                n += 1 if (b == 0) | ((w0 | w1) != 0) else 0
-        else:
-            for b in range(last):
-                some = np.uint64(0)
-                for k in range(n_classes):
-                    some |= bins[b, k]
-                places[n] = b
-                n += 1 if (b == 0) | (some != 0) else 0
-            for k in range(n_classes):
-                sum0 = np.uint64(0)
-                for c in range(n):
-                    sum0 += bins[places[c], k]
-                    sums[k, c] = sum0
+        for b in range(last):
+            places[n] = b
+            n += 1 if (b == 0) | (filled[b] != 0) else 0
+        for k in range(n_classes):
+            whole = np.uint64(0)
+            for c in range(n):
+                whole += bins[k, places[c]]
+                sums[k, c] = whole
         some_missing = False
         for k in range(n_classes):
-            whole = bins[last, k] + (sums[k, n - 1] if n > 0 else np.uint64(0))
+            whole = bins[k, last] + (sums[k, n - 1] if n > 0 else np.uint64(0))
             for c in range(n):
                 below[k, c] = np.float64(sums[k, c]) * unit
             for c in range(n):
                 above[k, c] = np.float64(whole - sums[k, c]) * unit
-            observed[k], missing[k] = np.float64(whole) * unit, np.float64(bins[n_bins - 1, k]) * unit
-            some_missing |= bins[n_bins - 1, k] != 0
+            observed[k], missing[k] = np.float64(whole) * unit, np.float64(bins[k, n_bins - 1]) * unit
+            some_missing |= bins[k, n_bins - 1] != 0
         node = impurity(observed, missing, 1.0)
         best = -np.inf
         for missing_left in range(2 if some_missing else 1):

@@ -19,7 +19,7 @@ HEAVY = 4
 def class_histograms(
     bins: IntArray, codes: IntArray, weights: AnyArray, n_classes: int, n_bins: int, *, threads: Threads = SERIAL
 ) -> AnyArray:
-    """Return the weight per column, bin and class.
+    """Return the weight per column, class and bin.
 
     Parameters
     ----------
@@ -30,18 +30,18 @@ def class_histograms(
 
     Returns
     -------
-    ndarray of shape (n_columns, n_bins, n_classes), of the kind of the weights
+    ndarray of shape (n_columns, n_classes, n_bins), of the kind of the weights
 
     Notes
     -----
     Threads share the columns, each of which is summed in the order of its rows.
     """
     n_columns = len(bins)
-    histograms = np.zeros((n_columns, n_bins, n_classes), dtype=weights.dtype)
-    flat = histograms.reshape(n_columns, n_bins * n_classes)
+    histograms = np.zeros((n_columns, n_classes, n_bins), dtype=weights.dtype)
+    flat = histograms.reshape(n_columns, n_classes * n_bins)
 
     def work(start: int, stop: int) -> None:
-        _add_rows(bins[start:stop], codes, weights, n_classes, CACHED_ROWS, flat[start:stop])
+        _add_rows(bins[start:stop], codes, weights, n_bins, CACHED_ROWS, flat[start:stop])
 
     threads.share(n_columns, work)
     return histograms
@@ -57,7 +57,7 @@ def node_histograms(
     *,
     threads: Threads = SERIAL,
 ) -> AnyArray:
-    """Return the weight per node, column, bin and class.
+    """Return the weight per node, column, class and bin.
 
     Parameters
     ----------
@@ -66,31 +66,33 @@ def node_histograms(
 
     Returns
     -------
-    ndarray of shape (n_nodes, n_columns, n_bins, n_classes), of the kind of the weights
+    ndarray of shape (n_nodes, n_columns, n_classes, n_bins), of the kind of the weights
     """
-    n_columns = len(bins)
-    histograms = np.zeros((len(row_groups), n_columns, n_bins * n_classes), dtype=weights.dtype)
+    n_nodes, n_columns = len(row_groups), len(bins)
+    histograms = np.zeros((n_nodes, n_columns, n_classes, n_bins), dtype=weights.dtype)
+    flat = histograms.reshape(n_nodes, n_columns, n_classes * n_bins)
 
     def work(start: int, stop: int) -> None:
-        for rows, out in zip(row_groups, histograms):
-            _add_some_rows(bins[start:stop], rows, codes, weights, n_classes, CACHED_ROWS, out[start:stop])
+        for rows, out in zip(row_groups, flat):
+            _add_some_rows(bins[start:stop], rows, codes, weights, n_bins, CACHED_ROWS, out[start:stop])
 
     threads.share(n_columns, work)
-    return histograms.reshape(len(row_groups), n_columns, n_bins, n_classes)
+    return histograms
 
 
 @compiled()
 def _add_rows(
-    bins: IntArray, codes: IntArray, weights: AnyArray, n_classes: int, cached_rows: int, histograms: AnyArray
+    bins: IntArray, codes: IntArray, weights: AnyArray, n_bins: int, cached_rows: int, histograms: AnyArray
 ) -> None:
     # Four columns at a time: their additions are independent of each other, so none waits for the last one's
     # store, and a row's weight and class are loaded once for the four.
     n_columns, n_rows = bins.shape
-    stride = np.uintp(n_classes)
+    class_starts = np.empty(min(cached_rows, n_rows), dtype=np.uint32)
     for start in range(0, n_rows, cached_rows):
         stop = min(n_rows, start + cached_rows)
-        w_block = weights[start:stop]
-        k_block = codes[start:stop]
+        w_block, k_block = weights[start:stop], class_starts[: stop - start]
+        for i in range(stop - start):
+            k_block[i] = codes[start + i] * n_bins
         j = 0
         while j + 4 <= n_columns:
             bins0, bins1 = bins[j, start:stop], bins[j + 1, start:stop]
@@ -99,16 +101,15 @@ def _add_rows(
             for i in range(stop - start):
                 w = w_block[i]
                 k = np.uintp(k_block[i])
-                out0[np.uintp(bins0[i]) * stride + k] += w
-                out1[np.uintp(bins1[i]) * stride + k] += w
-                out2[np.uintp(bins2[i]) * stride + k] += w
-                out3[np.uintp(bins3[i]) * stride + k] += w
+                out0[np.uintp(bins0[i]) + k] += w
+                out1[np.uintp(bins1[i]) + k] += w
+                out2[np.uintp(bins2[i]) + k] += w
+                out3[np.uintp(bins3[i]) + k] += w
             j += 4
         while j < n_columns:
-            bins0 = bins[j, start:stop]
-            out0 = histograms[j]
+            bins0, out0 = bins[j, start:stop], histograms[j]
             for i in range(stop - start):
-                out0[np.uintp(bins0[i]) * stride + np.uintp(k_block[i])] += w_block[i]
+                out0[np.uintp(bins0[i]) + np.uintp(k_block[i])] += w_block[i]
             j += 1
 
 
@@ -118,35 +119,37 @@ def _add_some_rows(
     rows: IntArray,
     codes: IntArray,
     weights: AnyArray,
-    n_classes: int,
+    n_bins: int,
     cached_rows: int,
     histograms: AnyArray,
 ) -> None:
-    # As above; weights and classes of some rows are gathered once for all columns.
+    # As above; weights and classes of some rows are gathered once for all columns. Three of these at a time: with the
+    # numbers of the rows, a fourth would not find a register.
     n_columns = len(bins)
-    stride = np.uintp(n_classes)
-    w_block = np.empty(min(cached_rows, len(rows)), dtype=weights.dtype)
-    k_block = np.empty(len(w_block), dtype=np.uintp)
+    some_weights = np.empty(min(cached_rows, len(rows)), dtype=weights.dtype)
+    class_starts = np.empty(len(some_weights), dtype=np.uint32)
     for start in range(0, len(rows), cached_rows):
         block = rows[start : min(len(rows), start + cached_rows)]
+        w_block, k_block = some_weights[: len(block)], class_starts[: len(block)]
         for i in range(len(block)):
             w_block[i] = weights[block[i]]
-            k_block[i] = codes[block[i]]
+            k_block[i] = codes[block[i]] * n_bins
         j = 0
-        while j + 4 <= n_columns:
-            bins0, bins1, bins2, bins3 = bins[j], bins[j + 1], bins[j + 2], bins[j + 3]
-            out0, out1, out2, out3 = histograms[j], histograms[j + 1], histograms[j + 2], histograms[j + 3]
+        while j + 3 <= n_columns:
+            bins0, bins1, bins2 = bins[j], bins[j + 1], bins[j + 2]
+            out0, out1, out2 = histograms[j], histograms[j + 1], histograms[j + 2]
             for i in range(len(block)):
-                row, w, k = block[i], w_block[i], k_block[i]
-                out0[np.uintp(bins0[row]) * stride + k] += w
-                out1[np.uintp(bins1[row]) * stride + k] += w
-                out2[np.uintp(bins2[row]) * stride + k] += w
-                out3[np.uintp(bins3[row]) * stride + k] += w
-            j += 4
+                row = block[i]
+                w = w_block[i]
+                k = np.uintp(k_block[i])
+                out0[np.uintp(bins0[row]) + k] += w
+                out1[np.uintp(bins1[row]) + k] += w
+                out2[np.uintp(bins2[row]) + k] += w
+            j += 3
         while j < n_columns:
             bins0, out0 = bins[j], histograms[j]
             for i in range(len(block)):
-                out0[np.uintp(bins0[block[i]]) * stride + k_block[i]] += w_block[i]
+                out0[np.uintp(bins0[block[i]]) + np.uintp(k_block[i])] += w_block[i]
             j += 1
 
 

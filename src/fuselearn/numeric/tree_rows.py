@@ -36,11 +36,10 @@ class BinTree(NamedTuple):
     right: IntArray
     missing_bin: int
 
-    def splits_alike(self, other: "BinTree", nodes: list[int]) -> bool:
-        """Return whether nodes are split as those of another tree on the same rows."""
-        mine = self.feature, self.cut_bin, self.missing_left, self.left, self.right
-        theirs = other.feature, other.cut_bin, other.missing_left, other.left, other.right
-        return all(np.array_equal(own[nodes], others[nodes]) for own, others in zip(mine, theirs))
+    def splits(self, nodes: IntArray) -> IntArray:
+        """Return all that decides where the rows of nodes go, one column a node."""
+        arrays = self.feature, self.cut_bin, self.missing_left, self.left, self.right
+        return np.array([array[nodes] for array in arrays], dtype=np.int32)
 
 
 class RowsByNode:
@@ -57,34 +56,38 @@ class RowsByNode:
 
     def __init__(self, bins: IntArray) -> None:
         self._bins = bins
+        self.forget()
+
+    def forget(self) -> None:
+        """Free the memory."""
         self._rows: IntArray | None = None
         self._spare: IntArray | None = None
         self._borders: dict[int, tuple[int, int]] = {}
-        self._splits: list[int] = []
-        self._tree: BinTree | None = None
+        self._split_nodes: IntArray = np.empty(0, dtype=np.intp)
+        self._splits: IntArray = np.empty((5, 0), dtype=np.int32)
 
     def follow(self, tree: BinTree, threads: Threads = SERIAL) -> None:
         """Move the rows into the leaves of a tree."""
-        if self._rows is None or not self.begins(tree):
+        if not self.begins(tree):
             n_rows = self._bins.shape[1]
             if self._rows is None:
                 kind = np.uint32 if n_rows < 2**32 else np.uint64
                 self._rows, self._spare = np.empty(n_rows, dtype=kind), np.empty(n_rows, dtype=kind)
             self._rows[:] = np.arange(n_rows)
-            self._borders, self._splits = {0: (0, n_rows)}, []
-        self._tree = tree
-        while splits := [node for node in self._borders if tree.feature[node] >= 0]:
-            for node, middle in zip(splits, threads.map(self._divide, splits)):
+            self._borders, self._split_nodes = {0: (0, n_rows)}, self._split_nodes[:0]
+        while nodes := [node for node in self._borders if tree.feature[node] >= 0]:
+            for node, middle in zip(nodes, threads.map(lambda node: self._divide(tree, node), nodes)):
                 start, stop = self._borders.pop(node)
                 self._borders[int(tree.left[node])] = start, middle
                 self._borders[int(tree.right[node])] = middle, stop
-            self._splits += splits
+            self._split_nodes = np.append(self._split_nodes, nodes)
+        self._splits = tree.splits(self._split_nodes)
 
     def begins(self, tree: BinTree) -> bool:
         """Return whether the rows were moved through splits that are all in this tree."""
-        if self._tree is None or not self._splits or max(self._borders) >= len(tree.feature):
+        if not len(self._split_nodes) or max(self._borders) >= len(tree.feature):
             return False
-        return self._tree.splits_alike(tree, self._splits)
+        return np.array_equal(tree.splits(self._split_nodes), self._splits)
 
     def rows_of(self, node: int) -> IntArray:
         """Return the numbers of the rows in a leaf of the tree that was last followed."""
@@ -99,17 +102,11 @@ class RowsByNode:
             _fill(self.rows_of(node), values[node], out)
         return out
 
-    def forget(self) -> None:
-        """Free the memory."""
-        self._rows, self._spare, self._tree = None, None, None
-        self._borders, self._splits = {}, []
-
-    def _divide(self, node: int) -> int:
+    def _divide(self, tree: BinTree, node: int) -> int:
         """Put the rows of a node that go left before the others, and return where these begin."""
-        assert self._tree is not None
         assert self._rows is not None
         assert self._spare is not None
-        tree, (start, stop) = self._tree, self._borders[node]
+        start, stop = self._borders[node]
         goes_left = np.zeros(256, dtype=np.uint8)
         goes_left[: tree.cut_bin[node] + 1] = 1
         goes_left[tree.missing_bin] = tree.missing_left[node]

@@ -232,7 +232,7 @@ class FusedBins(GpuBins):
     def _histograms(self, weights: GpuArray) -> GpuArray:
         n_classes = len(self.starts) - 1
         summed = self._group_histograms(None, weights, *self._class_pieces, n_classes)
-        return self._cupy.moveaxis(summed, 0, -1)
+        return self._cupy.moveaxis(summed, 0, 1)
 
     def _node_histograms(self, tree: TreeHypothesis, nodes: Sequence[int], weights: GpuArray) -> GpuArray:
         cupy, n_classes = self._cupy, len(self.starts) - 1
@@ -252,7 +252,7 @@ class FusedBins(GpuBins):
         pieces = self._upload(cut_into_pieces(group_starts, self._piece_rows))
         summed = self._group_histograms(order.astype(cupy.int32), weights[order], *pieces, n_groups)
         summed = summed.reshape(len(nodes), n_classes, self.n_columns, self.n_bins)
-        return cupy.moveaxis(summed, 1, -1)
+        return cupy.moveaxis(summed, 1, 2)
 
     def _group_histograms(
         self,

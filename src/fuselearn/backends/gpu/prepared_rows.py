@@ -208,11 +208,11 @@ class GpuBins(PreparedRows):
         self._columns = columns
 
     def _histograms(self, weights: GpuArray) -> GpuArray:
-        """Return an array of shape (n_columns, n_bins, n_classes), as `numeric.tree_histograms.class_histograms`."""
+        """Return an array of shape (n_columns, n_classes, n_bins), as `numeric.tree_histograms.class_histograms`."""
         return self._sorted_into_bins(self._by_class(weights))
 
     def _node_histograms(self, tree: TreeHypothesis, nodes: Sequence[int], weights: GpuArray) -> GpuArray:
-        """Return an array of shape (n_nodes, n_columns, n_bins, n_classes), as `numeric.tree_histograms` does."""
+        """Return an array of shape (n_nodes, n_columns, n_classes, n_bins), as `numeric.tree_histograms` does."""
         leaves = self._leaves(tree)
         zeros = self.arrays.xp.zeros_like(weights)
         return self.arrays.concatenate(
@@ -245,7 +245,7 @@ class GpuBins(PreparedRows):
                 stop = min(start + step, self.n_rows)
                 ones = arrays.to_double(arrays.to_codes(column[start:stop])[None, :] == numbers)
                 histogram = histogram + arrays.matmul(ones, class_weights[start:stop, :])
-            histograms.append(histogram[None, ...])
+            histograms.append(arrays.transpose(histogram)[None, ...])
         return arrays.concatenate(histograms)
 
     def _leaves(self, tree: TreeHypothesis) -> GpuArray:

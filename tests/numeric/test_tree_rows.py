@@ -1,0 +1,120 @@
+"""Rows by node are those that the tree sends there, whatever trees came before."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from fuselearn.numeric import tree_rows
+from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.tree_rows import BinTree, RowsByNode, leaves_of_bins
+
+MISSING_BIN = 9
+
+
+class GrowingTree:
+    """A tree that splits a leaf at random whenever it is asked to."""
+
+    def __init__(self, rng, n_columns):
+        self.rng, self.n_columns = rng, n_columns
+        self.nodes = [[-1, 0, False, -1, -1]]
+
+    def grow(self):
+        leaves = [number for number, node in enumerate(self.nodes) if node[0] < 0]
+        children = [len(self.nodes), len(self.nodes) + 1]
+        cut, missing_left = int(self.rng.integers(8)), bool(self.rng.integers(2))
+        self.nodes[self.rng.choice(leaves)] = [int(self.rng.integers(self.n_columns)), cut, missing_left, *children]
+        self.nodes += [[-1, 0, False, -1, -1], [-1, 0, False, -1, -1]]
+
+    def tree(self):
+        feature, cut_bin, missing_left, left, right = zip(*self.nodes)
+        kinds = np.int32, np.int32, np.bool_, np.int32, np.int32
+        arrays = (feature, cut_bin, missing_left, left, right)
+        return BinTree(*(np.array(values, dtype=kind) for values, kind in zip(arrays, kinds)), MISSING_BIN)
+
+
+def naive_leaf(tree, row):
+    node = 0
+    while tree.feature[node] >= 0:
+        value = row[tree.feature[node]]
+        goes_left = tree.missing_left[node] if value == MISSING_BIN else value <= tree.cut_bin[node]
+        node = tree.left[node] if goes_left else tree.right[node]
+    return node
+
+
+def random_bins(rng, n_rows):
+    return rng.integers(0, MISSING_BIN + 1, size=(3, n_rows)).astype(np.uint8)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 60), st.sampled_from([1, 3]))
+def test_rows_follow_a_tree_as_it_grows(seed, n_rows, n_threads):
+    rng = np.random.default_rng(seed)
+    bins = random_bins(rng, n_rows)
+    growing, rows = GrowingTree(rng, 3), RowsByNode(bins)
+    with Threads(n_threads) as threads:
+        for _ in range(4):
+            for _ in range(rng.integers(0, 3)):
+                growing.grow()
+            tree = growing.tree()
+            rows.follow(tree, threads)
+            leaves = np.array([naive_leaf(tree, row) for row in bins.T])
+            assert_array_equal(leaves_of_bins(bins, tree, threads=threads), leaves)
+            assert_array_equal(rows.leaf_values(np.arange(len(tree.feature))), leaves)
+            for node in np.flatnonzero(tree.feature < 0):
+                assert_array_equal(rows.rows_of(node), np.flatnonzero(leaves == node))
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_rows_follow_another_tree_from_the_root(seed):
+    rng = np.random.default_rng(seed)
+    bins = random_bins(rng, 50)
+    rows = RowsByNode(bins)
+    trees = [GrowingTree(rng, 3) for _ in range(3)]
+    for _ in range(12):
+        growing = trees[rng.integers(3)]
+        if len(growing.nodes) < 15:
+            growing.grow()
+        tree = growing.tree()
+        if rng.random() < 0.1:
+            rows.forget()
+            assert not rows.begins(tree)
+        rows.follow(tree)
+        assert rows.begins(tree)
+        assert_array_equal(rows.leaf_values(np.arange(len(tree.feature))), leaves_of_bins(bins, tree))
+
+
+@pytest.mark.parametrize("change", ["feature", "cut_bin", "missing_left", "smaller"])
+def test_a_tree_with_another_split_was_not_begun(change):
+    rng = np.random.default_rng(0)
+    growing, rows = GrowingTree(rng, 3), RowsByNode(random_bins(rng, 40))
+    growing.grow()
+    small = growing.tree()
+    growing.grow()
+    tree = growing.tree()
+    rows.follow(tree)
+    assert rows.begins(tree)
+    if change == "smaller":
+        assert not rows.begins(small)
+    else:
+        values = getattr(tree, change).copy()
+        values[0] = not values[0] if change == "missing_left" else (values[0] + 1) % 3
+        assert not rows.begins(tree._replace(**{change: values}))
+
+
+def test_a_level_moves_only_the_rows_of_its_splits(monkeypatch):
+    """A tree that is grown level by level moves each row once a level, and rows of finished leaves not at all."""
+    moved = []
+    divide = tree_rows._divide
+    monkeypatch.setattr(tree_rows, "_divide", lambda *arrays: moved.append(len(arrays[2])) or divide(*arrays))
+    rng = np.random.default_rng(1)
+    bins = random_bins(rng, 200)
+    growing, rows = GrowingTree(rng, 3), RowsByNode(bins)
+    for _ in range(8):
+        growing.grow()
+        tree = growing.tree()
+        [split] = np.flatnonzero(tree.left == len(tree.feature) - 2).tolist()
+        before = rows.rows_of(split) if len(tree.feature) > 3 else np.arange(200)
+        moved.clear()
+        rows.follow(tree)
+        assert moved == [len(before)]
