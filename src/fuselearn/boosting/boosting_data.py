@@ -3,13 +3,17 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from fuselearn.backends.local import LocalRows
-from fuselearn.backends.partitioned.partitioned_data import BoostingEstimator, PartitionedData, read_partitioned_data
+from fuselearn.backends.partitioned.partitioned_data import (
+    BoostingEstimator,
+    PartitionedData,
+    open_source,
+    read_partitioned_data,
+)
 from fuselearn.backends.protocol import Arm, RowLocation, Rows, row_location, to_host
 from fuselearn.boosting.trace import OUT_OF_BAG, Trace
 from fuselearn.data import TrainingData, View, fit_transformer, read_training_data, transformed
@@ -151,16 +155,9 @@ def read_boosting_data(
     With `reset`, the columns of `X` may differ from those that the model was fitted on.
     """
     location = row_location(X)
-    if location == "dask":
-        _check_installed("distributed", "dask", "Dask collections")
-        from fuselearn.backends.partitioned.dask_collections import DaskSource
-
-        return read_partitioned_data(model, DaskSource(X, y, sample_weight, view_labels), reset=reset)
-    if location == "files":
-        _check_installed("pyarrow", "app", "Parquet files")
-        from fuselearn.backends.partitioned.parquet import ParquetSource
-
-        return read_partitioned_data(model, ParquetSource(X, y, sample_weight, view_labels), reset=reset)
+    source = open_source(location, X, y, sample_weight, view_labels)
+    if source is not None:
+        return read_partitioned_data(model, source, reset=reset)
     reader = IN_MEMORY
     if location == "gpu":
         from fuselearn.backends.gpu.gpu_table import gpu_view_blocks, labels_to_host, read_gpu_table
@@ -182,12 +179,6 @@ def _rows_type(location: RowLocation) -> "type[LocalRows] | type[GpuRows]":
 
         return GpuRows
     return LocalRows
-
-
-def _check_installed(module: str, extra: str, rows: str) -> None:
-    """Refuse rows whose library is not installed, naming the extra that brings it."""
-    if find_spec(module) is None:
-        raise ImportError(f"To fit on {rows}, install {module}: pip install 'fuselearn[{extra}]'.")
 
 
 def _checked_arms(views: Sequence[View], learners: Sequence[Sequence[Learner]], codes: Sequence[IntArray]) -> list[Arm]:

@@ -271,22 +271,65 @@ def _rows_of_groups(
 ) -> BoolArray:
     """Return the rows of held-out groups, drawn until every class is on both sides."""
     counted = codes >= 0
-    numbers = np.flatnonzero(np.bincount(groups[counted]))
-    counts = class_counts(codes)
+    is_drawn = drawn_groups(codes[counted], groups[counted], None, fraction, seed, classes)
+    held_out = counted.copy()
+    held_out[counted] = is_drawn[groups[counted]]
+    return held_out
+
+
+def drawn_groups(
+    codes: IntArray,
+    groups: IntArray,
+    n_rows: IntArray | None,
+    fraction: float,
+    seed: int,
+    classes: AnyArray | None = None,
+) -> BoolArray:
+    """Return which groups are held out, drawn until every class is on both sides.
+
+    Parameters
+    ----------
+    codes, groups : integer ndarray of shape (n,)
+        Class codes and groups of rows that count; or of several rows together, some of which may have the same.
+    n_rows : integer ndarray of shape (n,) or None
+        Number of rows that each entry stands for; None for one each.
+    fraction : float
+        Share of the groups that is held out.
+    seed : int
+        Seed of the choice.
+    classes : ndarray of shape (n_classes,), default=None
+        Names of the classes, for messages.
+
+    Returns
+    -------
+    bool ndarray of shape (largest group + 1,)
+        True where a group is held out.
+
+    Raises
+    ------
+    ValueError
+        If there is one group only, or no draw has every class on both sides.
+
+    Examples
+    --------
+    >>> drawn_groups(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), None, 0.5, seed=0).sum()
+    1
+    """
+    numbers = np.flatnonzero(np.bincount(groups))
     if len(numbers) < 2:
         raise ValueError(
             "early_stopping holds out whole groups, but the rows of X that count are of "
             f"{'one group' if len(numbers) else 'no group'}; give at least two groups, or set early_stopping=False."
         )
+    counts = np.bincount(codes, n_rows)
     for attempt in range(MAX_DRAWS):
         is_drawn = np.zeros(numbers[-1] + 1, dtype=bool)
         is_drawn[held_out_groups(numbers, fraction, seed, attempt)] = True
-        held_out = counted.copy()
-        held_out[counted] = is_drawn[groups[counted]]
-        n_held_out = class_counts(codes[held_out], len(counts))
+        drawn = is_drawn[groups]
+        n_held_out = np.bincount(codes[drawn], None if n_rows is None else n_rows[drawn], len(counts))
         one_sided = np.flatnonzero((counts > 0) & ((n_held_out == 0) | (n_held_out == counts)))
         if not len(one_sided):
-            return held_out
+            return is_drawn
     n_groups_of = {code: len(np.unique(groups[codes == code])) for code in one_sided.tolist()}
     rarest = min(n_groups_of, key=lambda code: n_groups_of[code])
     raise ValueError(

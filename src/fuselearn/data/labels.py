@@ -180,14 +180,26 @@ def check_target(y: ArrayLike, model_name: str) -> None:
     raise ValueError(f"y must hold finite numbers; got {value!s:.60} {where}. Leave rows without a target out of fit.")
 
 
-def encode_groups(groups: ArrayLike, n_rows: int, rows: IntArray) -> IntArray:
-    """Return the group of each of some rows, numbered from 0 in the order of their first row."""
+def group_names(groups: ArrayLike, n_rows: int) -> AnyArray:
+    """Return the name of the group of each row, checked: no row may lack one, whether it counts or not."""
     # Names that are not whole numbers as objects: in an array of text, NaN would be the name "nan".
     names = np.asarray(groups, dtype=None if hasattr(groups, "dtype") else object)
     names = names if names.dtype.kind in "biu" else np.asarray(groups, dtype=object)
     if names.shape != (n_rows,):
         raise ValueError(f"groups must have one entry for each of the {n_rows} rows of X; got shape {names.shape}.")
-    numbers = _numbered(names[rows]) if names.dtype.kind != "O" else _numbered_names(names, rows)
+    if names.dtype.kind == "O":
+        missing = next((row for row, name in enumerate(names) if _is_missing_name(name)), None)
+        if missing is not None:
+            raise ValueError(
+                f"groups has no value for row {missing}; give a row that belongs to no other a group of its own."
+            )
+    return names
+
+
+def encode_groups(groups: ArrayLike, n_rows: int, rows: IntArray) -> IntArray:
+    """Return the group of each of some rows, numbered from 0 in the order of their first row."""
+    names = group_names(groups, n_rows)
+    numbers = numbered_groups(names[rows])[1]
     if numbers.max(initial=0) < 1:
         raise ValueError(
             "groups puts all rows of X that count into one group, so that none can be held out; at least two groups "
@@ -196,26 +208,26 @@ def encode_groups(groups: ArrayLike, n_rows: int, rows: IntArray) -> IntArray:
     return numbers
 
 
-def _numbered(names: IntArray) -> IntArray:
-    """Return whole numbers as those of groups, in the order of their first row."""
-    _, first, inverse = np.unique(names, return_index=True, return_inverse=True)
-    order = np.empty(len(first), dtype=np.intp)
-    order[np.argsort(first)] = np.arange(len(first))
-    return order[inverse]
+def numbered_groups(names: AnyArray) -> tuple[list[Any], IntArray]:
+    """Return the names of groups in the order of their first row, and for each row the number of its group.
 
-
-def _numbered_names(names: AnyArray, rows: IntArray) -> IntArray:
-    """Return names of any kind as numbers of groups; no row may lack one, whether it counts or not."""
-    missing = next((row for row, name in enumerate(names) if _is_missing_name(name)), None)
-    if missing is not None:
-        raise ValueError(
-            f"groups has no value for row {missing}; give a row that belongs to no other a group of its own."
-        )
+    Examples
+    --------
+    >>> numbered_groups(np.array([7, 3, 7]))
+    ([7, 3], array([0, 1, 0]))
+    """
+    if names.dtype.kind != "O":
+        distinct, first, inverse = np.unique(names, return_index=True, return_inverse=True)
+        by_row = np.argsort(first)
+        order = np.empty(len(first), dtype=np.intp)
+        order[by_row] = np.arange(len(first))
+        return distinct[by_row].tolist(), order[inverse]
     number_of: dict[Any, int] = {}
     try:
-        return np.array([number_of.setdefault(names[row], len(number_of)) for row in rows], dtype=np.intp)
+        numbers = np.array([number_of.setdefault(name, len(number_of)) for name in names], dtype=np.intp)
     except TypeError as error:
         raise ValueError(f"groups must hold numbers or names: {error}.") from None
+    return list(number_of), numbers
 
 
 def is_missing_value(value: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -10,9 +11,10 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from fuselearn.backends.partitioned.dask_tasks import Cluster
-from fuselearn.backends.partitioned.row_source import RawPartition, Result, RowSource
+from fuselearn.backends.partitioned.row_source import RawPartition, Result, RowSource, joined_values
+from fuselearn.data.categories import Categories, distinct_values
 from fuselearn.numeric.execution import Threads
-from fuselearn.typing import AnyArray, ArrayLike, TableLike
+from fuselearn.typing import AnyArray, ArrayLike, IntArray, TableLike
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
@@ -28,6 +30,8 @@ NO_CLIENT = (
 
 Collection: TypeAlias = Any
 """A Dask Array, DataFrame or Series, whose types Dask does not publish."""
+Block: TypeAlias = tuple[TableLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
+"""A partition of X, y, sample_weight, view_labels and groups."""
 PredictMethod: TypeAlias = Literal["predict", "predict_proba", "decision_function"]
 
 
@@ -53,21 +57,26 @@ class DaskSource(RowSource):
     ----------
     X : Dask DataFrame or Array
         The rows.
-    y, sample_weight, view_labels : Dask DataFrame, Series or Array, or array in memory
+    y, sample_weight, view_labels, groups : Dask DataFrame, Series or Array, or array in memory
         Partitioned at the same rows as X; an array in memory, or one with other chunks, is cut accordingly.
     """
 
     description = "Dask collections"
 
     def __init__(
-        self, X: Collection, y: ArrayLike, sample_weight: ArrayLike = None, view_labels: ArrayLike = None
+        self,
+        X: Collection,
+        y: ArrayLike,
+        sample_weight: ArrayLike = None,
+        view_labels: ArrayLike = None,
+        groups: ArrayLike = None,
     ) -> None:
         check_collection(X)
         sample_weight = _weights_by_row(sample_weight)
         if view_labels is not None and not hasattr(view_labels, "ndim"):
             view_labels = np.asarray(view_labels)
         self._cluster = Cluster(_current_client())
-        self.has_view_labels = view_labels is not None
+        self.has_view_labels, self.has_groups = view_labels is not None, groups is not None
         X = _with_whole_rows(X)
         self.n_features = X.shape[1]
         self.column_names, self.empty_table, self._dtypes = _columns(X)
@@ -76,11 +85,9 @@ class DaskSource(RowSource):
             raise ValueError("X has no partitions.")
         self._view_labels_columns = getattr(view_labels, "columns", None)
         self._n_label_columns = None if view_labels is None else view_labels.shape[1] if view_labels.ndim == 2 else 1
-        lengths = _lengths(X, blocks, (y, sample_weight, view_labels), self._cluster)
-        others = [
-            _aligned_blocks(name, values, len(blocks), lengths)
-            for name, values in (("y", y), ("sample_weight", sample_weight), ("view_labels", view_labels))
-        ]
+        lengths = _lengths(X, blocks, (y, sample_weight, view_labels, groups), self._cluster)
+        beside = {"y": y, "sample_weight": sample_weight, "view_labels": view_labels, "groups": groups}
+        others = [_aligned_blocks(name, values, len(blocks), lengths) for name, values in beside.items()]
         self._blocks = list(zip(blocks, *others))
         self._label_order: list[int] | None = None
 
@@ -110,15 +117,23 @@ class DaskSource(RowSource):
         from dask.delayed import delayed
 
         # An argument is a task of its own: it travels once, not with every partition.
-        dtypes, *shared = [delayed(value, traverse=False, pure=False) for value in (self._dtypes, *arguments)]
+        block_format = BlockFormat(self._dtypes, self._label_order, self.categories)
+        formats, *shared = [delayed(value, traverse=False, pure=False) for value in (block_format, *arguments)]
         call = delayed(call_on_partition, pure=False)
         last_arguments: Sequence[tuple[_Opaque, ...]] = [()] * len(self._blocks)
         if each is not None:
             last_arguments = [(_Opaque(argument),) for argument in each]
         return [
-            call(number, block, dtypes, self._label_order, function, *shared, *last)
+            call(number, block, formats, function, *shared, *last)
             for number, (block, last) in enumerate(zip(self._blocks, last_arguments))
         ]
+
+    def distinct_values(self, columns: IntArray) -> list[list[Any]]:
+        """Return the values that columns of X have, which may be text; see `RowSource.distinct_values`."""
+        from dask.delayed import delayed
+
+        distinct = delayed(distinct_values, pure=False)
+        return joined_values(self._cluster.values(lambda: [distinct(block[0], columns) for block in self._blocks]))
 
     def load_partitions(self, recipe: Recipe, threads: Threads) -> DaskPartitions:
         """Build all partitions on the workers of the cluster."""
@@ -134,33 +149,31 @@ class _Opaque:
         self.value = value
 
 
+@dataclass(frozen=True)
+class BlockFormat:
+    """How blocks of the collections are read: the type of each column of X, the order of label columns, categories."""
+
+    dtypes: dict[str, str] | None
+    label_order: list[int] | None
+    categories: Categories | None
+
+
 def call_on_partition(
-    number: int,
-    block: tuple[TableLike, ArrayLike, ArrayLike, ArrayLike],
-    dtypes: dict[str, str] | None,
-    label_order: list[int] | None,
-    function: Callable[..., Result],
-    *arguments: object,
+    number: int, block: Block, block_format: BlockFormat, function: Callable[..., Result], *arguments: object
 ) -> Result:
     """Call a function on a partition of the collections. Runs on a worker."""
     values = [argument.value if isinstance(argument, _Opaque) else argument for argument in arguments]
-    return function(_raw_partition(number, *block, dtypes, label_order), *values)
+    return function(_raw_partition(number, block, block_format), *values)
 
 
 def _identity(raw: RawPartition) -> RawPartition:
     return raw
 
 
-def _raw_partition(
-    number: int,
-    X: TableLike,
-    y: ArrayLike,
-    weights: ArrayLike,
-    view_labels: ArrayLike,
-    dtypes: dict[str, str] | None,
-    label_order: list[int] | None,
-) -> RawPartition:
+def _raw_partition(number: int, block: Block, block_format: BlockFormat) -> RawPartition:
     """Check that a partition of each collection has the same columns as the others and the same index as X."""
+    X, y, weights, view_labels, groups = block
+    dtypes, label_order, categories = block_format.dtypes, block_format.label_order, block_format.categories
     place = f"partition {number}"
     if dtypes is not None and hasattr(X, "dtypes"):
         names = [str(name) for name in X.columns]
@@ -173,7 +186,8 @@ def _raw_partition(
                     f"convert it, e.g. X[{name!r}] = X[{name!r}].astype('float64')."
                 )
     index = getattr(X, "index", None)
-    for name, values in (("y", y), ("sample_weight", weights), ("view_labels", view_labels)):
+    beside = {"y": y, "sample_weight": weights, "view_labels": view_labels, "groups": groups}
+    for name, values in beside.items():
         other: ArrayLike = getattr(values, "index", None)
         if index is not None and hasattr(other, "equals") and len(other) == len(index) and not other.equals(index):
             raise ValueError(
@@ -185,7 +199,9 @@ def _raw_partition(
         view_labels = np.asarray(view_labels)[:, label_order]
     if hasattr(y, "to_frame") or hasattr(y, "columns"):
         y = y.to_numpy()
-    return RawPartition.of(place, X, y, weights, view_labels)
+    if categories is not None:
+        X = categories.encode(X)
+    return RawPartition.of(place, X, y, weights, view_labels, groups, number=number)
 
 
 def _current_client() -> Client:

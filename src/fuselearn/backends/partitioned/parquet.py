@@ -45,18 +45,26 @@ class ParquetSource(RowSource):
         Name of a column.
     view_labels : list of str, default=None
         Names of columns, one for each view.
+    groups : str, default=None
+        Name of a column.
     """
 
     description = "Parquet files"
 
     def __init__(
-        self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None, view_labels: ArrayLike = None
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike = None,
+        view_labels: ArrayLike = None,
+        groups: ArrayLike = None,
     ) -> None:
         self._paths = _paths(X)
         schema = self._common_schema()
         self._label_column = _column("y", y, schema)
         self._weight_column = None if sample_weight is None else _column("sample_weight", sample_weight, schema)
-        self.has_view_labels = view_labels is not None
+        self._group_column = None if groups is None else _column("groups", groups, schema)
+        self.has_view_labels, self.has_groups = view_labels is not None, groups is not None
         self._view_label_columns: list[str] = []
         if view_labels is not None:
             if isinstance(view_labels, str) or not isinstance(view_labels, list | tuple):
@@ -65,10 +73,12 @@ class ParquetSource(RowSource):
                     f"{view_labels!r:.100}."
                 )
             self._view_label_columns = [_column("view_labels", name, schema) for name in view_labels]
-        others = {self._label_column, self._weight_column, *self._view_label_columns, *_index_columns(schema)}
+        beside = [self._label_column, self._weight_column, *self._view_label_columns, self._group_column]
+        self._other_columns = list(dict.fromkeys(name for name in beside if name is not None))
+        others = {*self._other_columns, *_index_columns(schema)}
         self.column_names: list[str] = [name for name in schema.names if name not in others]
         if not self.column_names:
-            raise ValueError("The files have no columns besides y, sample_weight and view_labels.")
+            raise ValueError("The files have no columns besides y, sample_weight, view_labels and groups.")
         self.n_features = len(self.column_names)
         self._dtype = self._number_format(schema)
         self.empty_table = schema.empty_table().select(self.column_names)
@@ -119,8 +129,7 @@ class ParquetSource(RowSource):
 
     def _rows_of_a_partition(self) -> int:
         """Return as many rows as fit into a partition's share of the memory limit."""
-        n_others = 1 + (self._weight_column is not None) + len(self._view_label_columns)
-        row_bytes = 8 * (self.n_features + n_others)
+        row_bytes = 8 * (self.n_features + len(self._other_columns))
         max_rows = self._limit // (PARTITIONS_OF_LIMIT * row_bytes)
         if max_rows < MIN_ROWS:
             needed = PARTITIONS_OF_LIMIT * row_bytes * MIN_ROWS
@@ -170,15 +179,16 @@ class ParquetSource(RowSource):
         """Yield the rows, as many at a time as make a partition."""
         from pyarrow import default_memory_pool, parquet
 
-        columns = list(dict.fromkeys([*self.column_names, self._label_column, *self._view_label_columns]))
-        columns += [] if self._weight_column is None or self._weight_column in columns else [self._weight_column]
+        columns = [*self.column_names, *self._other_columns]
+        number = 0
         for path in self._paths:
             first = 0
             with parquet.ParquetFile(path, pre_buffer=False, buffer_size=BUFFER_BYTES) as file:
                 for groups in self._row_groups(file.metadata):
                     for batch in file.iter_batches(self._partition_rows, row_groups=groups, columns=columns):
-                        yield self._raw_partition(f"{path}, rows from {first}", batch)
+                        yield self._raw_partition(number, f"{path}, rows from {first}", batch)
                         first += batch.num_rows
+                        number += 1
                     # Arrow keeps memory that it no longer needs, which counts as well.
                     default_memory_pool().release_unused()
 
@@ -194,15 +204,19 @@ class ParquetSource(RowSource):
         if groups:
             yield groups
 
-    def _raw_partition(self, place: str, batch: RecordBatch) -> RawPartition:
+    def _raw_partition(self, number: int, place: str, batch: RecordBatch) -> RawPartition:
         table = np.empty((batch.num_rows, self.n_features), dtype=self._dtype)
-        for number, name in enumerate(self.column_names):
-            table[:, number] = _values(batch, name)
+        for place_of_column, name in enumerate(self.column_names):
+            table[:, place_of_column] = _values(batch, name)
+        if self.categories is not None:
+            table = self.categories.encode(table)
         view_labels = None
         if self._view_label_columns:
             view_labels = np.column_stack([_values(batch, name) for name in self._view_label_columns])
         weights = None if self._weight_column is None else _values(batch, self._weight_column)
-        return RawPartition.of(place, table, _values(batch, self._label_column), weights, view_labels)
+        groups = None if self._group_column is None else _values(batch, self._group_column)
+        labels = _values(batch, self._label_column)
+        return RawPartition.of(place, table, labels, weights, view_labels, groups, number=number)
 
 
 def _paths(X: TableLike) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from fuselearn.backends.partitioned.row_source import (
     sum_weights,
     summarise,
 )
-from fuselearn.backends.protocol import PlanKey, Plans
+from fuselearn.backends.protocol import PlanKey, Plans, RowLocation
 from fuselearn.data import View, per_view, resolve_views
 from fuselearn.data.labels import check_classes, check_some_weight, check_two_classes
 from fuselearn.data.training_data import ViewEstimator
@@ -26,7 +27,7 @@ from fuselearn.learners.protocol import Hypothesis, Learner, Plan, ViewQuestion,
 from fuselearn.learners.sklearn_learner import as_learners
 from fuselearn.numeric.exact_sums import joined, sums_of_limbs
 from fuselearn.numeric.execution import Threads
-from fuselearn.typing import FloatArray, IntArray, Transformer
+from fuselearn.typing import ArrayLike, FloatArray, IntArray, TableLike, Transformer
 
 
 class BoostingEstimator(ViewEstimator, Protocol):
@@ -200,11 +201,52 @@ class PartitionedData:
                 trace.plans[key] = plan
 
 
+def open_source(
+    location: RowLocation,
+    X: TableLike,
+    y: ArrayLike,
+    sample_weight: ArrayLike = None,
+    view_labels: ArrayLike = None,
+    groups: ArrayLike = None,
+) -> RowSource | None:
+    """Return the partitions of Dask collections or of files; None for rows elsewhere.
+
+    `location` is where the rows are, as `fuselearn.backends.protocol.row_location` has it.
+    """
+    if location == "dask":
+        _check_installed("distributed", "dask", "Dask collections")
+        from fuselearn.backends.partitioned.dask_collections import DaskSource
+
+        return DaskSource(X, y, sample_weight, view_labels, groups)
+    if location == "files":
+        _check_installed("pyarrow", "app", "Parquet files")
+        from fuselearn.backends.partitioned.parquet import ParquetSource
+
+        return ParquetSource(X, y, sample_weight, view_labels, groups)
+    return None
+
+
+def _check_installed(module: str, extra: str, rows: str) -> None:
+    """Refuse rows whose library is not installed, naming the extra that brings it."""
+    if find_spec(module) is None:
+        raise ImportError(f"To fit on {rows}, install {module}: pip install 'fuselearn[{extra}]'.")
+
+
 def read_partitioned_data(model: BoostingEstimator, source: RowSource, *, reset: bool) -> PartitionedData:
     """Check the partitions of a source and resolve the views of a model, which is not changed.
 
     With `reset`, the columns may differ from those that the model was fitted on.
     """
+    names, columns, features = resolve_source(model, source, reset=reset)
+    _check_settings(model, source, names)
+    summaries, reader = read_summaries(source, names, columns)
+    return PartitionedData(source, summaries, reader, features)
+
+
+def resolve_source(
+    model: ViewEstimator, source: RowSource, *, reset: bool
+) -> tuple[list[str], list[IntArray], Features]:
+    """Return the names and columns of a model's views, and the columns of a source, before any row is read."""
     features: Features = {"n_features_in_": source.n_features}
     if source.column_names is not None:
         features["feature_names_in_"] = np.asarray(source.column_names, dtype=object)
@@ -212,18 +254,29 @@ def read_partitioned_data(model: BoostingEstimator, source: RowSource, *, reset:
         check_same_features(model, features)
     names, columns = resolve_views(model.views, source.empty_table, source.n_features)
     source.check_view_labels(names)
-    _check_settings(model, source, names)
-    summaries = source.map(summarise, names, columns)
+    return names, columns, features
+
+
+def read_summaries(
+    source: RowSource, names: list[str], columns: list[IntArray], regressor: str | None = None
+) -> tuple[Sequence[PartitionSummary], PartitionReader]:
+    """Check all partitions, and return what has to be known of each, and how they are read.
+
+    `regressor` names the model where labels are numbers to predict.
+    """
+    summaries = source.map(summarise, names, columns, regressor)
     _check_rows(summaries, names)
-    classes = np.unique(np.concatenate([summary.labels for summary in summaries if len(summary.labels)]))
-    # Each label thrice: scikit-learn warns of targets that are nearly all distinct.
-    check_classification_targets(np.repeat(classes, 3))
-    check_classes(classes)
-    if not source.has_view_labels:
-        weighted_labels = np.concatenate([summary.weighted_labels for summary in summaries if summary.n_weighted])
-        check_two_classes(np.searchsorted(classes, weighted_labels), classes)
+    classes = np.empty(0)
+    if regressor is None:
+        classes = np.unique(np.concatenate([summary.labels for summary in summaries if len(summary.labels)]))
+        # Each label thrice: scikit-learn warns of targets that are nearly all distinct.
+        check_classification_targets(np.repeat(classes, 3))
+        check_classes(classes)
+        if not source.has_view_labels:
+            weighted_labels = np.concatenate([summary.weighted_labels for summary in summaries if summary.n_weighted])
+            check_two_classes(np.searchsorted(classes, weighted_labels), classes)
     largest_weight = max(summary.largest_weight for summary in summaries)
-    return PartitionedData(source, summaries, PartitionReader(names, columns, classes, largest_weight), features)
+    return summaries, PartitionReader(names, columns, classes, largest_weight)
 
 
 def _plans_of_arms(new_plans: Sequence[Plan], rounds: Sequence[RecordedRound]) -> list[list[Plan]]:

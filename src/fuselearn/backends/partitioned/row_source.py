@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.utils import check_array, column_or_1d
 
 from fuselearn.data import ViewBlocks, check_sample_weight, encode_known, encode_view_labels
+from fuselearn.data.categories import Categories, distinct_values
+from fuselearn.data.labels import check_target, group_names
 from fuselearn.learners.protocol import ViewQuestion
 from fuselearn.numeric.exact_sums import fingerprint, limb_sums
 from fuselearn.numeric.execution import Threads
@@ -26,7 +29,7 @@ class RowSource(ABC):
     """The rows that a fit was given, in partitions.
 
     `description` names the kind of source in messages ("Dask collections"); `empty_table` has the columns of X and
-    stands for it where views are resolved.
+    stands for it where views are resolved; `categories` are those by which categorical columns are encoded.
     """
 
     description: str
@@ -34,6 +37,8 @@ class RowSource(ABC):
     column_names: list[str] | None
     empty_table: TableLike
     has_view_labels: bool
+    has_groups: bool = False
+    categories: Categories | None = None
 
     @abstractmethod
     def check_view_labels(self, names: list[str]) -> None:
@@ -48,6 +53,10 @@ class RowSource(ABC):
         Without `each` there is no last argument. The rows are read anew: between two calls nothing is kept of them.
         """
 
+    def distinct_values(self, columns: IntArray) -> list[list[Any]]:
+        """Return the values that columns of X have, before these are encoded, some of them more than once."""
+        return joined_values(self.map(distinct_in_partition, columns))
+
     @abstractmethod
     def load_partitions(self, recipe: Recipe, threads: Threads) -> Partitions:
         """Build all partitions where they are to stay, and return what holds them."""
@@ -55,17 +64,30 @@ class RowSource(ABC):
 
 @dataclass(frozen=True)
 class RawPartition:
-    """Consecutive rows with their labels and weights; `place` names them in messages ("partition 3")."""
+    """Consecutive rows with their labels and weights; `place` names them in messages ("partition 3").
+
+    `number` is that of the partition, in the order of the rows.
+    """
 
     place: str
     table: FloatArray
     labels: AnyArray
     weights: FloatArray | None
     view_labels: AnyArray | None
+    groups: AnyArray | None = None
+    number: int = 0
 
     @classmethod
     def of(
-        cls, place: str, X: TableLike, y: ArrayLike, weights: ArrayLike = None, view_labels: ArrayLike = None
+        cls,
+        place: str,
+        X: TableLike,
+        y: ArrayLike,
+        weights: ArrayLike = None,
+        view_labels: ArrayLike = None,
+        groups: ArrayLike = None,
+        *,
+        number: int = 0,
     ) -> RawPartition:
         """Check a partition. Messages name it, since a cluster's own do not."""
         try:
@@ -75,7 +97,8 @@ class RawPartition:
             y = np.asarray(y)
             _check_no_label_is_missing(y)
             y = column_or_1d(check_array(y, ensure_2d=False, dtype=None, ensure_min_samples=0, input_name="y"))
-            for name, values in (("y", y), ("sample_weight", weights), ("view_labels", view_labels)):
+            others = {"y": y, "sample_weight": weights, "view_labels": view_labels, "groups": groups}
+            for name, values in others.items():
                 if values is not None and len(values) != len(table):
                     raise ValueError(
                         f"X has {len(table)} rows and {name} has {len(values)}; partition both at the same rows"
@@ -85,9 +108,10 @@ class RawPartition:
                 if len(weights) and weights.any():
                     check_sample_weight(weights, table)
             view_labels = None if view_labels is None else np.asarray(view_labels)
+            groups = None if groups is None else group_names(groups, len(table))
         except ValueError as error:
             raise ValueError(f"{place}: {error}") from None
-        return cls(place, table, y, weights, view_labels)
+        return cls(place, table, y, weights, view_labels, groups, number)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -115,47 +139,72 @@ def _check_no_label_is_missing(labels: AnyArray) -> None:
 class PartitionSummary:
     """Counts, labels and weights of a partition that have to be known before the classes are known.
 
-    `labels` and `weighted_labels` are the distinct labels of all rows and of those with weight, `n_present` the number
-    of rows with each view, `row_without_views` the first row with weight and without any view, and `number_format`
-    that of the table.
+    `labels` and `weighted_labels` are the distinct labels of all rows and of those with weight, none for numbers to
+    predict; `label_counts` the number of rows with weight of each of the latter, `n_present` the number of rows with
+    each view, `row_without_views` the first row with weight and without any view, `least_positive` the least weight
+    above 0, and `number_format` that of the table.
     """
 
     n_rows: int
     n_weighted: int
     labels: AnyArray
     weighted_labels: AnyArray
+    label_counts: IntArray
     n_present: IntArray
     row_without_views: int | None
     least_weight: float
+    least_positive: float
     largest_weight: float
     number_format: str
 
 
-def summarise(partition: RawPartition, names: list[str], columns: list[IntArray]) -> PartitionSummary:
-    """Look at a partition for the first time."""
+def summarise(
+    partition: RawPartition, names: list[str], columns: list[IntArray], regressor: str | None = None
+) -> PartitionSummary:
+    """Look at a partition for the first time; `regressor` names the model whose labels are numbers to predict."""
     has_weight = partition.has_weight
     blocks = ViewBlocks.of(partition.table, names, columns, has_weight)
     without_views = ~blocks.present.any(axis=1)
     if has_weight is not None:
         without_views &= has_weight
-    labels = np.unique(partition.labels)
+    labels = partition.labels
+    if regressor is not None:
+        try:
+            check_target(labels, regressor)
+        except ValueError as error:
+            raise ValueError(f"{partition.place}: {error}") from None
+        labels = labels[:0]
     weights = np.ones(1) if partition.weights is None else partition.weights
+    used = labels if has_weight is None or regressor is not None else labels[has_weight]
+    weighted_labels, label_counts = np.unique(used, return_counts=True)
     return PartitionSummary(
         len(partition),
         len(partition) if has_weight is None else int(np.count_nonzero(has_weight)),
-        labels,
-        labels if has_weight is None else np.unique(partition.labels[has_weight]),
+        weighted_labels if has_weight is None else np.unique(labels),
+        weighted_labels,
+        label_counts,
         blocks.present.sum(axis=0),
         int(np.flatnonzero(without_views)[0]) if without_views.any() else None,
         float(weights.min(initial=np.inf)),
+        float(weights[weights > 0].min(initial=np.inf)),
         float(weights.max(initial=0.0)),
         str(partition.table.dtype),
     )
 
 
+def distinct_in_partition(partition: RawPartition, columns: IntArray) -> list[list[Any]]:
+    """Return the values of some columns of a partition, each once."""
+    return distinct_values(partition.table, columns)
+
+
+def joined_values(of_partitions: Sequence[list[list[Any]]]) -> list[list[Any]]:
+    """Return the values of each column in all partitions, one partition after the other."""
+    return [list(chain.from_iterable(values)) for values in zip(*of_partitions)]
+
+
 @dataclass(frozen=True)
 class PartitionReader:
-    """Views, classes and largest weight of all rows, by which each partition is read."""
+    """Views, classes and largest weight of all rows, by which each partition is read; a regression has no classes."""
 
     names: list[str]
     columns: list[IntArray]
@@ -165,6 +214,10 @@ class PartitionReader:
     def view_blocks(self, partition: RawPartition) -> ViewBlocks:
         """Return the views of a partition."""
         return ViewBlocks.of(partition.table, self.names, self.columns, partition.has_weight)
+
+    def targets(self, partition: RawPartition) -> FloatArray:
+        """Return the numbers to predict."""
+        return np.asarray(partition.labels, dtype=np.float64)
 
     def class_codes(self, partition: RawPartition, blocks: ViewBlocks) -> list[IntArray]:
         """Return class codes by each view's labels; the same array for all views that share them."""

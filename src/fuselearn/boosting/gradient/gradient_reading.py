@@ -1,24 +1,23 @@
 """The arguments of `fit` of the gradient boosting estimators, read where the rows are."""
 
 from dataclasses import replace
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
 
-from fuselearn.backends.protocol import row_location, to_host
+from fuselearn.backends.partitioned.partitioned_data import open_source
+from fuselearn.backends.protocol import RowLocation, row_location, to_host
 from fuselearn.boosting.gradient.gradient_data import GradientData, LocalGradientData
+from fuselearn.boosting.gradient.partitioned_gradient_data import (
+    GradientEstimator,
+    read_partitioned_gradient_data,
+)
 from fuselearn.data.categories import Categories
 from fuselearn.data.class_weights import ClassWeight, ClassWeights
-from fuselearn.data.training_data import TrainingData, ViewEstimator, read_regression_data, read_training_data
+from fuselearn.data.training_data import TrainingData, read_regression_data, read_training_data
 from fuselearn.numeric.exact_sums import limb_sums, sums_of_limbs
 from fuselearn.typing import ArrayLike, TableLike
-
-
-class GradientEstimator(ViewEstimator, Protocol):
-    """A gradient boosting estimator: its settings that concern the reading of rows."""
-
-    categorical_features: Any
-    max_bins: int
 
 
 class GradientClassifier(GradientEstimator, Protocol):
@@ -41,7 +40,12 @@ def read_classes(
 
     With `reset`, the columns of `X` may differ from those that the model was fitted on.
     """
-    _check_location(X)
+    source = open_source(_location(X), X, y, sample_weight, view_labels, groups)
+    if source is not None:
+        weight = _common_weight(sample_weight)
+        return read_partitioned_gradient_data(
+            model, source, reset=reset, has_classes=True, class_weight=model.class_weight, common_weight=weight
+        )
     categories, X = _encoded(model, X, reset)
     y, sample_weight, view_labels, groups = map(to_host, (y, sample_weight, view_labels, groups))
     data = read_training_data(model, X, y, sample_weight, view_labels, groups, reset=reset, largest_weight_is_one=True)
@@ -62,17 +66,28 @@ def read_targets(
 
     With `reset`, the columns of `X` may differ from those that the model was fitted on.
     """
-    _check_location(X)
+    source = open_source(_location(X), X, y, sample_weight, groups=groups)
+    if source is not None:
+        weight = _common_weight(sample_weight)
+        return read_partitioned_gradient_data(model, source, reset=reset, has_classes=False, common_weight=weight)
     categories, X = _encoded(model, X, reset)
     y, sample_weight, groups = map(to_host, (y, sample_weight, groups))
     data = read_regression_data(model, X, y, sample_weight, groups, reset=reset)
     return LocalGradientData(data, _largest(sample_weight), categories)
 
 
-def _check_location(X: TableLike) -> None:
-    """Refuse rows that are not in memory."""
-    if row_location(X) != "local":
+def _location(X: TableLike) -> RowLocation:
+    """Return where the rows are; those on a GPU are refused."""
+    location = row_location(X)
+    if location == "gpu":
         raise TypeError(f"X must hold rows in memory; got {type(X).__name__}.")
+    return location
+
+
+def _common_weight(sample_weight: ArrayLike) -> float:
+    """Return the weight that is given for all rows of a Dask collection; 1 where each has one of its own."""
+    is_number = isinstance(sample_weight, Real) or (isinstance(sample_weight, np.ndarray) and not sample_weight.ndim)
+    return float(sample_weight) if is_number else 1.0
 
 
 def _encoded(model: Any, X: TableLike, reset: bool) -> tuple[Categories | None, TableLike]:
