@@ -99,15 +99,15 @@ class BaseGradientBoosting(BaseEstimator):
                 )
         log = None if checkpoint is None else GradientLog(checkpoint)
         data = self._read(X, y, sample_weight, view_labels, groups, reset=not continued)
+        stops_early = self._stops_early(data)
         if continued:
-            self._check_same_run(data)
+            self._check_same_run(data, stops_early)
             trace = self._recorded_trace()
         else:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             # A run without a seed of its own goes on with the one it drew.
             in_log = None if log is None else log.seed
             trace = GradientTrace(seed if in_log is None else in_log, horizon=int(self.n_estimators))
-        stops_early = self._stops_early(data)
         plan = data.plan(
             int(self.max_bins),
             float(self.validation_fraction) if stops_early else None,
@@ -304,8 +304,8 @@ class BaseGradientBoosting(BaseEstimator):
             trace.rounds.append(GradientRound(view, earlier_trees(number, view, of_round), *losses))
         return trace
 
-    def _check_same_run(self, data: GradientData) -> None:
-        """Refuse a warm start on other views or classes, or with fewer rounds than there are."""
+    def _check_same_run(self, data: GradientData, stops_early: bool) -> None:
+        """Refuse a warm start on other views or classes, of another kind of run, or with fewer rounds."""
         classes = np.asarray(getattr(self, "classes_", ()))
         if data.classes is not None and not np.array_equal(data.classes, classes):
             raise ValueError(
@@ -326,6 +326,13 @@ class BaseGradientBoosting(BaseEstimator):
                 f"warm_start=True goes on with the run of the last fit, whose trees were "
                 f"{'joint' if is_joint else 'per_view'!r}; they are now {self.trees!r}. Set it back, or "
                 "warm_start=False."
+            )
+        if stops_early != bool(len(self.validation_score_)):
+            raise ValueError(
+                "warm_start=True goes on with the run of the last fit, which held "
+                f"{'no' if stops_early else 'some'} rows out for early stopping; now early_stopping="
+                f"{self.early_stopping!r} holds {'some' if stops_early else 'none'} out. Set it to {not stops_early}, "
+                "or warm_start=False."
             )
         if self.n_estimators < self.n_iter_:
             raise ValueError(

@@ -137,6 +137,7 @@ def gradient_identity(
         "feature names": None if names is None else [str(name) for name in names],
         "categorical_features": {str(column): values for column, values in in_categories.items()},
         "classes": None if data.classes is None else [repr(label) for label in data.classes.tolist()],
+        "view_labels": data.n_label_columns > 1,
         "weight of a row": data.weight_scale.largest,
         **data.fingerprint(),
     }

@@ -58,6 +58,8 @@ def check_fitted(model: Any, n_outputs: int) -> None:
     """
     check_views(model)
     view_columns, n_views = model.view_columns_, len(model.view_columns_)
+    if not n_views:
+        raise ValueError("it has no views")
     n_features, n_rounds = check_integer(model, "n_features_in_"), check_integer(model, "n_iter_")
     trees, binning = check_part(model, "trees_", BoostedTrees), check_part(model, "binning_", Binning)
     # Sizes first, of arrays that are in the file: what follows takes no more than they do.
