@@ -15,6 +15,7 @@ from fuselearn.evaluation.result_table import wrap_markdown
 SCRIPTS = (
     "per_round",
     "early_exit",
+    "gradient_predict",
     "bandit",
     "scaling",
     "memory",

@@ -20,8 +20,9 @@ from fuselearn.numeric.tree_scores import add_tree_scores, pack_trees, settle_by
 from fuselearn.numeric.votes import codes_of, rounding_slack
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
-CHUNK_ROWS = 2048
-"""Rows that are scored in one call of the compiled loop, and that a thread takes at a time."""
+CHUNK_ROWS, CHUNK_VALUES = 4096, 2**22
+"""Rows that are scored in one call of the compiled loop, and that a thread takes at a time; fewer of wide tables, which
+may have to be copied."""
 
 
 class RawScores:
@@ -116,11 +117,10 @@ class RawScores:
         for first in range(0, len(self._trees), self.n_outputs):
             trees = np.arange(first, first + self.n_outputs)
 
-            def work(start: int, stop: int, trees: IntArray = trees) -> None:
-                rows = np.arange(start * CHUNK_ROWS, min(stop * CHUNK_ROWS, len(X)))
-                self._add(trees, block, rows, present, scores)
+            def work(first: int, last: int, trees: IntArray = trees) -> None:
+                self._add(trees, block, np.arange(first, last), present, scores)
 
-            threads.share(-(-len(X) // CHUNK_ROWS), work)
+            threads.share(len(X), work)
             yield scores
 
     def present(self, X: FloatArray) -> BoolArray:
@@ -201,14 +201,15 @@ def decision_values(scores: FloatArray) -> FloatArray:
 
 def in_chunks(X: FloatArray, receive: Callable[[slice, FloatArray], None], threads: Threads) -> None:
     """Call ``receive(rows, block)`` for some rows at a time, a slice, and these rows as C-contiguous float64."""
-    table = _whole_table(X)
+    table, n_rows = _whole_table(X), len(X)
+    at_a_time = max(1, min(CHUNK_ROWS, CHUNK_VALUES // X.shape[1]))
 
     def work(first: int, last: int) -> None:
-        for start in range(first * CHUNK_ROWS, min(last * CHUNK_ROWS, len(X)), CHUNK_ROWS):
-            stop = min(start + CHUNK_ROWS, len(X))
+        for start in range(first * at_a_time, min(last * at_a_time, n_rows), at_a_time):
+            stop = min(start + at_a_time, n_rows)
             receive(slice(start, stop), table.block(start, stop))
 
-    threads.share(-(-len(X) // CHUNK_ROWS), work)
+    threads.share(-(-n_rows // at_a_time), work)
 
 
 def _whole_table(X: FloatArray) -> View:
