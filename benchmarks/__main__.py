@@ -23,6 +23,8 @@ SCRIPTS = (
     "out_of_core",
     "dask_cluster",
     "cluster_scaling",
+    "gradient",
+    "gradient_predict",
     "peers",
     "kernels",
     "multilabel",

@@ -248,14 +248,17 @@ class LocalGradientData(GradientData):
     ) -> None:
         self.names, self.columns, self.features, self.categories = data.names, data.columns, data.features, categories
         self.n_rows, self.n_counted = len(data), data.n_counted
-        self._data = data
         labels: list[AnyArray]
+        # Of `data` nothing else is kept: weights that are all equal, for one, take as much memory as the scores.
+        self._groups = data.groups
+        self._classes_to_hold_out: IntArray | None
         if isinstance(data, RegressionData):
-            self.classes, labels = None, [data.target]
+            self.classes, labels, self._classes_to_hold_out = None, [data.target], None
         else:
             self.classes = data.classes
             # Codes of absent views are never read.
             labels = [np.ascontiguousarray(column) for column in np.maximum(data.codes, 0).T]
+            self._classes_to_hold_out = labels[0] if len(labels) == 1 else data.majority()
         self.n_label_columns = len(labels)
         used = data.weights > 0
         self.weight_scale = WeightScale(largest_weight, bool(np.all(data.weights[used] == 1.0)))
@@ -279,14 +282,13 @@ class LocalGradientData(GradientData):
 
     def _hold_out(self, fraction: float, seed: int) -> None:
         """Give some of the rows the role of held-out ones."""
-        codes = None if isinstance(self._data, RegressionData) else self._data.majority()
-        used = self._part.roles != UNUSED
-        held_out = held_out_rows(codes, self.n_rows, fraction, seed, self._data.groups, used, classes=self.classes)
+        codes, used = self._classes_to_hold_out, self._part.roles != UNUSED
+        held_out = held_out_rows(codes, self.n_rows, fraction, seed, self._groups, used, classes=self.classes)
         self._part.roles[held_out] = HELD_OUT
 
 
 WHOLE_TREE_BYTES = 2**28
-"""Memory of histograms up to which a tree grows in one call. Leaf by leaf, those of leaves without a split are freed."""
+"""Memory of histograms up to which a tree grows in one call. Leaf by leaf, leaves without a split give theirs back."""
 
 
 class LocalGradientRows:

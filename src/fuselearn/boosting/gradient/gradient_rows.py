@@ -17,7 +17,7 @@ import numpy as np
 from fuselearn.backends.partitioned.storage import ArrayStore
 from fuselearn.boosting.gradient.losses import Loss
 from fuselearn.boosting.gradient.splitting import GrowthSettings
-from fuselearn.boosting.gradient.tree import GradientTree
+from fuselearn.boosting.gradient.tree_format import GradientTree
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradient_histograms import add_leaf_values, fill_histogram, number_leaves, split_rows
 from fuselearn.numeric.gradients import HELD_OUT, N_DIGITS, TRAINING, UNUSED, add_digit_weights
@@ -359,7 +359,7 @@ class GradientBlock:
         request, tree = finished.request, finished.tree
         name = self._leaves_name(request)
         n_nodes = len(tree.column)
-        leaves: IntArray = np.full(self.n_rows, n_nodes, dtype=np.uint16 if n_nodes < 2**16 else np.int32)
+        leaves: IntArray = np.full(self.n_rows, n_nodes, dtype=np.min_scalar_type(n_nodes))
         for node, number in numbers.items():
             number_leaves(leaves, self._rows_of(node), number)
         held_out = self._store.get("roles") == HELD_OUT
