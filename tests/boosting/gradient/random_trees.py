@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fuselearn.boosting.gradient.tree import NODE_KINDS, BoostedTrees, GradientTree
+from fuselearn.boosting.gradient.tree_format import NODE_KINDS, BoostedTrees, GradientTree
 
 
 def random_tree(rng, columns, categorical=(), n_splits=None, values=None):

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from fuselearn.boosting.gradient import raw_scores
 from fuselearn.boosting.gradient.raw_scores import RawScores
-from fuselearn.boosting.gradient.tree import BoostedTrees
+from fuselearn.boosting.gradient.tree_format import BoostedTrees
 from fuselearn.boosting.gradient.tree_prediction import TreeClassification, TreeRegression
 from fuselearn.data.categories import Categories
 from fuselearn.numeric.execution import Threads

@@ -29,7 +29,7 @@ from fuselearn.boosting.gradient.gradient_rounds import (
 )
 from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.boosting.gradient.stored_trees import earlier_trees, joined_trees
-from fuselearn.boosting.gradient.tree import BoostedTrees
+from fuselearn.boosting.gradient.tree_format import BoostedTrees
 from fuselearn.boosting.share import as_policy
 from fuselearn.data import note_features
 from fuselearn.data.categories import Categories

@@ -17,7 +17,7 @@ from fuselearn.boosting.checkpoint import RunLog, described_setting
 from fuselearn.boosting.gradient.gradient_data import GradientData, GradientPlan
 from fuselearn.boosting.gradient.gradient_rounds import ALL_VIEWS, GradientRound, GradientTrace, RunSettings
 from fuselearn.boosting.gradient.stored_trees import check_splits, earlier_trees, joined_trees
-from fuselearn.boosting.gradient.tree import GradientTree
+from fuselearn.boosting.gradient.tree_format import GradientTree
 from fuselearn.boosting.trace_format import check_start, read_array, written_array
 from fuselearn.typing import IntArray
 

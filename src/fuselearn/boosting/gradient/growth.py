@@ -26,7 +26,7 @@ from fuselearn.boosting.gradient.gradient_rows import (
 )
 from fuselearn.boosting.gradient.losses import quantile_rank
 from fuselearn.boosting.gradient.splitting import GrowthSettings, Split, SplitFinder, Sums
-from fuselearn.boosting.gradient.tree import CATEGORY_BINS, GradientTree
+from fuselearn.boosting.gradient.tree_format import CATEGORY_BINS, GradientTree
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradient_histograms import subtract_histogram
 from fuselearn.numeric.gradient_loops import TIE_SHARE, WEIGHT

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from fuselearn.boosting.gradient.tree import BoostedTrees
+from fuselearn.boosting.gradient.tree_format import BoostedTrees
 from fuselearn.data import View, ViewBlocks
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.tree_scores import add_tree_scores, pack_trees, settle_by_bounds

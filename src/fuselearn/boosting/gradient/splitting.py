@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fuselearn.boosting.gradient.tree import CATEGORY_BINS
+from fuselearn.boosting.gradient.tree_format import CATEGORY_BINS
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradient_histograms import best_splits, first_of_largest, least_whole, ordered_categories
 from fuselearn.numeric.gradient_loops import LEAST_GAIN, LEAST_HESSIAN, SCORE, WEIGHT, G, H

@@ -1,6 +1,6 @@
 """Trees of earlier rounds, and checks of those that were read from a file: a saved model, or the log of a run.
 
-A tree by itself is checked where it is built (`fuselearn.boosting.gradient.tree`). Here it is held against the views,
+A tree by itself is checked where it is built (`fuselearn.boosting.gradient.tree_format`). Here it is held against the views,
 bins and categories that it belongs to. Compiled code walks trees without looking at bounds, and a model whose trees do
 not fit its bins could be continued, but not as the run that it claims to be.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 from fuselearn.boosting.gradient.gradient_rounds import ALL_VIEWS, GradientTrace
 from fuselearn.boosting.gradient.gradient_rows import FinishedTree, TreeRequest
-from fuselearn.boosting.gradient.tree import BoostedTrees, GradientTree
+from fuselearn.boosting.gradient.tree_format import BoostedTrees, GradientTree
 from fuselearn.data.categories import Categories
 from fuselearn.learners.binning import Binning
 from fuselearn.persistence.validation import check_array, check_integer, check_part, check_views

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from fuselearn.boosting.gradient.tree import NODE_KINDS, BoostedTrees, GradientTree
+from fuselearn.boosting.gradient.tree_format import NODE_KINDS, BoostedTrees, GradientTree
 from fuselearn.persistence.validation import validate_object
 from tests.boosting.gradient.random_trees import random_model, random_tree
 
