@@ -12,12 +12,13 @@ import fuselearn
 from fuselearn.registry import DEFAULT, METHODS, UNMATCHED_METHODS, Method, all_estimators, find_method, resolve_methods
 
 VIEWS = {"a": [0, 1], "b": [2, 3]}
+GRADIENT = ("gradient", "gradient_views")
 
 
 def test_all_estimators_are_the_public_classes_that_can_be_fitted():
     pairs = all_estimators()
     assert [name for name, _ in pairs] == sorted(name for name, _ in pairs)
-    assert len(pairs) == 15
+    assert len(pairs) == 17
     for name, kind in pairs:
         assert getattr(fuselearn, name) is kind
         assert issubclass(kind, BaseEstimator)
@@ -61,6 +62,16 @@ def test_methods_that_use_the_labels_of_each_view():
     assert find_method("shareboost", list(VIEWS)).takes_view_labels(VIEWS)
     assert not find_method("adaboost_concatenated", list(VIEWS)).takes_view_labels(VIEWS)
     assert not find_method("mkl", list(VIEWS)).takes_view_labels(VIEWS)
+    assert find_method("gradient_views", list(VIEWS)).takes_view_labels(VIEWS)
+    assert not find_method("gradient", list(VIEWS)).takes_view_labels(VIEWS)
+
+
+def test_gradient_boosting_has_its_own_number_of_rounds_and_kind_of_trees():
+    joint, per_view = (find_method(name, list(VIEWS)).estimator(VIEWS, None, 0) for name in GRADIENT)
+    assert joint.n_estimators == per_view.n_estimators == fuselearn.ShareGradientBoostingClassifier().n_estimators
+    assert (joint.trees, per_view.trees) == ("joint", "per_view")
+    assert find_method("shareboost", list(VIEWS)).estimator(VIEWS, None, 0).n_estimators == 150
+    assert set(GRADIENT) <= set(DEFAULT)
 
 
 FIT = """

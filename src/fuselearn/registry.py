@@ -20,6 +20,7 @@ ViewColumns: TypeAlias = Mapping[str, Any]
 """View name to column numbers."""
 
 DEFAULT_ROUNDS = 150
+GRADIENT_ROUNDS = 200
 SINGLE = "view:"
 """Prefix of the name of a view that is to be judged alone."""
 
@@ -40,6 +41,8 @@ class Method:
         Whether it needs all columns of a view that a row has, so that gaps are filled for it.
     folds : int, default=1
         Rows of each class that it needs to train on, for the folds it makes itself.
+    rounds : int, default=150
+        Rounds of boosting where none are asked for.
     """
 
     name: str
@@ -47,6 +50,7 @@ class Method:
     only_view: str | None = None
     whole_views: bool = False
     folds: int = 1
+    rounds: int = DEFAULT_ROUNDS
 
     def estimator(self, views: ViewColumns, n_estimators: int | None, seed: int) -> Any:
         """Return an unfitted estimator, with all its draws seeded, also those of the estimators inside it.
@@ -56,7 +60,7 @@ class Method:
         views : dict of str to sequence of int
             View name to column numbers.
         n_estimators : int or None
-            Rounds of boosting; None is 150.
+            Rounds of boosting; None is the method's own number.
         seed : int
             Every `random_state`.
 
@@ -65,12 +69,12 @@ class Method:
         estimator
             Not fitted.
         """
-        estimator = self.make(views, n_estimators or DEFAULT_ROUNDS)
+        estimator = self.make(views, n_estimators or self.rounds)
         names = [name for name in estimator.get_params() if name.rpartition("__")[2] == "random_state"]
         return estimator.set_params(**dict.fromkeys(names, seed))
 
     def takes_view_labels(self, views: ViewColumns) -> bool:
-        """Check whether labels that differ between views are of use to it. A classifier of all columns needs one label.
+        """Check whether labels that differ between views are of use to it. What reads all columns needs one label.
 
         Parameters
         ----------
@@ -83,9 +87,27 @@ class Method:
             True where its `fit` takes `view_labels`.
         """
         estimator = self.make(views, 1)
-        return has_fit_parameter(estimator, "view_labels") and not isinstance(
-            estimator, fuselearn.ConcatenatedClassifier
+        return (
+            has_fit_parameter(estimator, "view_labels")
+            and not isinstance(estimator, fuselearn.ConcatenatedClassifier)
+            and not grows_joint_trees(estimator)
         )
+
+
+def grows_joint_trees(estimator: Any) -> bool:
+    """Check whether an estimator is gradient boosting whose trees split on the columns of all views.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted or not.
+
+    Returns
+    -------
+    bool
+        True for gradient boosting with ``trees="joint"``, which takes one label of each row.
+    """
+    return getattr(estimator, "trees", None) == "joint"
 
 
 def _adaboost(rounds: int) -> Any:
@@ -108,6 +130,11 @@ def _boost(views: ViewColumns, rounds: int, **settings: Any) -> Any:
     return fuselearn.ShareBoostClassifier(views=views, n_estimators=rounds, **settings)
 
 
+def _gradient(views: ViewColumns, rounds: int, trees: str) -> Any:
+    """Return gradient boosting."""
+    return fuselearn.ShareGradientBoostingClassifier(views=views, trees=trees, n_estimators=rounds)
+
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -116,6 +143,8 @@ METHODS: dict[str, Method] = {
         Method("rshareboost", lambda views, rounds: _boost(views, rounds, view_policy="exp3p")),
         Method("bssd", lambda views, rounds: _boost(views, rounds, resample=True)),
         Method("iboost", lambda views, rounds: fuselearn.IndependentBoostClassifier(views=views, n_estimators=rounds)),
+        Method("gradient", lambda views, rounds: _gradient(views, rounds, "joint"), rounds=GRADIENT_ROUNDS),
+        Method("gradient_views", lambda views, rounds: _gradient(views, rounds, "per_view"), rounds=GRADIENT_ROUNDS),
         Method("adaboost_vote", lambda views, rounds: _vote(_adaboost(rounds), views)),
         Method(
             "adaboost_concatenated",
@@ -154,6 +183,8 @@ DEFAULT = (
     "shareboost",
     "rshareboost",
     "iboost",
+    "gradient",
+    "gradient_views",
     "adaboost_vote",
     "adaboost_concatenated",
     "svm_vote",
