@@ -1,8 +1,8 @@
 """Trees of earlier rounds, and checks of those that were read from a file: a saved model, or the log of a run.
 
-A tree by itself is checked where it is built (`fuselearn.boosting.gradient.tree_format`). Here it is held against the views,
-bins and categories that it belongs to. Compiled code walks trees without looking at bounds, and a model whose trees do
-not fit its bins could be continued, but not as the run that it claims to be.
+A tree by itself is checked where it is built (`fuselearn.boosting.gradient.tree_format`). Here it is held against the
+views, bins and categories that it belongs to. Compiled code walks trees without looking at bounds, and a model whose
+trees do not fit its bins could be continued, but not as the run that it claims to be.
 """
 
 from collections.abc import Sequence

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from fuselearn.numeric.tree_scores import CATEGORY_BINS as CATEGORY_BINS
 from fuselearn.persistence.validation import check_array, check_children
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
-CATEGORY_BINS = 256
-"""Columns of `categories_left`: the bins that a byte can number."""
 NODE_KINDS: dict[str, Any] = {
     "column": np.int32,
     "cut_bin": np.int32,

@@ -138,16 +138,16 @@ class TreeClassification(TreePrediction):
         >>> from fuselearn import ShareGradientBoostingClassifier
         >>> from fuselearn.datasets import load_digit_views
         >>> X, views, y = load_digit_views(return_tuple=True)
-        >>> model = ShareGradientBoostingClassifier(views=views, trees="per_view", n_estimators=50)
+        >>> model = ShareGradientBoostingClassifier(views=views, trees="per_view", n_estimators=20)
         >>> used = model.fit(X[:1000], y[:1000] >= 5).views_used(X[1000:])
 
         Views in the order in which they are read, and the share of the rows that the first k of them decide:
 
         >>> order = model.view_order_
         >>> [model.view_names_[number] for number in order]
-        ['pixels', 'profiles', 'edges', 'fourier']
+        ['pixels', 'profiles', 'edges']
         >>> [float((~used[:, order[k:]].any(axis=1)).mean().round(2)) for k in range(1, len(order) + 1)]
-        [0.0, 0.91, 0.98, 1.0]
+        [0.48, 0.98, 1.0]
         """
         table = self._read_rows(X)
         if not np.any(self.trees_.view >= 0):
