@@ -38,6 +38,8 @@ from fuselearn import (
     NSBoostClassifier,
     RSBagClassifier,
     ShareBoostClassifier,
+    ShareGradientBoostingClassifier,
+    ShareGradientBoostingRegressor,
     SuperKernelClassifier,
     TableClassifier,
     TomographicClassifier,
@@ -59,6 +61,7 @@ TWO, THREE = (SUMS > 0).astype(int), np.array(["low", "mid", "high"])[np.digitiz
 LABELS = np.column_stack([SUMS > 0, X[:, 1] > 0, X[:, 7] > 0.2]).astype(int)
 ONE_VIEW_EACH = np.where(np.repeat(np.eye(3, dtype=bool)[np.arange(90) % 3], 3, axis=1), X, np.nan)
 NUMBERED = np.column_stack([np.arange(90.0), X[:, :2]])
+SMALL_TREES = {"n_estimators": 4, "max_leaf_nodes": 5, "min_samples_leaf": 5, "random_state": 0}
 
 SHARED = {
     learner: (ShareBoostClassifier(learner, views=VIEWS, n_estimators=4, random_state=0), X, y)
@@ -88,6 +91,21 @@ MODELS = {
     ),
     "gaps": (ShareBoostClassifier("tree", views=VIEWS, n_estimators=4), ONE_VIEW_EACH, TWO),
     "independent": (IndependentBoostClassifier("stump", views=VIEWS, n_estimators=4), X, TWO),
+    "gradients": (
+        ShareGradientBoostingClassifier(views=VIEWS, categorical_features=[8], **SMALL_TREES),
+        X,
+        THREE,
+    ),
+    "gradients per view": (
+        ShareGradientBoostingClassifier(views=VIEWS, trees="per_view", view_policy="exp3p", **SMALL_TREES),
+        ONE_VIEW_EACH,
+        TWO,
+    ),
+    "gradients of numbers": (
+        ShareGradientBoostingRegressor(views=VIEWS, monotonic_cst=[1] + [0] * 8, early_stopping=True, **SMALL_TREES),
+        X,
+        SUMS,
+    ),
     "mss": (MSSBoostClassifier(n_estimators=4, data_ratio=0.5, feature_ratio=0.5, random_state=0), X, LABELS),
     "ns": (NSBoostClassifier(n_estimators=4, data_ratio=0.5, feature_ratio=0.5, random_state=0), X, LABELS),
     "bag": (

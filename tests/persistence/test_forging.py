@@ -53,7 +53,7 @@ FORGED = MODELS | {"table": (TABLE_MODEL, TABLE, TWO)}
 FORGED |= {f"voting of {name}": (ViewVotingClassifier(model, views=VIEWS), X, THREE) for name, model in VOTING.items()}
 SLOW = {"fusion of classifiers": 12, "search": 20}
 """Models whose files take long to load, and how many of them are forged."""
-QUICK = ["tree", "linear", "mss", "tomographic", "fusion with gaps", "voting", "bag"]
+QUICK = ["tree", "linear", "mss", "tomographic", "fusion with gaps", "voting", "bag", "gradients"]
 
 
 def rows_for(name):
@@ -110,7 +110,7 @@ def check_harmless(told):
 @pytest.mark.long
 def test_some_forged_files_do_no_harm(tmp_path):
     told = forged_and_watched(QUICK, 10, tmp_path, seed=0, n_workers=1)
-    assert len(told) == 60
+    assert len(told) == 70
     check_harmless(told)
     assert 5 < sum(result["outcome"] == "loaded" for _, _, result in told) < 50
 
