@@ -29,9 +29,10 @@ class Rules:
     categorical: set
     monotonic: dict  # column -> +1 or -1
     unit_w: float
+    tie: float  # scores and gains that differ by no more than this share are equal: the first one wins
 
 
-@dataclass
+@dataclass(slots=True)
 class Sums:
     """Whole sums of g, h and w over some rows."""
 
@@ -110,6 +111,10 @@ def naive_fit(
     view_labels=None,
     choose=None,
     units=(2.0**-40, 2.0**-40),
+    weights_as_given=False,
+    tie=0.0,
+    median_gradients=False,
+    loss_limit=math.inf,
 ):
     """Boost trees and return what every round did.
 
@@ -117,7 +122,7 @@ def naive_fit(
     ----------
     bins : (n_columns, n_rows) whole numbers
     y : class codes for ``loss="log_loss"``, else numbers
-    weights : non-negative, or None: all equal
+    weights : non-negative, or None: 1 each
     loss : "log_loss", "squared_error", "absolute_error" or "quantile"
     monotonic : dict of column -> +1 or -1
     views : list of lists of columns; None is one view of all
@@ -126,6 +131,11 @@ def naive_fit(
     view_labels : (n_rows, n_views), the labels by which each view's gradients are computed; None is y for all
     choose : for per_view trees, None: the view of the largest score; or a function round -> view
     units : (unit_g, unit_h), or a function (round, g, h) -> (unit_g, unit_h) of the (n_rows, n_outputs) gradients
+    weights_as_given : False: the largest weight is 1, and an average row counts 1 towards `min_samples_leaf`; True:
+        weights are what they are, so that a row of weight 2 is a row that is there twice
+    tie : share of a score or gain up to which another one that is larger is no better than an earlier one
+    median_gradients : True: the absolute error grows trees by the gradients of the median's loss, half of its own
+    loss_limit : a row's loss counts as no more than this in ``losses``
 
     Returns
     -------
@@ -140,8 +150,9 @@ def naive_fit(
     if presence is None:
         presence = presence_of(bins, missing_bin, views)
     labels = [y] * len(views) if view_labels is None else np.asarray(view_labels).T.tolist()
-    w = normalised_weights(weights, n_rows)
-    w_int, unit_w = whole_weights(w)
+    weights = [1.0] * n_rows if weights is None else [float(v) for v in weights]
+    w, w_int, unit_w = weights_given(weights) if weights_as_given else weights_of_average_one(weights)
+    counted = [i for i in range(n_rows) if w_int[i] > 0]  # rows without weight are as if they were not there
     rules = Rules(
         n_edges=[int(m) for m in n_edges],
         missing_bin=int(missing_bin),
@@ -153,18 +164,21 @@ def naive_fit(
         categorical=set(categorical),
         monotonic={column: sign for column, sign in (monotonic or {}).items() if sign},
         unit_w=unit_w,
+        tie=tie,
     )
     q = 0.5 if loss == "absolute_error" else quantile
 
-    baseline = baseline_of(loss, y, w_int, n_classes, q)
+    own_labels = view_labels is not None
+    baseline = baseline_of(loss, [y] if not own_labels else labels, w_int, presence, n_classes, q)
     scores = [list(baseline) for _ in range(n_rows)]
     result = {"baseline": baseline, "trees": [], "winners": [], "missing_bin": missing_bin}
-    result["losses"] = [mean_loss(loss, scores, labels, w_int, presence, view_labels is not None, q)]
+    result["losses"] = [mean_loss(loss, scores, labels, w_int, presence, own_labels, q, loss_limit)]
     for number in range(n_estimators):
 
         def grow_round(view, columns, rows, labels_of_view, number=number):
             """Return one tree for each output, all from the scores at the start of the round."""
-            g, h = gradients(loss, scores, labels_of_view, w, q)
+            grown_by = "quantile" if loss == "absolute_error" and median_gradients else loss
+            g, h = gradients(grown_by, scores, labels_of_view, w, q)
             unit_g, unit_h = units(number, g, h) if callable(units) else units
             grown = []
             for k in range(len(baseline)):
@@ -178,14 +192,14 @@ def naive_fit(
 
         if trees == "joint":
             columns = sorted({column for view in views for column in view})
-            winner, grown = -1, grow_round(-1, columns, list(range(n_rows)), y)
+            winner, grown = -1, grow_round(-1, columns, counted, y)
         else:
             tried = {}
             for v in range(len(views)) if choose is None else [choose(number)]:
-                present = [i for i in range(n_rows) if presence[i][v]]
-                tried[v] = grow_round(v, sorted(set(views[v])), present, labels[v])
-            total = {v: sum(tree.score for tree in grown) for v, grown in tried.items()}
-            winner = min(tried, key=lambda v: (-total[v], v))
+                present = [i for i in counted if presence[i][v]]
+                tried[v] = grow_round(v, views[v], present, labels[v])
+            totals = [sum(tree.score for tree in grown) for grown in tried.values()]
+            winner = list(tried)[first_of_largest(totals, tie)]
             grown = tried[winner]
         for i in range(n_rows):
             if trees == "joint" or presence[i][winner]:
@@ -193,7 +207,7 @@ def naive_fit(
                     scores[i][tree.output] += leaf_of(tree, bins, i).value
         result["trees"].append(grown)
         result["winners"].append(winner)
-        result["losses"].append(mean_loss(loss, scores, labels, w_int, presence, view_labels is not None, q))
+        result["losses"].append(mean_loss(loss, scores, labels, w_int, presence, own_labels, q, loss_limit))
     result["scores"] = np.array(scores)
     return result
 
@@ -221,20 +235,30 @@ def presence_of(bins, missing_bin, views):
     return [[any(bins[j][i] != missing_bin for j in columns) for columns in views] for i in range(len(bins[0]))]
 
 
-def normalised_weights(weights, n_rows):
-    """The largest weight is 1."""
-    if weights is None:
-        return [1.0] * n_rows
-    largest = max(float(v) for v in weights)
-    return [float(v) / largest for v in weights]
-
-
-def whole_weights(w):
-    """Whole weights and their unit: 1 each where all are equal, else so that an average row counts 1."""
-    if all(v == w[0] for v in w):
-        return [1] * len(w), 1.0
+def weights_of_average_one(weights):
+    """The weights w, where the largest is 1; whole numbers in their place; and the unit of these, by which an average
+    row counts 1. Rows without weight are no rows.
+    """
+    w = [v / max(weights) for v in weights]
+    if all(v in (0, 1) for v in w):
+        return w, [int(v) for v in w], 1.0
     w_int = [round(v * 2**30) for v in w]
-    return w_int, len(w) / sum(w_int)
+    return w, w_int, sum(v > 0 for v in w_int) / sum(w_int)
+
+
+def weights_given(weights):
+    """The same of weights that count as they are: the whole numbers are 1 where all are equal, else of 30 bits."""
+    largest = max(weights)
+    if all(v in (0, largest) for v in weights):
+        return weights, [int(v > 0) for v in weights], largest
+    unit = 2.0 ** (math.ceil(math.log2(largest)) - 30)
+    return weights, [round(v / unit) for v in weights], unit
+
+
+def first_of_largest(values, tie):
+    """The place of the first value that no other exceeds by more than a share of it."""
+    largest = max(values)
+    return next(place for place, value in enumerate(values) if value >= largest - tie * abs(largest))
 
 
 def whole_quantile(values, w_int, q):
@@ -246,15 +270,20 @@ def whole_quantile(values, w_int, q):
     raise ValueError("no value has a weight")
 
 
-def baseline_of(loss, y, w_int, n_classes, q):
-    """The raw scores before the first tree, one for each output."""
-    total = sum(w_int)
+def baseline_of(loss, labels, w_int, presence, n_classes, q):
+    """The raw scores before the first tree, one for each output, from the labels of all rows, or those of all views."""
     if loss == "log_loss":
-        shares = [sum(w for w, label in zip(w_int, y) if label == k) / total for k in range(n_classes)]
+        of_class = [0] * n_classes
+        for v, of_view in enumerate(labels):
+            for i, label in enumerate(of_view):
+                if len(labels) == 1 or presence[i][v]:
+                    of_class[label] += w_int[i]
+        shares = [weight / sum(of_class) for weight in of_class]
         return [math.log(shares[1] / shares[0])] if n_classes == 2 else [math.log(share) for share in shares]
+    y = [float(v) for v in labels[0]]
     if loss == "squared_error":
-        return [math.fsum(w * float(v) for w, v in zip(w_int, y)) / total]
-    return [float(whole_quantile([float(v) for v in y], w_int, q))]
+        return [math.fsum(w * v for w, v in zip(w_int, y)) / sum(w_int)]
+    return [whole_quantile(y, w_int, q)]
 
 
 def probabilities(scores_of_row):
@@ -295,22 +324,25 @@ def gradients(loss, scores, y, w, q):
 def row_loss(loss, scores_of_row, label, q):
     """The loss of one row."""
     if loss == "log_loss":
-        return -math.log(probabilities(scores_of_row)[label])
+        scores = scores_of_row if len(scores_of_row) > 1 else [0.0, scores_of_row[0]]
+        largest = max(scores)
+        return math.log(math.fsum(math.exp(score - largest) for score in scores)) + largest - scores[label]
     residual = float(label) - scores_of_row[0]
     if loss == "squared_error":
-        return residual**2 / 2
+        return residual**2
     if loss == "absolute_error":
         return abs(residual)
     return q * residual if residual > 0 else (q - 1) * residual
 
 
-def mean_loss(loss, scores, labels, w_int, presence, own_labels, q):
+def mean_loss(loss, scores, labels, w_int, presence, own_labels, q, loss_limit):
     """The weighted mean loss of the rows; with own labels of the views, a row's loss is the mean over its views."""
     losses, rows = [], []
     for i, row in enumerate(scores):
         of_views = labels if not own_labels else [labels[v] for v in range(len(labels)) if presence[i][v]]
         if of_views:
-            losses.append(sum(row_loss(loss, row, of_view[i], q) for of_view in of_views) / len(of_views))
+            of_row = [min(row_loss(loss, row, of_view[i], q), loss_limit) for of_view in of_views]
+            losses.append(sum(of_row) / len(of_row))
             rows.append(i)
     return math.fsum(w_int[i] * value for i, value in zip(rows, losses)) / sum(w_int[i] for i in rows)
 
@@ -335,7 +367,7 @@ def grow_tree(bins, whole, rows, columns, rules, unit_g, unit_h, *, output=0, vi
         splittable = [number for number, node in enumerate(nodes) if node.column == -1 and node.best is not None]
         if not splittable:
             break
-        node = nodes[min(splittable, key=lambda number: (-nodes[number].best.gain, number))]
+        node = nodes[splittable[first_of_largest([nodes[number].best.gain for number in splittable], rules.tie)]]
         split = node.best
         node.column, node.cut_bin, node.gain = split.column, split.cut_bin, split.gain
         node.bins_left = with_unseen_bins(bins, whole, node, split, rules)
@@ -389,14 +421,12 @@ def candidates(column, sums, rules, unit_g, unit_h):
 
 
 def best_split(bins, whole, leaf, columns, rules, unit_g, unit_h):
-    """The admissible split of the largest score, or None if the leaf must stay one."""
-    best = None
-    for split in admissible_splits(bins, whole, leaf, columns, rules, unit_g, unit_h):
-        if best is None or split.score > best.score:
-            best = split
-    if best is None or not (best.gain > LEAST_GAIN * best.score and best.gain > 0):
+    """The first admissible split of the largest score, or None if the leaf must stay one."""
+    splits = admissible_splits(bins, whole, leaf, columns, rules, unit_g, unit_h)
+    if not splits:
         return None
-    return best
+    best = splits[first_of_largest([split.score for split in splits], rules.tie)]
+    return best if best.gain > LEAST_GAIN * abs(best.score) else None
 
 
 def admissible_splits(bins, whole, leaf, columns, rules, unit_g, unit_h):

@@ -41,8 +41,7 @@ def test_squared_error_grows_best_first():
     assert [node.gain for node in nodes] == [16.0, 0.0, 2.0, 0.0, 0.0]
     assert [node.weight for node in nodes] == [4, 2, 2, 1, 1]
     assert_allclose(result["scores"][:, 0], [1, 1, 2.5, 3.5])
-    # Half the squared residuals: (4 + 4 + 1 + 9) / 8 and (1 + 1 + 0.25 + 2.25) / 8.
-    assert_allclose(result["losses"], [18 / 8, 4.5 / 8])
+    assert_allclose(result["losses"], [(4 + 4 + 1 + 9) / 4, (1 + 1 + 0.25 + 2.25) / 4])
 
 
 def test_l2_min_samples_leaf_and_max_leaf_nodes():
@@ -258,12 +257,12 @@ def test_each_view_has_gradients_by_its_own_labels():
     # By the labels of view 1 g = -4, 4, -4 for its three rows.
     assert [node.value for node in only_tree(result)] == pytest.approx([4 / 3, 4.0, -4.0])
     assert_allclose(result["scores"][:, 0], [8, 0, 8, 4])
-    # Rows' losses are means over their views: before 8 each; after (32 + 0)/2, 0, 0 and 8 by its only view.
-    assert_allclose(result["losses"], [8, 6])
+    # Rows' losses are means over their views: before 16 each; after (64 + 0)/2, 0, 0 and 16 by its only view.
+    assert_allclose(result["losses"], [16, 12])
     assert fit(columns, y, **options)["winners"] == [0]
 
 
-def random_data(seed, n_rows=80, n_columns=4, missing=False):
+def random_data(seed, n_rows=60, n_columns=4, missing=False):
     """Values of which no two are equal, cut halfway between as scikit-learn does, and rows to predict.
 
     With missing values these are the training rows: where a leaf has none, scikit-learn sends later ones elsewhere.
