@@ -1,8 +1,10 @@
 """Arrays of a partition, in memory or in files of a folder, and how much memory they may take."""
 
+import mmap
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -25,13 +27,15 @@ SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", re.IGNORECASE)
 class ArrayStore:
     """Arrays by name, in memory, or in files of a folder, to which they can be moved.
 
-    A file is mapped anew by each `get`, so that what is not in use takes no memory of the process. The folder is made
-    where it does not exist; None keeps arrays in memory.
+    A file is mapped anew by each `get`, or once within `mapped`, so that what is not in use takes no memory of the
+    process. The folder is made where it does not exist; None keeps arrays in memory.
     """
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         self._arrays: dict[str, AnyArray] = {}
-        self._folder: Path | None = None
+        self._formats: dict[str, tuple[np.dtype[Any], tuple[int, ...]]] = {}
+        self._maps: dict[str, AnyArray] | None = None
+        self._folder: str | None = None
         if folder is not None:
             self.move_to(folder)
 
@@ -44,26 +48,54 @@ class ArrayStore:
         """Keep an array; what `get` returns later may be changed in place."""
         if self._folder is None or not array.size:  # an empty file cannot be mapped
             self._arrays[name] = array
-        else:
-            self._arrays.pop(name, None)
-            np.save(self._folder / f"{name}.npy", np.ascontiguousarray(array))
+            return
+        self._arrays.pop(name, None)
+        if self._maps is not None:
+            self._maps.pop(name, None)
+        path = self._path(name)
+        # A new file: one that is mapped must not be cut short.
+        with suppress(FileNotFoundError):
+            os.unlink(path)
+        array = np.ascontiguousarray(array)
+        array.tofile(path)
+        self._formats[name] = array.dtype, array.shape
 
     def get(self, name: str) -> AnyArray:
         """Return an array that was put in."""
         if name in self._arrays:
             return self._arrays[name]
-        if self._folder is None:
-            raise KeyError(name)
-        # A plain array over the map: numba would compile anew for NumPy's own class, and for what is read-only.
-        return np.asarray(np.load(self._folder / f"{name}.npy", mmap_mode="r+"))
+        if self._maps is not None and name in self._maps:
+            return self._maps[name]
+        dtype, shape = self._formats[name]
+        # A plain array over the map: numba would compile anew for NumPy's own class, and for what is read-only. That
+        # class also takes ten times as long, which counts where a fit reads many small partitions.
+        with open(self._path(name), "r+b") as file:
+            array = np.frombuffer(mmap.mmap(file.fileno(), 0), dtype=dtype).reshape(shape)
+        if self._maps is not None:
+            self._maps[name] = array
+        return array
+
+    @contextmanager
+    def mapped(self) -> Iterator[None]:
+        """Map each file once for all that is done meanwhile, by one thread."""
+        self._maps = {}
+        try:
+            yield
+        finally:
+            self._maps = None
 
     def move_to(self, folder: str | os.PathLike[str]) -> None:
         """Keep all arrays in files from now on."""
-        self._folder = Path(folder)
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._folder = os.fspath(folder)
+        os.makedirs(folder, exist_ok=True)
         arrays, self._arrays = self._arrays, {}
         for name, array in arrays.items():
             self.put(name, array)
+
+    def _path(self, name: str) -> str:
+        """Return the file of an array."""
+        assert self._folder is not None
+        return os.path.join(self._folder, f"{name}.array")
 
 
 class StoredRows:

@@ -244,18 +244,20 @@ class GradientBlock:
 
         A tree may come with the question that lets a block note its leaves, which is of use only where it has grown.
         """
-        for trees in rounds[self.n_updates - first :]:
-            scores = self._store.get("scores")
-            for tree in trees:
-                finished = tree.finished if isinstance(tree, NumberLeaves) else tree
-                if isinstance(tree, NumberLeaves) and self._growing == finished.request.token:
-                    tree(self, threads)
-                self._add_tree(finished, scores[finished.request.output])
-            self.n_updates += 1
+        with self._store.mapped():
+            for trees in rounds[self.n_updates - first :]:
+                scores = self._store.get("scores")
+                for tree in trees:
+                    finished = tree.finished if isinstance(tree, NumberLeaves) else tree
+                    if isinstance(tree, NumberLeaves) and self._growing == finished.request.token:
+                        tree(self, threads)
+                    self._add_tree(finished, scores[finished.request.output])
+                self.n_updates += 1
 
     def answer(self, questions: Sequence[Question], threads: Threads = SERIAL) -> list[tuple[IntArray, ...]]:
         """Return the answer to each question, to be added to those of other blocks."""
-        return [question(self, threads) for question in questions]
+        with self._store.mapped():
+            return [question(self, threads) for question in questions]
 
     def scores(self) -> FloatArray:
         """Return the scores so far, of shape (n_outputs, n_rows)."""
