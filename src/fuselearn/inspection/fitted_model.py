@@ -1,7 +1,8 @@
 """A fitted model and the rows it is applied to, checked once for the whole package.
 
-Many numbers about a model come from rows whose columns were changed on purpose. These rows are plain arrays, and a
-model fitted on a data frame would warn about missing column names: it is replaced by a copy without those names.
+Many numbers about a model come from rows whose columns were changed on purpose. These rows are plain arrays of numbers,
+and a model fitted on a data frame would warn about missing column names, or take codes for categories: it is replaced
+by a copy without those names and categories.
 """
 
 from collections.abc import Mapping
@@ -10,10 +11,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import is_regressor
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from fuselearn.data import ViewBlocks, check_on_host, encode_known, resolve_views
+from fuselearn.data.categories import Categories
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
 
 FittedModel: TypeAlias = Any
@@ -37,8 +40,11 @@ def fitted_views(model: FittedModel) -> tuple[list[str], list[IntArray]]:
 
 
 def read_rows(model: FittedModel, X: TableLike) -> FloatArray:
-    """Return `X` as an array of numbers with the columns that the model was fitted on."""
+    """Return `X` as an array of numbers with the columns that the model was fitted on, and codes for categories."""
     check_on_host(X, "X", "fuselearn.inspection")
+    categories = getattr(model, "categories_", None)
+    if isinstance(categories, Categories):
+        X = categories.encode(X)
     return validate_data(copy(model), X, reset=False, dtype=FLOAT_TYPES, ensure_all_finite="allow-nan")
 
 
@@ -53,7 +59,7 @@ def read_views(model_or_views: FittedModel, X: TableLike) -> ViewBlocks:
 
 
 def read_labels(model: FittedModel, y: ArrayLike, n_rows: int) -> AnyArray:
-    """Return labels of shape (n_rows,), or (n_rows, n_labels) for a multi-label model."""
+    """Return labels of shape (n_rows,), or (n_rows, n_labels) for a multi-label model; numbers for a regressor."""
     check_on_host(y, "y", "fuselearn.inspection")
     y = y.toarray() if issparse(y) else np.asarray(y)
     expected = (n_rows, len(model.label_names_)) if is_multilabel(model) else (n_rows,)
@@ -62,6 +68,8 @@ def read_labels(model: FittedModel, y: ArrayLike, n_rows: int) -> AnyArray:
             f"y must have shape {expected}, for the {n_rows} rows of X and the labels that {type(model).__name__} was "
             f"fitted on; got shape {y.shape}."
         )
+    if is_regressor(model):
+        return check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
     if y.ndim == 1:
         encode_known(y, model.classes_, "y")
     elif not np.isin(y, (0, 1)).all():
@@ -77,7 +85,9 @@ def is_multilabel(model: FittedModel) -> bool:
 
 
 def without_feature_names(model: FittedModel) -> FittedModel:
-    """Return a copy of the model that accepts arrays without a warning about column names."""
+    """Return a copy of the model that takes what `read_rows` returns, without a warning about column names."""
     nameless = copy(model)
     vars(nameless).pop("feature_names_in_", None)
+    if isinstance(getattr(model, "categories_", None), Categories):
+        nameless.categories_ = None
     return nameless

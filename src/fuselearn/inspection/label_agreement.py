@@ -35,10 +35,10 @@ def margin_distribution(model: FittedModel, X: TableLike, y: ArrayLike) -> Float
     -------
     ndarray of shape (n_samples,)
         In [-1, 1], positive where `y` is predicted. For boosting it is (votes of the class - largest other) / Σ|α|
-        (`model.margins`); for multi-label models the mean over the labels of ±F / Σ|α|; for other models the
-        probability of the class minus the largest other probability. :class:`~fuselearn.FusionClassifier` does not
-        always predict the most probable class, because it treats all classes as equally important; its margin is that
-        of softmax(decision), which is largest for the class it predicts.
+        (`model.margins`); for multi-label models the mean over the labels of ±F / Σ|α|; for gradient boosting and other
+        models the probability of the class minus the largest other probability. :class:`~fuselearn.FusionClassifier`
+        does not always predict the most probable class, because it treats all classes as equally important; its margin
+        is that of softmax(decision), which is largest for the class it predicts.
 
     Examples
     --------
@@ -85,6 +85,9 @@ def staged_margins(model: FittedModel, X: TableLike, y: ArrayLike, rounds: Seque
             continue
         if multilabel:
             margins[n_rounds] = _multilabel_margins(decision, y, model, n_rounds)
+            continue
+        if not hasattr(model, "estimator_weights_"):  # gradient boosting adds scores, of which nothing bounds the sum
+            margins[n_rounds] = lead(probabilities(decision / 2), codes)
             continue
         votes = np.column_stack([-decision / 2, decision / 2]) if decision.ndim == 1 else decision
         total = np.abs(model.estimator_weights_[:n_rounds]).sum()

@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.base import is_regressor
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils import check_random_state, get_tags
 
@@ -38,7 +39,7 @@ class ViewImportance:
     method : {"share", "drop", "permutation"}
         The measure of importance.
     mean : ndarray of shape (n_views,)
-        Share of the vote, or score lost without the view, mean over the repeats.
+        Share in the model, or score lost without the view, mean over the repeats.
     std : ndarray of shape (n_views,)
         Standard deviation over the repeats; 0 if there is only one.
     baseline : float or None
@@ -89,21 +90,21 @@ def view_importance(
 
     Parameters
     ----------
-    model : fitted classifier of fuselearn
-        The classifier itself, not a pipeline or search around it.
+    model : fitted classifier or regressor of fuselearn
+        The estimator itself, not a pipeline or search around it.
     X : array or data frame of shape (n_samples, n_features), default=None
         Held-out rows; "share" needs none. On the training rows a view looks more useful than it is.
     y : array of shape (n_samples,) or (n_samples, n_labels), default=None
-        Their classes; for a multi-label model the indicator matrix.
+        Their classes, or numbers for a regressor; for a multi-label model the indicator matrix.
     method : {"share", "drop", "permutation"}, default="share"
-        "share" needs no data: the share of the vote Σ|α| that a view has in boosting (`view_importances_`), its share
-        of the kernel weights, or for a multi-label model the mean of its shares in the votes for the labels. "drop" is
-        the score that is lost when the view is absent (all NaN) in all rows; a model that does not accept NaN gets the
-        mean of each column instead. "permutation" is the score that is lost when the rows of the view are shuffled,
-        all its columns together.
+        "share" needs no data: the share of the vote Σ|α| that a view has in boosting (`view_importances_`), of the
+        gain of all splits in gradient boosting, of the kernel weights, or for a multi-label model the mean of its
+        shares in the votes for the labels. "drop" is the score that is lost when the view is absent (all NaN) in all
+        rows; a model that does not accept NaN gets the mean of each column instead. "permutation" is the score that is
+        lost when the rows of the view are shuffled, all its columns together.
     scoring : str, callable or None, default=None
         A scorer as in scikit-learn; higher is better. None is accuracy, for a multi-label model the mean accuracy over
-        the labels.
+        the labels, for a regressor R².
     n_repeats : int, default=5
         Number of shuffles of each view.
     n_jobs : int, default=None
@@ -119,10 +120,10 @@ def view_importance(
     Notes
     -----
     "share" is the weight that a view has in the model, "drop" what is lost where the view cannot be measured,
-    "permutation" what is lost where it is measured wrongly. A view that the model has overfitted has a share of the
-    vote, and yet nothing is lost without it: only held-out rows show this. Two redundant views share the vote, and
-    neither is missed when it is dropped: see :func:`redundancy`. A column that belongs to two views is absent from both
-    when either is dropped or shuffled.
+    "permutation" what is lost where it is measured wrongly. A view that the model has overfitted has a share, and yet
+    nothing is lost without it: only held-out rows show this. Two redundant views share the weight, and neither is
+    missed when it is dropped: see :func:`redundancy`. A column that belongs to two views is absent from both when
+    either is dropped or shuffled.
 
     Examples
     --------
@@ -144,7 +145,7 @@ def view_importance(
     if method == "share":
         shares = _shares(model, columns)
         return ViewImportance(names, method, shares, np.zeros(len(names)), None, shares[None, :])
-    score = _scorer(scoring)
+    score = _scorer(scoring, is_regressor(model))
     if X is None or y is None:
         raise ValueError(f"method={method!r} needs held-out X and y; method='share' needs neither.")
     table = read_rows(model, X)
@@ -211,10 +212,10 @@ def _multilabel_shares(
     return (votes / votes.sum(axis=1, keepdims=True)).mean(axis=0)
 
 
-def _scorer(scoring: str | Scorer | None) -> Scorer:
+def _scorer(scoring: str | Scorer | None, regression: bool) -> Scorer:
     """Return the scorer that `scoring` names or is."""
     if scoring is None:
-        return _accuracy
+        return get_scorer("r2") if regression else _accuracy
     if isinstance(scoring, str):
         if scoring not in get_scorer_names():
             raise ValueError(f"scoring must be None, a function or the name of a scikit-learn scorer; got {scoring!r}.")

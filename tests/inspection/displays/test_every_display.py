@@ -177,7 +177,7 @@ def test_what_cannot_be_drawn_is_refused(make, message):
 @pytest.mark.parametrize(
     ("display", "lack"),
     [
-        (lambda model, X, y: ViewSelectionDisplay.from_estimator(model), "winning_arms_"),
+        (lambda model, X, y: ViewSelectionDisplay.from_estimator(model), "winning_views_"),
         (lambda model, X, y: ViewImportanceDisplay.from_estimator(model), "view_importances_"),
         (StagedScoreDisplay.from_estimator, "staged_predict"),
         (SampleWeightDisplay.from_estimator, "staged_sample_weights"),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 AXIS_NAMES = {
-    "share": "share of the vote",
+    "share": "share in the model",
     "drop": "score lost without the view",
     "permutation": "score lost, shuffled",
 }

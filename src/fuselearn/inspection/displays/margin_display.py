@@ -106,7 +106,7 @@ class MarginDisplay:
             if rounds is not None:
                 raise ValueError(f"{type(model).__name__} has no rounds (staged_decision_function); leave rounds out.")
             return cls(margins={type(model).__name__: margin_distribution(model, X, y)}).plot(ax)
-        n_rounds = len(model.estimators_)
+        n_rounds = model.n_iter_ if hasattr(model, "n_iter_") else len(model.estimators_)
         if n_rounds == 0:
             raise ValueError("model has no rounds, so rows have no margins.")
         if rounds is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fuselearn.inspection.displays import style
 from fuselearn.inspection.fitted_model import FittedModel, check_has
-from fuselearn.typing import ArrayLike, BoolArray, FloatArray
+from fuselearn.typing import ArrayLike, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,11 +79,11 @@ class ViewSelectionDisplay:
 
     @classmethod
     def from_estimator(cls, model: FittedModel, *, ax: Axes | None = None) -> Self:
-        """Draw the rounds of a fitted boosting classifier.
+        """Draw the rounds of a fitted boosting estimator.
 
         Parameters
         ----------
-        model : fitted ShareBoostClassifier or IndependentBoostClassifier
+        model : fitted boosting classifier, or gradient boosting with ``trees="per_view"``
             The boosted model.
         ax : matplotlib Axes, default=None
             Axes to draw into; None makes a figure.
@@ -93,7 +93,9 @@ class ViewSelectionDisplay:
         ViewSelectionDisplay
             The display, drawn.
         """
-        check_has(model, "winning_arms_", "pass a fitted ShareBoost or IndependentBoost classifier.")
+        check_has(model, "winning_views_", "pass a fitted boosting estimator.")
+        if not hasattr(model, "winning_arms_"):
+            return cls(winners=_winners_of_trees(model), names=model.view_names_).plot(ax)
         if not len(model.winning_arms_):
             raise ValueError("model has no rounds, so no view won any.")
         views = [name for name, _ in model.arms_]
@@ -165,6 +167,18 @@ class ViewSelectionDisplay:
             self.areas_.append(ax.fill_between(edges, lane + 0.06, top, rasterized=as_pixels, **look))
             ax.plot(edges, top, drawstyle="steps-post", color=colour, linewidth=0.6, rasterized=as_pixels)
         ax.set_title(f"area: probability, up to {largest:.2f}", loc="left", fontsize=style.SMALL, pad=3)
+
+
+def _winners_of_trees(model: FittedModel) -> IntArray:
+    """Return the view of each round of gradient boosting, whose arms are the views."""
+    if not len(model.winning_views_):
+        raise ValueError("model has no rounds, so no view won any.")
+    if model.winning_views_.min() < 0:
+        raise ValueError(
+            "model has joint trees, which read all views at once, so no view won a round; fit it with "
+            "trees='per_view', or look at view_importances_."
+        )
+    return model.winning_views_
 
 
 def _learner_name(learner: object) -> str:

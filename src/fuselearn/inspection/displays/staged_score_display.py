@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
+from sklearn.base import is_regressor
+from sklearn.metrics import r2_score
 
 from fuselearn.inspection.displays import style
 from fuselearn.inspection.fitted_model import FittedModel, check_has, read_labels, read_rows, without_feature_names
@@ -86,14 +88,14 @@ class StagedScoreDisplay:
         y_train: ArrayLike = None,
         name: str | None = None,
         metric: Metric | None = None,
-        score_name: str = "accuracy",
+        score_name: str | None = None,
         ax: Axes | None = None,
     ) -> Self:
         """Draw the score of a fitted ensemble after each of its models.
 
         Parameters
         ----------
-        model : fitted classifier with `staged_predict`
+        model : fitted estimator with `staged_predict`
             The ensemble.
         X : array or data frame of shape (n_samples, n_features)
             Rows that it was not fitted on.
@@ -106,9 +108,10 @@ class StagedScoreDisplay:
         name : str, default=None
             Name in the legend; None is the name of the class.
         metric : callable, default=None
-            Function of (y, predicted). None is accuracy, for a multi-label model the mean accuracy over the labels.
-        score_name : str, default="accuracy"
-            Name of the metric.
+            Function of (y, predicted). None is accuracy, for a multi-label model the mean accuracy over the labels,
+            for a regressor R².
+        score_name : str, default=None
+            Name of the metric, for the axis; None is that of the default metric, or "score".
         ax : matplotlib Axes, default=None
             Axes to draw into; None makes a figure.
 
@@ -132,14 +135,14 @@ class StagedScoreDisplay:
         X_train: TableLike = None,
         y_train: ArrayLike = None,
         metric: Metric | None = None,
-        score_name: str = "accuracy",
+        score_name: str | None = None,
         ax: Axes | None = None,
     ) -> Self:
         """Draw the scores of several fitted ensembles on the same rows.
 
         Parameters
         ----------
-        models : dict of name to fitted classifier with `staged_predict`
+        models : dict of name to fitted estimator with `staged_predict`
             The ensembles, by their name in the legend.
         X : array or data frame of shape (n_samples, n_features)
             Rows that they were not fitted on.
@@ -150,9 +153,10 @@ class StagedScoreDisplay:
         y_train : array, default=None
             Their labels.
         metric : callable, default=None
-            Function of (y, predicted). None is accuracy, for a multi-label model the mean accuracy over the labels.
-        score_name : str, default="accuracy"
-            Name of the metric.
+            Function of (y, predicted). None is accuracy, for a multi-label model the mean accuracy over the labels,
+            for a regressor R².
+        score_name : str, default=None
+            Name of the metric, for the axis; None is that of the default metric, or "score".
         ax : matplotlib Axes, default=None
             Axes to draw into; None makes a figure.
 
@@ -167,6 +171,9 @@ class StagedScoreDisplay:
         train_scores = {}
         if X_train is not None:
             train_scores = {name: _staged_scores(model, X_train, y_train, metric) for name, model in models.items()}
+        if score_name is None:
+            default = "R²" if any(map(is_regressor, models.values())) else "accuracy"
+            score_name = default if metric is None else "score"
         return cls(scores=scores, train_scores=train_scores, score_name=score_name).plot(ax)
 
     @classmethod
@@ -249,7 +256,8 @@ def _staged_scores(model: FittedModel, X: TableLike, y: ArrayLike, metric: Metri
     check_has(model, "staged_predict", "only ensembles that grow in rounds have a score after each model.")
     table = read_rows(model, X)
     y = read_labels(model, y, len(table))
-    metric = _accuracy if metric is None else metric
+    if metric is None:
+        metric = r2_score if is_regressor(model) else _accuracy
     nameless = without_feature_names(model)
     scores = [float(metric(y, predicted)) for predicted in nameless.staged_predict(table)]
     return np.array(scores or [float(metric(y, nameless.predict(table)))])
