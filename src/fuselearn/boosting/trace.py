@@ -121,7 +121,8 @@ class Trace:
         return len(self.rounds)
 
     def __getstate__(self) -> dict[str, Any]:
-        # In a saved model the keys of a dict are text or numbers, and those of the plans are tuples.
+        # For a model inside a foreign object, which skops writes: there the keys of a dict are text or numbers, and
+        # those of the plans are tuples.
         return {**vars(self), "plans": list(self.plans.items())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

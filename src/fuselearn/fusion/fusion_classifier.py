@@ -27,7 +27,7 @@ from fuselearn.fusion.base_models.preparation import Arm
 from fuselearn.fusion.passes import ArmRuns, Budget, PassResult, run_passes
 from fuselearn.fusion.pattern_calibration import PatternCalibration, fit_pattern_calibration, out_of_fold_decisions
 from fuselearn.numeric.execution import Threads, single_threaded_blas
-from fuselearn.numeric.gross_outliers import ordinary_values
+from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
 from fuselearn.numeric.votes import codes_of
 from fuselearn.persistence.validation import check_array, check_classes, check_part, check_views
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, RandomState, TableLike, Views
@@ -385,7 +385,7 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         if not len(self.estimators_) == len(self._arm_columns) == len(self.arms_) == n_arms:
             raise ValueError("it has other base models than arms")
         check_array(self, "_target_means", np.float64, (1 if n_classes == 2 else n_classes,))
-        check_array(self, "_ranges", np.float64, (5, self.n_features_in_), finite=False)
+        check_array(self, "_ranges", np.float64, (N_RANGES, self.n_features_in_), finite=False)
         calibration = check_part(self, "_calibration", PatternCalibration)
         if calibration.patterns.shape[1] != n_views or len(calibration.log_shares) != n_classes:
             raise ValueError("it has a calibration of other views or classes")

@@ -26,7 +26,8 @@ SAMPLED_ROWS = 4096
 CELLS_AT_A_TIME = 2_000_000
 LEAST_SIZE, LARGEST_SIZE = 1e-35, 1e35
 """Largest value of a column whose square, and whose number in single precision, are safe."""
-LOWEST, HIGHEST, LEAST, LARGEST, FACTOR = range(5)
+N_RANGES = 5
+LOWEST, HIGHEST, LEAST, LARGEST, FACTOR = range(N_RANGES)
 """Rows of ranges."""
 
 

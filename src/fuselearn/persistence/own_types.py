@@ -41,7 +41,9 @@ MAX_DEPTH = 200
 """Nested values of a model, in which an estimator counts `ESTIMATOR_DEPTH`."""
 MAX_IN_RANGES = 2_000_000
 """Numbers in all ranges of a file together: views are given as ranges of columns, which are counted out later."""
-KEYS = (bool, bytes, float, frozenset, int, str, tuple, type(None))
+PLAIN = (bool, bytes, float, int, str, type(None))
+"""Types of the values of an array of objects."""
+KEYS = (*PLAIN, frozenset, tuple)
 """Types of keys of a dict, and of values of a set."""
 LARGEST_KEY, MAX_COMPOUND_KEYS = 2**60, 10_000
 """Whole numbers that are keys are below this one, and so many tuples of a file may be keys."""
@@ -100,10 +102,12 @@ class Reader:
         if "number" not in written:
             return BUILDERS[kind](self, written, depth + 1)
         number, deepest, written_out = written["number"], self._deepest, self._n_written_out
+        if kind not in NUMBERED or type(number) is not int:
+            raise ValueError(f"its tree has a {kind} with a number, which only objects have that are referred to")
         self._deepest = depth
         value = BUILDERS[kind](self, written, depth + 1)
-        if kind not in NUMBERED or type(number) is not int or number in self._shared:
-            raise ValueError("its tree has two objects of one number, or one that nothing refers to")
+        if number in self._shared:
+            raise ValueError("its tree has two objects of one number")
         self._shared[number] = _SharedValue(value, self._deepest - depth, self._n_written_out - written_out)
         self._deepest = max(self._deepest, deepest)
         return value
@@ -208,7 +212,7 @@ class Reader:
         items = self._items(written, depth)
         if size_of(shape) != len(items):
             raise ValueError("its tree has an array of another size than its values")
-        if not all(type(item) in KEYS or isinstance(item, np.generic) for item in items):
+        if not all(type(item) in PLAIN or isinstance(item, np.generic) for item in items):
             raise ValueError("its tree has an array of something else than numbers and text")
         array = np.empty(len(items), dtype=object)
         for number, item in enumerate(items):

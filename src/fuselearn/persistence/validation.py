@@ -23,6 +23,7 @@ Part = TypeVar("Part")
 MAX_JOBS = 1_000
 """Threads or processes that a model may ask for."""
 MAX_CLASSES = 100_000
+"""Classes of a model."""
 MAX_TREE_DEPTH = 10_000
 """Splits between the root and a leaf of a tree."""
 DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError)
@@ -228,8 +229,10 @@ def check_classes(model: Any) -> int:
     """Return the number of classes of an estimator whose prior has as many; refuse any other."""
     classes = check_array(model, "classes_", np.generic, (None,), finite=False)
     n_classes = len(classes)
-    if n_classes > MAX_CLASSES or len(np.unique(classes)) < n_classes:
-        raise ValueError(f"it has {n_classes:,} classes, some of them twice or more than {MAX_CLASSES:,}")
+    if n_classes > MAX_CLASSES:
+        raise ValueError(f"it has {n_classes:,} classes; {MAX_CLASSES:,} are the most")
+    if len(np.unique(classes)) < n_classes:
+        raise ValueError(f"it has {n_classes:,} classes, some of them twice")
     if "class_prior_" in vars(model):
         check_array(model, "class_prior_", np.float64, (n_classes,), at_least=0.0)
     return n_classes
