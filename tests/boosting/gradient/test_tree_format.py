@@ -182,6 +182,18 @@ def ways_out(tree):
     return replace(tree, right=right)
 
 
+def way_into_the_next(tree):
+    """Make the leaves of the second tree children of a leaf of the first, so that each node has one parent still."""
+    for name, value in (("column", -1), ("cut_bin", -1), ("left", -1), ("right", -1), ("category_row", -1)):
+        tree = put(name, [7, 9, 11], value)(tree)
+    children = {"left": [8, 10, 12], "right": [9, 11, 13]}
+    for name, value in (("column", 0), ("cut_bin", 0)):
+        tree = put(name, [3, 5, 6], value)(tree)
+    for name, numbers in children.items():
+        tree = put(name, [3, 5, 6], numbers)(tree)
+    return replace(tree, categories_left=tree.categories_left[:1])
+
+
 @pytest.mark.parametrize(
     ("edit", "words"),
     [
@@ -201,6 +213,7 @@ def ways_out(tree):
         (instead("view", lambda array: array[:1]), "has the shape"),
         (instead("output", lambda array: array.astype(np.int64)), "int64, not int32"),
         (ways_out, "lead out of it"),
+        (way_into_the_next, "lead out of it, or leaves with children"),
         (put("category_row", 2, 1), "categories of no split, of several"),
         (put("category_row", [2, 9], [1, 0]), "or of another tree"),
     ],
