@@ -84,6 +84,10 @@ class Arrays:
         """Return the array without the history that the library keeps of it."""
         return values
 
+    def copy(self, values: GpuArray) -> GpuArray:
+        """Return an array in memory of its own."""
+        return values.copy()
+
     def from_host(self, values: AnyArray) -> GpuArray:
         """Return a NumPy array as an array on the GPU."""
         return np.asarray(values)
@@ -107,6 +111,10 @@ class Arrays:
     def to_codes(self, values: GpuArray) -> GpuArray:
         """Return numbers, or False and True as 0 and 1, as class codes."""
         return values.astype(self.xp.int32)
+
+    def to_whole(self, values: GpuArray) -> GpuArray:
+        """Return numbers, or False and True as 0 and 1, as whole numbers of 64 bits."""
+        return values.astype(self.xp.int64)
 
     def take(self, values: GpuArray, numbers: GpuArray, axis: int = 0) -> GpuArray:
         """Return some rows or columns."""
@@ -187,6 +195,9 @@ class CupyArrays(Arrays):
 class StandardArrays(Arrays):
     """Arrays of a library that has the names of the array API standard, and no others."""
 
+    def copy(self, values: GpuArray) -> GpuArray:
+        return self.xp.asarray(values, copy=True)
+
     def from_host(self, values: AnyArray) -> GpuArray:
         return self.xp.asarray(values, device=self.device)
 
@@ -201,6 +212,9 @@ class StandardArrays(Arrays):
 
     def to_codes(self, values: GpuArray) -> GpuArray:
         return self.xp.astype(values, self.xp.int32)
+
+    def to_whole(self, values: GpuArray) -> GpuArray:
+        return self.xp.astype(values, self.xp.int64)
 
     def concatenate(self, arrays: Sequence[GpuArray]) -> GpuArray:
         return self.xp.concat(arrays)
@@ -218,6 +232,9 @@ class TorchArrays(Arrays):
     def detach(self, values: GpuArray) -> GpuArray:
         return values.detach()
 
+    def copy(self, values: GpuArray) -> GpuArray:
+        return values.clone()
+
     def from_host(self, values: AnyArray) -> GpuArray:
         return self.xp.asarray(np.ascontiguousarray(values), device=self.device)
 
@@ -232,6 +249,9 @@ class TorchArrays(Arrays):
 
     def to_codes(self, values: GpuArray) -> GpuArray:
         return values.to(self.xp.int32)
+
+    def to_whole(self, values: GpuArray) -> GpuArray:
+        return values.to(self.xp.int64)
 
     def take(self, values: GpuArray, numbers: GpuArray, axis: int = 0) -> GpuArray:
         return self.xp.index_select(values, axis, numbers)

@@ -15,7 +15,13 @@ from fuselearn.boosting.gradient.partitioned_gradient_data import (
 )
 from fuselearn.data.categories import Categories
 from fuselearn.data.class_weights import ClassWeight, ClassWeights
-from fuselearn.data.training_data import TrainingData, read_regression_data, read_training_data
+from fuselearn.data.training_data import (
+    IN_MEMORY,
+    TableReader,
+    TrainingData,
+    read_regression_data,
+    read_training_data,
+)
 from fuselearn.numeric.exact_sums import limb_sums, sums_of_limbs
 from fuselearn.typing import ArrayLike, TableLike
 
@@ -40,17 +46,23 @@ def read_classes(
 
     With `reset`, the columns of `X` may differ from those that the model was fitted on.
     """
-    source = open_source(_location(X), X, y, sample_weight, view_labels, groups)
+    location = row_location(X)
+    source = open_source(location, X, y, sample_weight, view_labels, groups)
     if source is not None:
         weight = _common_weight(sample_weight)
         return read_partitioned_gradient_data(
             model, source, reset=reset, has_classes=True, class_weight=model.class_weight, common_weight=weight
         )
     categories, X = _encoded(model, X, reset)
-    y, sample_weight, view_labels, groups = map(to_host, (y, sample_weight, view_labels, groups))
-    data = read_training_data(model, X, y, sample_weight, view_labels, groups, reset=reset, largest_weight_is_one=True)
+    y, sample_weight, view_labels, groups = _labels_on_host(
+        X, {"y": y, "sample_weight": sample_weight, "view_labels": view_labels, "groups": groups}
+    )
+    reader = _reader(location)
+    data = read_training_data(
+        model, X, y, sample_weight, view_labels, groups, reset=reset, reader=reader, largest_weight_is_one=True
+    )
     data, factor = _class_weighted(data, model.class_weight)
-    return LocalGradientData(data, factor * _largest(sample_weight), categories)
+    return _data_type(location)(data, factor * _largest(sample_weight), categories)
 
 
 def read_targets(
@@ -66,22 +78,43 @@ def read_targets(
 
     With `reset`, the columns of `X` may differ from those that the model was fitted on.
     """
-    source = open_source(_location(X), X, y, sample_weight, groups=groups)
+    location = row_location(X)
+    source = open_source(location, X, y, sample_weight, groups=groups)
     if source is not None:
         weight = _common_weight(sample_weight)
         return read_partitioned_gradient_data(model, source, reset=reset, has_classes=False, common_weight=weight)
     categories, X = _encoded(model, X, reset)
-    y, sample_weight, groups = map(to_host, (y, sample_weight, groups))
-    data = read_regression_data(model, X, y, sample_weight, groups, reset=reset)
-    return LocalGradientData(data, _largest(sample_weight), categories)
+    y, sample_weight, groups = _labels_on_host(X, {"y": y, "sample_weight": sample_weight, "groups": groups})
+    data = read_regression_data(model, X, y, sample_weight, groups, reset=reset, reader=_reader(location))
+    return _data_type(location)(data, _largest(sample_weight), categories)
 
 
-def _location(X: TableLike) -> RowLocation:
-    """Return where the rows are; those on a GPU are refused."""
-    location = row_location(X)
-    if location == "gpu":
-        raise TypeError(f"X must hold rows in memory; got {type(X).__name__}.")
-    return location
+def _reader(location: RowLocation) -> TableReader:
+    """Return what reads a table in memory or on a GPU."""
+    if location != "gpu":
+        return IN_MEMORY
+    from fuselearn.backends.gpu.gpu_table import gpu_view_blocks, labels_to_host, read_gpu_table
+
+    return TableReader(read_gpu_table, labels_to_host, gpu_view_blocks)
+
+
+def _data_type(location: RowLocation) -> type[LocalGradientData]:
+    """Return the class of rows that are all in one place."""
+    if location != "gpu":
+        return LocalGradientData
+    from fuselearn.boosting.gradient.gpu_gradient_data import GpuGradientData
+
+    return GpuGradientData
+
+
+def _labels_on_host(X: TableLike, arguments: dict[str, ArrayLike]) -> list[ArrayLike]:
+    """Return labels, weights and groups in memory; those of rows on a GPU may not be on another one."""
+    if row_location(X) != "gpu":
+        return [to_host(values) for values in arguments.values()]
+    from fuselearn.backends.gpu.gpu_table import GpuTable, labels_to_host
+
+    table = GpuTable(X)
+    return [labels_to_host(values, table, name) for name, values in arguments.items()]
 
 
 def _common_weight(sample_weight: ArrayLike) -> float:
@@ -92,6 +125,11 @@ def _common_weight(sample_weight: ArrayLike) -> float:
 
 def _encoded(model: Any, X: TableLike, reset: bool) -> tuple[Categories | None, TableLike]:
     """Return the categories of a table, those of the last fit where the model is continued, and the table in codes."""
+    if row_location(X) == "gpu":
+        from fuselearn.boosting.gradient.gpu_gradient_data import encoded_on_gpu
+
+        categories = None if reset else model.categories_
+        return encoded_on_gpu(X, categories, model.categorical_features if reset else None, int(model.max_bins))
     if not reset:
         categories = model.categories_
         return categories, X if categories is None else categories.encode(X)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil, log2
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -118,6 +118,36 @@ class Split:
     right_sums: Sums
 
 
+class BestCut(NamedTuple):
+    """The best cut of a leaf, on whatever column it is.
+
+    Attributes
+    ----------
+    score : float
+        Score of both sides.
+    place : int
+        Place of the column among those that a tree may split on.
+    cut : int
+        Last bin that goes left, or place of the last category that does; -1 where there is no cut.
+    missing_left : bool
+        Whether missing values go left.
+    left_sums : tuple of int
+        Sums of the left side.
+    has_missing : bool
+        Whether some row of the leaf has no value in the column.
+    order : intp ndarray or None
+        Categories of the leaf in their order; None for a column of numbers.
+    """
+
+    score: float
+    place: int
+    cut: int
+    missing_left: bool
+    left_sums: Sums
+    has_missing: bool
+    order: IntArray | None
+
+
 class SplitFinder:
     """Looks for the best splits of the leaves of trees that read some columns.
 
@@ -162,28 +192,43 @@ class SplitFinder:
             self._threads,
         )
         place = first_of_largest(self._splits[:, SCORE])
-        score, cut_as_float, direction = self._splits[place].tolist()
-        gain = score - settings.score(sums, bounds)
-        if cut_as_float < 0 or not gain > LEAST_GAIN * abs(score):
+        score, cut, direction = self._splits[place].tolist()
+        order = self._order_of_column[place]
+        return self.worthwhile(
+            BestCut(
+                score,
+                place,
+                int(cut),
+                direction > 0,
+                tuple(self._left_sums[place].tolist()),
+                bool(histogram[place, WEIGHT, settings.missing_bin] > 0),
+                orders[order] if order >= 0 else None,
+            ),
+            sums,
+            bounds,
+        )
+
+    def worthwhile(self, best: BestCut, sums: Sums, bounds: tuple[float, float]) -> Split | None:
+        """Return the split of a leaf with these sums and bounds at its best cut; None where it gains nothing."""
+        settings, cut = self._settings, best.cut
+        gain = best.score - settings.score(sums, bounds)
+        if cut < 0 or not gain > LEAST_GAIN * abs(best.score):
             return None
-        cut = int(cut_as_float)
-        left_g, left_h, left_weight = self._left_sums[place].tolist()
+        left_g, left_h, left_weight = best.left_sums
         g, h, weight = sums
-        is_set = self._order_of_column[place] >= 0
         # Bins that the leaf has no rows of go with the heavier side.
         goes_left = np.full(CATEGORY_BINS, left_weight >= weight - left_weight, dtype=np.uint8)
-        if is_set:
-            order = orders[self._order_of_column[place]]
-            goes_left[order[: cut + 1]], goes_left[order[cut + 1 :]] = 1, 0
+        if best.order is not None:
+            goes_left[best.order[: cut + 1]], goes_left[best.order[cut + 1 :]] = 1, 0
         else:
             goes_left[: cut + 1], goes_left[cut + 1 : settings.missing_bin] = 1, 0
-            if histogram[place, WEIGHT, settings.missing_bin] > 0:
-                goes_left[settings.missing_bin] = direction > 0
+            if best.has_missing:
+                goes_left[settings.missing_bin] = best.missing_left
         return Split(
             gain,
-            int(self._columns[place]),
-            -1 if is_set else cut,
+            int(self._columns[best.place]),
+            cut if best.order is None else -1,
             goes_left,
-            (left_g, left_h, left_weight),
+            best.left_sums,
             (g - left_g, h - left_h, weight - left_weight),
         )

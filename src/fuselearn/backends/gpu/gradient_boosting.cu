@@ -1,0 +1,680 @@
+// Kernels of gradient boosting on a GPU; gradient_kernels.py starts them.
+//
+// Gradients are whole numbers, so that sums of them do not depend on the order of the additions, and the search for
+// splits takes the same steps in the same precision as on the host (compiled with --fmad=false): trees are the same
+// wherever the gradients are.
+//
+// Columns stand in tiles of 32. The bins of a row in a tile are 32 bytes, one memory transaction, whatever rows a leaf
+// has. A histogram has the layout (tile, bin, field, column of the tile), with the fields g, h and weight: the lanes of
+// a warp are the columns of a tile, both where rows are counted and where splits are looked for.
+
+#define LANES 32
+#define BIN_ROWS 4096
+#define CHUNK 2048
+#define THREADS 1024
+#define WEIGHTED_THREADS 512
+#define STAGED 0
+#define ROWS_AT_A_TIME 8
+#define MOST_BINS 256
+#define LIMB_BITS 21
+#define HALF_BITS 20
+#define COUNT_BITS 12
+#define SUM_COUNT_BITS 17
+#define PART 4096
+#define SEGMENTS 8
+#define RECORD 42
+#define UNUSED 0
+#define LOSS_LIMIT 1024.0
+#define TIE_SHARE 1e-10
+#define NEARLY (1 - 1e-9)
+#define CATEGORY_SMOOTHING 10.0
+#define INFINITE __longlong_as_double(0x7ff0000000000000ll)
+
+typedef long long int64;
+typedef unsigned long long uint64;
+typedef unsigned char byte;
+
+extern __shared__ __align__(16) byte shared_memory[];
+
+// The last group that starts at or before a number.
+__device__ int group_of(const int* starts, int n_groups, int number) {
+    int low = 0, high = n_groups - 1;
+    while (low < high) {
+        int middle = (low + high + 1) / 2;
+        if (starts[middle] <= number) low = middle;
+        else high = middle - 1;
+    }
+    return low;
+}
+
+__device__ int64 bin_place(int64 n_rows, int position, int64 row) {
+    return ((int64)(position / LANES) * n_rows + row) * LANES + position % LANES;
+}
+
+// bins[tile][row][column of the tile] = number of edges below x; X's column of a place is -1 behind the last.
+template <typename Value>
+__device__ void fill_bins(const Value* X, int64 row_step, int64 column_step, int64 n_rows, const int* columns,
+                          const double* edges, int n_edges, int missing, byte* bins) {
+    double* own_edges = (double*)shared_memory;
+    int tile = blockIdx.y, lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
+    for (int i = threadIdx.x; i < n_edges * LANES; i += blockDim.x)
+        own_edges[i] = edges[(int64)(tile * LANES + i % LANES) * n_edges + i / LANES];
+    __syncthreads();
+    int64 column = columns[tile * LANES + lane];
+    int64 last = min(n_rows, ((int64)blockIdx.x + 1) * BIN_ROWS);
+    for (int64 row = (int64)blockIdx.x * BIN_ROWS + warp; row < last; row += n_warps) {
+        int bin = 0;
+        if (column >= 0) {
+            double x = (double)X[row * row_step + column * column_step];
+            if (x != x) bin = missing;
+            else {
+                int n = n_edges;
+                while (n > 0) {
+                    int half = n / 2;
+                    bool below = own_edges[(bin + half) * LANES + lane] < x;
+                    bin = below ? bin + half + 1 : bin;
+                    n = below ? n - half - 1 : half;
+                }
+            }
+        }
+        bins[((int64)tile * n_rows + row) * LANES + lane] = (byte)bin;
+    }
+}
+
+extern "C" __global__ void fill_bins_float32(const float* X, int64 row_step, int64 column_step, int64 n_rows,
+                                             const int* columns, const double* edges, int n_edges, int missing,
+                                             byte* bins) {
+    fill_bins<float>(X, row_step, column_step, n_rows, columns, edges, n_edges, missing, bins);
+}
+
+extern "C" __global__ void fill_bins_float64(const double* X, int64 row_step, int64 column_step, int64 n_rows,
+                                             const int* columns, const double* edges, int n_edges, int missing,
+                                             byte* bins) {
+    fill_bins<double>(X, row_step, column_step, n_rows, columns, edges, n_edges, missing, bins);
+}
+
+// Adds the losses that the threads of a block have met, by role, to those of all rows.
+__device__ void add_losses(const int64* own, uint64* sums) {
+    for (int role = 0; role < 3; ++role) {
+        int64 sum = own[role];
+        for (int step = 16; step > 0; step >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+        if ((threadIdx.x & 31) == 0 && sum != 0) atomicAdd(&sums[role], (uint64)sum);
+    }
+}
+
+__device__ void note_loss(int64* own, int role, int64 loss) {
+    own[0] += role == 0 ? loss : 0;
+    own[1] += role == 1 ? loss : 0;
+    own[2] += role == 2 ? loss : 0;
+}
+
+// g, h and losses as `numeric.gradients` has them: two classes with one score, or a score for each class.
+extern "C" __global__ void log_loss(const double* scores, const int* codes, const double* weights,
+                                    const signed char* roles, const bool* present, int64 n_rows, int n_outputs,
+                                    double g_steps, double h_steps, double loss_steps, int64* g, int* h,
+                                    uint64* sums) {
+    int64 own[3] = {0, 0, 0};
+    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows; i += (int64)gridDim.x * blockDim.x) {
+        double w = weights ? weights[i] : 1.0, loss;
+        int role = present && !present[i] ? UNUSED : roles[i], code = codes[i];
+        if (n_outputs == 1) {
+            double score = scores[i], e = exp(-fabs(score));
+            double likely = 1.0 / (1.0 + e), unlikely = e / (1.0 + e);
+            bool right = (score >= 0) == (code == 1);
+            double distance = right ? unlikely : likely;
+            g[i] = (int64)rint((code == 1 ? -distance : distance) * w * g_steps);
+            h[i] = (int)rint(w * likely * unlikely * h_steps);
+            loss = right ? log1p(e) : log1p(e) + fabs(score);
+        } else {
+            double largest = scores[i], total = 0.0;
+            for (int k = 1; k < n_outputs; ++k) largest = fmax(largest, scores[k * n_rows + i]);
+            for (int k = 0; k < n_outputs; ++k) total += exp(scores[k * n_rows + i] - largest);
+            for (int k = 0; k < n_outputs; ++k) {
+                double p = exp(scores[k * n_rows + i] - largest) / total;
+                g[k * n_rows + i] = (int64)rint((code == k ? p - 1.0 : p) * w * g_steps);
+                h[k * n_rows + i] = (int)rint(w * p * (1.0 - p) * h_steps);
+            }
+            loss = log(total) + largest - scores[code * n_rows + i];
+        }
+        note_loss(own, role, (int64)rint(w * fmin(loss, LOSS_LIMIT) * loss_steps));
+    }
+    add_losses(own, sums);
+}
+
+// The same of the squared error, or of a quantile's loss where `quantile` is not negative.
+extern "C" __global__ void regression_loss(const double* scores, const double* target, const double* weights,
+                                           const signed char* roles, int64 n_rows, double g_steps, double h_steps,
+                                           double loss_steps, double scale, double quantile, int64* g, int* h,
+                                           uint64* sums) {
+    int64 own[3] = {0, 0, 0};
+    for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows; i += (int64)gridDim.x * blockDim.x) {
+        double w = weights ? weights[i] : 1.0, excess = scores[i] - target[i], gradient, loss;
+        if (quantile < 0) {
+            double relative = excess / scale;
+            gradient = fmin(fmax(relative, -1.0), 1.0);
+            loss = relative * relative;
+        } else {
+            gradient = excess > 0 ? 1.0 - quantile : excess < 0 ? -quantile : 0.0;
+            loss = gradient * excess / scale;
+        }
+        g[i] = (int64)rint(w * gradient * g_steps);
+        h[i] = (int)rint(w * h_steps);
+        note_loss(own, roles[i], (int64)rint(w * fmin(loss, LOSS_LIMIT) * loss_steps));
+    }
+    add_losses(own, sums);
+}
+
+// Rows of leaves are cut into parts of PART rows. For each part: a bit for each row that goes left, and their number.
+extern "C" __global__ void mark_left(const byte* bins, int64 n_rows, const int* rows, const int64* starts,
+                                     const int* sizes, const int* positions, const byte* goes_left,
+                                     const int* part_starts, int n_splits, unsigned* marks, int* n_left) {
+    __shared__ byte goes[MOST_BINS];
+    __shared__ int total;
+    int split = group_of(part_starts, n_splits, blockIdx.x);
+    int first = (blockIdx.x - part_starts[split]) * PART, size = sizes[split], position = positions[split];
+    const int* own = rows + starts[split];
+    if (threadIdx.x == 0) total = 0;
+    goes[threadIdx.x] = goes_left[split * MOST_BINS + threadIdx.x];
+    __syncthreads();
+    const byte* column = bins + bin_place(n_rows, position, 0);
+    int count = 0;
+#pragma unroll
+    for (int step = 0; step < PART / 256; ++step) {
+        int i = first + step * 256 + threadIdx.x;
+        bool left = i < size && goes[column[(int64)own[i < size ? i : 0] * LANES]];
+        unsigned word = __ballot_sync(0xffffffffu, left);
+        if ((threadIdx.x & 31) == 0) marks[blockIdx.x * (PART / 32) + (step * 256 + threadIdx.x) / 32] = word;
+        count += __popc(word);
+    }
+    if ((threadIdx.x & 31) == 0) atomicAdd(&total, count);
+    __syncthreads();
+    if (threadIdx.x == 0) n_left[blockIdx.x] = total;
+}
+
+// For each split: how many rows of earlier parts go left, in place of those of each part, and how many of all.
+extern "C" __global__ void add_parts(const int* part_starts, int* n_left, int* totals) {
+    __shared__ int of_warps[32];
+    int last = part_starts[blockIdx.x + 1], lane = threadIdx.x & 31, warp = threadIdx.x >> 5, before = 0;
+    for (int base = part_starts[blockIdx.x]; base < last; base += blockDim.x) {
+        int part = base + threadIdx.x, own = part < last ? n_left[part] : 0, sum = own;
+        for (int step = 1; step < 32; step <<= 1) {
+            int other = __shfl_up_sync(0xffffffffu, sum, step);
+            sum += lane >= step ? other : 0;
+        }
+        if (lane == 31) of_warps[warp] = sum;
+        __syncthreads();
+        int earlier = 0, all = 0;
+        for (int other = 0; other < 32; ++other) {
+            earlier += other < warp ? of_warps[other] : 0;
+            all += of_warps[other];
+        }
+        if (part < last) n_left[part] = before + earlier + sum - own;
+        before += all;
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) totals[blockIdx.x] = before;
+}
+
+// Writes the rows of leaves into the other half of `rows`, those that go left first, each side in its order.
+extern "C" __global__ void move_rows(int64 n_rows, int* rows, const int64* starts, const int* sizes,
+                                     const int* part_starts, int n_splits, const unsigned* marks, const int* n_left,
+                                     const int* totals) {
+    __shared__ int before[PART / 32];
+    int split = group_of(part_starts, n_splits, blockIdx.x), lane = threadIdx.x & 31;
+    int first = (blockIdx.x - part_starts[split]) * PART, size = sizes[split];
+    const unsigned* own_marks = marks + blockIdx.x * (PART / 32);
+    if (threadIdx.x < 32) {
+        int carry = 0;
+        for (int base = 0; base < PART / 32; base += 32) {
+            int own = __popc(own_marks[base + lane]), sum = own;
+            for (int step = 1; step < 32; step <<= 1) {
+                int other = __shfl_up_sync(0xffffffffu, sum, step);
+                sum += lane >= step ? other : 0;
+            }
+            before[base + lane] = carry + sum - own;
+            carry += __shfl_sync(0xffffffffu, sum, 31);
+        }
+    }
+    __syncthreads();
+    int64 start = starts[split];
+    const int* from = rows + start;
+    int* to = rows + (start < n_rows ? start + n_rows : start - n_rows);
+    int left_at = n_left[blockIdx.x], right_at = totals[split] + first - left_at;
+#pragma unroll 4
+    for (int step = 0; step < PART / 256; ++step) {
+        int place = step * 256 + threadIdx.x, i = first + place;
+        if (i >= size) break;
+        unsigned word = own_marks[place / 32];
+        int lefts = before[place / 32] + __popc(word & ((1u << lane) - 1u));
+        int row = from[i];
+        if (word >> lane & 1u) to[left_at + lefts] = row;
+        else to[right_at + place - lefts] = row;
+    }
+}
+
+// What is added to a bin for each row of some leaves, as words whose sums over CHUNK rows fit into 32 bits: limbs of g,
+// the lowest first, the low and high half of h, and either 1 in the free bits of the last word or two halves of the
+// weight.
+template <int LIMBS, bool WEIGHTED>
+__device__ void pack_words(const int* rows, const int64* starts, const int* sizes, const int64* offsets,
+                           const int* part_starts, int n_leaves, const int64* g, const int* h, const int* weights,
+                           unsigned* words) {
+    const int STRIDE = LIMBS == 2 && !WEIGHTED ? 4 : 8;
+    int leaf = group_of(part_starts, n_leaves, blockIdx.x);
+    int first = (blockIdx.x - part_starts[leaf]) * PART, last = min(first + PART, sizes[leaf]);
+    for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
+        int row = rows[starts[leaf] + i];
+        int64 row_g = g[row];
+        unsigned row_h = h[row], own[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+#pragma unroll
+        for (int limb = 0; limb < LIMBS - 1; ++limb)
+            own[limb] = (unsigned)(row_g >> (limb * LIMB_BITS)) & ((1u << LIMB_BITS) - 1u);
+        own[LIMBS - 1] = (unsigned)(int)(row_g >> ((LIMBS - 1) * LIMB_BITS));
+        own[LIMBS] = row_h & ((1u << HALF_BITS) - 1u);
+        own[LIMBS + 1] = (row_h >> HALF_BITS) << COUNT_BITS;
+        if (WEIGHTED) {
+            unsigned weight = weights[row];
+            own[LIMBS + 2] = weight & ((1u << HALF_BITS) - 1u);
+            own[LIMBS + 3] = weight >> HALF_BITS;
+        } else
+            own[LIMBS + 1] += 1u;
+        uint4* to = (uint4*)(words + (offsets[leaf] + i) * STRIDE);
+        to[0] = make_uint4(own[0], own[1], own[2], own[3]);
+        if (STRIDE == 8) to[1] = make_uint4(own[4], own[5], own[6], own[7]);
+    }
+}
+
+// Adds the histograms of chunks of leaves to those of the leaves. Each lane has a column of its own, so that the
+// additions of a warp are to different banks of the shared memory; after CHUNK rows the sums, which are of 32 bits, are
+// moved on to the 64 bits of registers.
+template <int LIMBS, bool WEIGHTED, int N_THREADS>
+__device__ void count_rows(const byte* bins, int64 n_rows, const int* rows, const int64* starts, const int* sizes,
+                           const int64* offsets, const int* chunk_starts, int n_leaves, int chunk_rows,
+                           const int* tiles, int n_tiles, const int* slots, int n_bins, const unsigned* words,
+                           uint64* histograms) {
+    const int WORDS = LIMBS + 2 + (WEIGHTED ? 2 : 0), STRIDE = LIMBS == 2 && !WEIGHTED ? 4 : 8;
+    const int CELLS = MOST_BINS * LANES / N_THREADS, N_WARPS = N_THREADS / 32;
+    unsigned* sums = (unsigned*)shared_memory;  // (bin, word, lane)
+    int leaf = group_of(chunk_starts, n_leaves, blockIdx.x), tile = tiles[blockIdx.y];
+    int first = (blockIdx.x - chunk_starts[leaf]) * chunk_rows, last = min(first + chunk_rows, sizes[leaf]);
+    const int* own_rows = rows + starts[leaf];
+    const uint4* own_words = (const uint4*)(words + offsets[leaf] * STRIDE);
+    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const byte* tile_bins = bins + (int64)tile * n_rows * LANES + lane;
+    for (int i = threadIdx.x; i < n_bins * WORDS * LANES; i += N_THREADS) sums[i] = 0;
+    int64 sum_g[CELLS], sum_h[CELLS], sum_w[WEIGHTED ? CELLS : 1];
+#pragma unroll
+    for (int k = 0; k < CELLS; ++k) sum_g[k] = sum_h[k] = 0;
+    if (WEIGHTED) {
+#pragma unroll
+        for (int k = 0; k < CELLS; ++k) sum_w[WEIGHTED ? k : 0] = 0;
+    }
+    __syncthreads();
+    for (int start = first; start < last; start += CHUNK) {
+        int stop = min(start + CHUNK, last);
+        for (int at = start + warp * 32; at < stop; at += N_WARPS * 32) {
+            // Each lane reads what belongs to one of 32 rows, and they tell each other. Behind the last row all is 0.
+            int row = 0;
+            uint4 low = make_uint4(0, 0, 0, 0), high = make_uint4(0, 0, 0, 0);
+            if (at + lane < stop) {
+                int64 place = (int64)(at + lane) * (STRIDE / 4);
+                row = own_rows[at + lane];
+                low = own_words[place];
+                if (STRIDE == 8) high = own_words[place + 1];
+            }
+#if STAGED
+            uint4* stage = (uint4*)(sums + n_bins * WORDS * LANES) + warp * 32;
+            __syncwarp();
+            stage[lane] = low;
+            __syncwarp();
+#endif
+#pragma unroll
+            for (int base = 0; base < 32; base += ROWS_AT_A_TIME) {
+                int bin[ROWS_AT_A_TIME];
+#pragma unroll
+                for (int k = 0; k < ROWS_AT_A_TIME; ++k)
+                    bin[k] = __ldg(tile_bins + (int64)__shfl_sync(0xffffffffu, row, base + k) * LANES);
+#pragma unroll
+                for (int k = 0; k < ROWS_AT_A_TIME; ++k) {
+                    unsigned* cell = sums + bin[k] * (WORDS * LANES) + lane;
+#if STAGED
+                    uint4 w = stage[base + k];
+                    atomicAdd(cell, w.x);
+                    atomicAdd(cell + LANES, w.y);
+                    atomicAdd(cell + 2 * LANES, w.z);
+                    atomicAdd(cell + 3 * LANES, w.w);
+#else
+                    atomicAdd(cell, __shfl_sync(0xffffffffu, low.x, base + k));
+                    atomicAdd(cell + LANES, __shfl_sync(0xffffffffu, low.y, base + k));
+                    atomicAdd(cell + 2 * LANES, __shfl_sync(0xffffffffu, low.z, base + k));
+                    atomicAdd(cell + 3 * LANES, __shfl_sync(0xffffffffu, low.w, base + k));
+#endif
+                    if (WORDS > 4) atomicAdd(cell + 4 * LANES, __shfl_sync(0xffffffffu, high.x, base + k));
+                    if (WORDS > 5) atomicAdd(cell + 5 * LANES, __shfl_sync(0xffffffffu, high.y, base + k));
+                    if (WORDS > 6) atomicAdd(cell + 6 * LANES, __shfl_sync(0xffffffffu, high.z, base + k));
+                }
+            }
+        }
+        __syncthreads();
+#pragma unroll
+        for (int k = 0; k < CELLS; ++k) {
+            int number = threadIdx.x + k * N_THREADS;
+            if (number < n_bins * LANES) {
+                unsigned* cell = sums + (number / LANES) * (WORDS * LANES) + lane;
+                int64 g = 0;
+#pragma unroll
+                for (int limb = 0; limb < LIMBS; ++limb) {
+                    unsigned word = cell[limb * LANES];
+                    g += (limb < LIMBS - 1 ? (int64)word : (int64)(int)word) << (limb * LIMB_BITS);
+                    cell[limb * LANES] = 0;
+                }
+                sum_g[k] += g;
+                unsigned low = cell[LIMBS * LANES], high = cell[(LIMBS + 1) * LANES];
+                cell[LIMBS * LANES] = cell[(LIMBS + 1) * LANES] = 0;
+                int64 h = (int64)low + ((int64)(high >> COUNT_BITS) << HALF_BITS);
+                if (WEIGHTED) {
+                    sum_h[k] += h;
+                    sum_w[WEIGHTED ? k : 0] +=
+                        (int64)cell[(LIMBS + 2) * LANES] + ((int64)cell[(LIMBS + 3) * LANES] << HALF_BITS);
+                    cell[(LIMBS + 2) * LANES] = cell[(LIMBS + 3) * LANES] = 0;
+                } else
+                    sum_h[k] += (h << SUM_COUNT_BITS) + (high & ((1u << COUNT_BITS) - 1u));
+            }
+        }
+        __syncthreads();
+    }
+    uint64* out = histograms + ((int64)slots[leaf] * n_tiles + tile) * n_bins * 3 * LANES + lane;
+#pragma unroll
+    for (int k = 0; k < CELLS; ++k) {
+        int number = threadIdx.x + k * N_THREADS;
+        if (number < n_bins * LANES) {
+            uint64* cell = out + (number / LANES) * 3 * LANES;
+            int64 h = WEIGHTED ? sum_h[k] : sum_h[k] >> SUM_COUNT_BITS;
+            int64 w = WEIGHTED ? sum_w[WEIGHTED ? k : 0] : sum_h[k] & ((1 << SUM_COUNT_BITS) - 1);
+            if (sum_g[k] != 0) atomicAdd(cell, (uint64)sum_g[k]);
+            if (h != 0) atomicAdd(cell + LANES, (uint64)h);
+            if (w != 0) atomicAdd(cell + 2 * LANES, (uint64)w);
+        }
+    }
+}
+
+#define COUNTING(NAME, LIMBS, WEIGHTED)                                                                                \
+    extern "C" __global__ void pack_##NAME(const int* rows, const int64* starts, const int* sizes,                     \
+                                           const int64* offsets, const int* part_starts, int n_leaves, const int64* g, \
+                                           const int* h, const int* weights, unsigned* words) {                        \
+        pack_words<LIMBS, WEIGHTED>(rows, starts, sizes, offsets, part_starts, n_leaves, g, h, weights, words);        \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(WEIGHTED ? WEIGHTED_THREADS : THREADS, 1) count_##NAME(               \
+        const byte* bins, int64 n_rows, const int* rows, const int64* starts, const int* sizes, const int64* offsets,  \
+        const int* chunk_starts, int n_leaves, int chunk_rows, const int* tiles, int n_tiles, const int* slots,        \
+        int n_bins, const unsigned* words, uint64* histograms) {                                                       \
+        count_rows<LIMBS, WEIGHTED, WEIGHTED ? WEIGHTED_THREADS : THREADS>(                                            \
+            bins, n_rows, rows, starts, sizes, offsets, chunk_starts, n_leaves, chunk_rows, tiles, n_tiles, slots,     \
+            n_bins, words, histograms);                                                                                \
+    }
+
+COUNTING(2, 2, false)
+COUNTING(3, 3, false)
+COUNTING(2_weighted, 2, true)
+COUNTING(3_weighted, 3, true)
+
+// histograms[slot] = 0, or, with `others`, histograms[slot] -= histograms[other]; some tiles only.
+extern "C" __global__ void subtract(int64* histograms, const int* slots, const int* others, const int* tiles,
+                                    int n_tiles, int n_bins) {
+    int64 size = (int64)n_bins * 3 * LANES, i = (int64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= size) return;
+    int64 place = (int64)tiles[blockIdx.y] * size + i;
+    int64* own = histograms + (int64)slots[blockIdx.z] * n_tiles * size + place;
+    *own = others ? *own - histograms[(int64)others[blockIdx.z] * n_tiles * size + place] : 0;
+}
+
+// Sums of g, h and weight of a leaf, from the bins of one column.
+extern "C" __global__ void leaf_sums(const int64* histograms, int slot, int n_tiles, int position, int n_bins,
+                                     int64* sums) {
+    const int64* own = histograms + ((int64)slot * n_tiles + position / LANES) * n_bins * 3 * LANES + position % LANES;
+    if (threadIdx.x < 3) {
+        int64 sum = 0;
+        for (int b = 0; b < n_bins; ++b) sum += own[(b * 3 + threadIdx.x) * LANES];
+        sums[threadIdx.x] = sum;
+    }
+}
+
+// Categories of a leaf by g / (h + smoothing), those of equal means by their bins.
+extern "C" __global__ void order_categories(const int64* histograms, const int* slots, int n_tiles, int n_bins,
+                                            const int* positions, const int* numbers, int n_categorical,
+                                            double unit_g, double unit_h, byte* orders, int* n_ordered) {
+    __shared__ double means[MOST_BINS];
+    __shared__ bool here[MOST_BINS];
+    int position = positions[blockIdx.y], b = threadIdx.x;
+    int64 out = (int64)blockIdx.x * n_categorical + numbers[blockIdx.y];
+    const int64* own =
+        histograms + ((int64)slots[blockIdx.x] * n_tiles + position / LANES) * n_bins * 3 * LANES + position % LANES;
+    here[b] = b < n_bins && own[(b * 3 + 2) * LANES] > 0;
+    if (b < n_bins)
+        means[b] = own[b * 3 * LANES] * unit_g / (own[(b * 3 + 1) * LANES] * unit_h + CATEGORY_SMOOTHING);
+    int n = __syncthreads_count(here[b]);
+    if (here[b]) {
+        int rank = 0;
+        for (int other = 0; other < n_bins; ++other)
+            rank += here[other] && (means[other] < means[b] || (means[other] == means[b] && other < b));
+        orders[out * MOST_BINS + rank] = (byte)b;
+    }
+    if (b == 0) n_ordered[out] = n;
+}
+
+// The best split of a leaf on each column; see `numeric.gradient_histograms`, whose steps these are.
+extern "C" __global__ void scan(const int64* histograms, const int* slots, const int* tiles, int n_tiles, int n_bins,
+                                const int64* sums, const double* bounds, const int* n_values, const int* monotonic,
+                                const int* order_of, const byte* orders, const int* n_ordered, int n_categorical,
+                                double unit_g, double unit_h, double l2, int64 least_w, int64 least_h, double* scores,
+                                int* cuts, int64* left_sums) {
+    const int BATCH = 8, SEGMENT = MOST_BINS / SEGMENTS;
+    __shared__ int64 segment_sums[3][SEGMENTS][LANES], segment_best[3][2][SEGMENTS][LANES];
+    __shared__ double segment_score[2][SEGMENTS][LANES];
+    __shared__ int segment_cut[2][SEGMENTS][LANES];
+    int lane = threadIdx.x & 31, segment = threadIdx.x >> 5, tile = tiles[blockIdx.y], position = tile * LANES + lane;
+    const int64* own = histograms + ((int64)slots[blockIdx.x] * n_tiles + tile) * n_bins * 3 * LANES + lane;
+    int64 g = sums[3 * blockIdx.x], h = sums[3 * blockIdx.x + 1], weight = sums[3 * blockIdx.x + 2];
+    double lower = bounds[2 * blockIdx.x], upper = bounds[2 * blockIdx.x + 1], penalty = l2;
+    bool unbounded = lower == -INFINITE && upper == INFINITE;
+    int place = order_of[position], sign = monotonic[position], missing = n_bins - 1;
+    int n_directions = 1, n_cuts = n_values[position] - 1;
+    const byte* order = 0;
+    if (place >= 0) {
+        int64 number = (int64)blockIdx.x * n_categorical + place;
+        n_cuts = n_ordered[number] - 1;
+        penalty = l2 + CATEGORY_SMOOTHING;
+        order = orders + number * MOST_BINS;
+    } else if (n_cuts >= 0 && own[(missing * 3 + 2) * LANES] > 0)
+        n_directions = 2;
+    // Cuts of a column are shared out among warps in segments, whose sums are added up first.
+    int begin = segment * SEGMENT, most = n_directions == 2 ? n_cuts + 1 : n_cuts, end = min(begin + SEGMENT, most);
+    int64 before_g = 0, before_h = 0, before_w = 0;
+    for (int cut = begin; cut < end; ++cut) {
+        int b = order ? order[cut] : cut;
+        before_g += own[b * 3 * LANES];
+        before_h += own[(b * 3 + 1) * LANES];
+        before_w += own[(b * 3 + 2) * LANES];
+    }
+    segment_sums[0][segment][lane] = before_g;
+    segment_sums[1][segment][lane] = before_h;
+    segment_sums[2][segment][lane] = before_w;
+    __syncthreads();
+    before_g = before_h = before_w = 0;
+    for (int other = 0; other < segment; ++other) {
+        before_g += segment_sums[0][other][lane];
+        before_h += segment_sums[1][other][lane];
+        before_w += segment_sums[2][other][lane];
+    }
+    for (int direction = 0; direction < n_directions; ++direction) {
+        int64 left_g = before_g, left_h = before_h, left_w = before_w;
+        int stop = min(end, direction == 0 ? most : n_cuts);
+        if (direction == 1) {
+            left_g += own[missing * 3 * LANES];
+            left_h += own[(missing * 3 + 1) * LANES];
+            left_w += own[(missing * 3 + 2) * LANES];
+        }
+        double best_score = -INFINITE, threshold = 0.0;
+        int best_cut = -1;
+        int64 best_g = 0, best_h = 0, best_w = 0;
+        for (int base = begin; base < stop; base += BATCH) {
+            int64 bin_g[BATCH], bin_h[BATCH], bin_w[BATCH];
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) {
+                int cut = min(base + k, stop - 1), b = order ? order[cut] : cut;
+                bin_g[k] = own[b * 3 * LANES];
+                bin_h[k] = own[(b * 3 + 1) * LANES];
+                bin_w[k] = own[(b * 3 + 2) * LANES];
+            }
+#pragma unroll
+            for (int k = 0; k < BATCH; ++k) {
+                if (base + k >= stop) continue;
+                left_g += bin_g[k];
+                left_h += bin_h[k];
+                left_w += bin_w[k];
+                if (left_w < least_w || left_h < least_h) continue;
+                if (weight - left_w < least_w || h - left_h < least_h) continue;
+                double side_g = left_g * unit_g, other_g = (g - left_g) * unit_g;
+                double side_h = left_h * unit_h + penalty, other_h = (h - left_h) * unit_h + penalty;
+                if (unbounded && side_g * side_g * other_h + other_g * other_g * side_h < threshold * side_h * other_h)
+                    continue;
+                double side_value = fmin(fmax(-side_g / side_h, lower), upper);
+                double other_value = fmin(fmax(-other_g / other_h, lower), upper);
+                if (sign * (other_value - side_value) < 0) continue;
+                double score = -side_value * (2 * side_g + side_h * side_value) -
+                               other_value * (2 * other_g + other_h * other_value);
+                if (best_cut < 0 || score > best_score + TIE_SHARE * fabs(best_score)) {
+                    best_score = score;
+                    best_cut = base + k;
+                    threshold = score * NEARLY;
+                    best_g = left_g;
+                    best_h = left_h;
+                    best_w = left_w;
+                }
+            }
+        }
+        segment_score[direction][segment][lane] = best_score;
+        segment_cut[direction][segment][lane] = best_cut;
+        segment_best[0][direction][segment][lane] = best_g;
+        segment_best[1][direction][segment][lane] = best_h;
+        segment_best[2][direction][segment][lane] = best_w;
+    }
+    __syncthreads();
+    if (segment > 0) return;
+    double best_score = -INFINITE;
+    int best_cut = -1, best_direction = 0, best_segment = 0;
+    for (int direction = 0; direction < n_directions; ++direction)
+        for (int other = 0; other < SEGMENTS; ++other) {
+            double score = segment_score[direction][other][lane];
+            int cut = segment_cut[direction][other][lane];
+            if (cut >= 0 && (best_cut < 0 || score > best_score + TIE_SHARE * fabs(best_score))) {
+                best_score = score;
+                best_cut = cut;
+                best_direction = direction;
+                best_segment = other;
+            }
+        }
+    int64 out = ((int64)blockIdx.x * n_tiles + tile) * LANES + lane;
+    scores[out] = best_score;
+    cuts[2 * out] = best_cut;
+    cuts[2 * out + 1] = best_direction;
+    for (int field = 0; field < 3; ++field)
+        left_sums[3 * out + field] = best_cut < 0 ? 0 : segment_best[field][best_direction][best_segment][lane];
+}
+
+// The first column whose score is, to rounding, the largest, with all that the host needs of its split: bits of the
+// score, place of the column, cut, direction, sums of the left side, weight of missing values, number of ordered
+// categories, and these, eight to a number.
+extern "C" __global__ void choose(const int64* histograms, const int* slots, int n_tiles, int n_bins,
+                                  const int* positions, int n_columns, const double* scores, const int* cuts,
+                                  const int64* left_sums, const int* order_of, const byte* orders,
+                                  const int* n_ordered, int n_categorical, int64* records) {
+    __shared__ double largest[32];
+    __shared__ int first;
+    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    int64 base = (int64)blockIdx.x * n_tiles * LANES;
+    double own = -INFINITE;
+    for (int place = threadIdx.x; place < n_columns; place += blockDim.x)
+        own = fmax(own, scores[base + positions[place]]);
+    for (int step = 16; step > 0; step >>= 1) own = fmax(own, __shfl_xor_sync(0xffffffffu, own, step));
+    if (lane == 0) largest[warp] = own;
+    if (threadIdx.x == 0) first = n_columns;
+    __syncthreads();
+    double most = -INFINITE;
+    for (int other = 0; other < blockDim.x / 32; ++other) most = fmax(most, largest[other]);
+    double least = most > -INFINITE && most < INFINITE ? most - TIE_SHARE * fabs(most) : most;
+    for (int place = threadIdx.x; place < n_columns; place += blockDim.x)
+        if (scores[base + positions[place]] >= least) {
+            atomicMin(&first, place);
+            break;
+        }
+    __syncthreads();
+    int position = positions[first];
+    int64 from = base + position, *record = records + (int64)blockIdx.x * RECORD;
+    if (threadIdx.x == 0) {
+        record[0] = __double_as_longlong(scores[from]);
+        record[1] = first;
+        record[2] = cuts[2 * from];
+        record[3] = cuts[2 * from + 1];
+        for (int field = 0; field < 3; ++field) record[4 + field] = left_sums[3 * from + field];
+        int64 slot = (int64)slots[blockIdx.x] * n_tiles + position / LANES;
+        record[7] = histograms[(slot * n_bins + n_bins - 1) * 3 * LANES + 2 * LANES + position % LANES];
+        record[8] = 0;
+    }
+    if (order_of[position] >= 0) {
+        int64 number = (int64)blockIdx.x * n_categorical + order_of[position];
+        if (threadIdx.x == 0) record[8] = n_ordered[number];
+        if (threadIdx.x < MOST_BINS / 8) record[9 + threadIdx.x] = ((const int64*)(orders + number * MOST_BINS))[threadIdx.x];
+    }
+}
+
+// Adds the value of the leaf that a row ends in. Of a node: place of its column (-1 in a leaf), cut, whether missing
+// values go left, children, and the row of its categories or -1.
+extern "C" __global__ void add_tree(const byte* bins, int64 n_rows, const signed char* roles, const bool* present,
+                                    const int* nodes, const byte* categories_left, const double* values, int missing,
+                                    double* scores) {
+    int64 row = (int64)blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= n_rows || roles[row] == UNUSED || (present && !present[row])) return;
+    int node = 0, position;
+    while ((position = nodes[6 * node]) >= 0) {
+        int bin = bins[bin_place(n_rows, position, row)], category_row = nodes[6 * node + 5];
+        bool left = bin == missing ? nodes[6 * node + 2] != 0
+                  : category_row >= 0 ? categories_left[category_row * MOST_BINS + bin] != 0
+                  : bin <= nodes[6 * node + 1];
+        node = nodes[6 * node + (left ? 3 : 4)];
+    }
+    scores[row] += values[node];
+}
+
+// Bits of a residual, in the order of the residuals.
+__device__ uint64 key_of(double target, double score) {
+    uint64 bits = (uint64)__double_as_longlong(target - score + 0.0), sign = 1ull << 63;
+    return bits & sign ? ~bits : bits | sign;
+}
+
+// Weights of the residuals of each leaf up to the middle between two bounds.
+extern "C" __global__ void weigh(const int* rows, const int64* starts, const int* sizes, const int* part_starts,
+                                 int n_leaves, const double* scores, const double* target, const int* weights,
+                                 const uint64* lower, const uint64* upper, uint64* totals) {
+    int leaf = group_of(part_starts, n_leaves, blockIdx.x);
+    int first = (blockIdx.x - part_starts[leaf]) * PART, last = min(first + PART, sizes[leaf]);
+    uint64 middle = lower[leaf] + (upper[leaf] - lower[leaf]) / 2, sum = 0;
+    for (int i = first + threadIdx.x; i < last; i += blockDim.x) {
+        int row = rows[starts[leaf] + i];
+        if (key_of(target[row], scores[row]) <= middle) sum += weights ? weights[row] : 1;
+    }
+    for (int step = 16; step > 0; step >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+    if ((threadIdx.x & 31) == 0 && sum) atomicAdd(&totals[leaf], sum);
+}
+
+// Halves the bounds of each leaf: the weight up to what is looked for is at least its rank.
+extern "C" __global__ void halve(int n_leaves, const int64* ranks, uint64* lower, uint64* upper, uint64* totals) {
+    int leaf = blockIdx.x * blockDim.x + threadIdx.x;
+    if (leaf >= n_leaves) return;
+    uint64 middle = lower[leaf] + (upper[leaf] - lower[leaf]) / 2;
+    if (lower[leaf] < upper[leaf]) {
+        if ((int64)totals[leaf] >= ranks[leaf]) upper[leaf] = middle;
+        else lower[leaf] = middle + 1;
+    }
+    totals[leaf] = 0;
+}

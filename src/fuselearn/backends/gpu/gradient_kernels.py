@@ -1,0 +1,496 @@
+"""Rows of gradient boosting on a GPU by CUDA kernels, through CuPy; their source is in ``gradient_boosting.cu``.
+
+Everything that is as long as the rows stays on the GPU, and so do the histograms: of each leaf the host gets its best
+split. Rows are kept together by leaf, in one half of an array, and a split moves them into the other half.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fuselearn.backends.gpu.arrays import Arrays, GpuArray, on_its_gpu
+from fuselearn.backends.gpu.cuda_kernels import FusedKernels, cuda_source
+from fuselearn.backends.gpu.gpu_gradients import ALL_VIEWS, KEY_BITS, GradientInputs, NodeRows, TreeNodes
+from fuselearn.backends.gpu.gpu_table import GpuTable
+from fuselearn.numeric.gradients import N_ROLES, value_of_digits
+from fuselearn.typing import AnyArray, BoolArray, IntArray
+
+LANES = 32
+"""Columns of a tile, as in ``gradient_boosting.cu``; so are the next ones."""
+BIN_ROWS = 4096
+CHUNK = 2048
+THREADS, WEIGHTED_THREADS = 1024, 512
+SEGMENTS = 8
+PART = 4096
+RECORD = 42
+MOST_BINS = 256
+LIMB_BITS = 21
+BLOCKS_OF_PROCESSOR = 4
+"""Thread blocks that count rows, for each multiprocessor: enough that none waits for the slowest for long."""
+MOST_CHUNK_ROWS = 2**16
+"""Rows that one thread block counts, whose number has 17 bits."""
+GRADIENT_BLOCKS = 16
+"""Thread blocks that compute gradients, for each multiprocessor."""
+NULL = np.uintp(0)
+"""Stands for an array that there is none of."""
+
+
+class SplitRecord(NamedTuple):
+    """The best split of a leaf as the GPU found it.
+
+    Attributes
+    ----------
+    score : float
+        Score of both sides.
+    place : int
+        Place of the column among those that the tree may split on.
+    cut : int
+        Last bin that goes left, or how many ordered categories do, less one; -1 where there is no split.
+    missing_left : bool
+        Whether missing values go left.
+    left_sums : tuple of int
+        Sums of the left side, in units.
+    has_missing : bool
+        Whether some row of the leaf has no value in the column.
+    order : intp ndarray or None
+        Categories of the leaf in their order; None for a column of numbers.
+    """
+
+    score: float
+    place: int
+    cut: int
+    missing_left: bool
+    left_sums: tuple[int, int, int]
+    has_missing: bool
+    order: IntArray | None
+
+
+@dataclass(frozen=True)
+class SplitRules:
+    """What splits are judged by; see `fuselearn.numeric.gradient_histograms.best_splits`.
+
+    Attributes
+    ----------
+    units : tuple of float
+        Units of g, h and weights.
+    l2 : float
+        Added to h.
+    least_weight, least_hessian : int
+        Least sums of a side, in units.
+    monotonic : int8 ndarray of shape (n_columns,)
+        Sign in which values have to follow a column; 0 for any.
+    """
+
+    units: tuple[float, float, float]
+    l2: float
+    least_weight: int
+    least_hessian: int
+    monotonic: IntArray
+
+
+@dataclass(frozen=True)
+class _ViewColumns:
+    """Where the columns of a view are: their tiles, their positions, and those of the categorical ones."""
+
+    tiles: GpuArray
+    n_tiles: int
+    positions: GpuArray
+    first: int
+    n_columns: int
+    categorical: GpuArray
+    numbers: GpuArray
+    n_categorical: int
+
+
+class FusedGradients:
+    """Rows on a GPU, by CUDA kernels.
+
+    Parameters
+    ----------
+    kernels : FusedKernels
+        CuPy's, as `fuselearn.backends.gpu.cuda_kernels.fused_kernels` returned them.
+    inputs : GradientInputs
+        What the rows are made of.
+    rules : SplitRules
+        What splits are judged by.
+    """
+
+    def __init__(self, kernels: FusedKernels, inputs: GradientInputs, rules: SplitRules) -> None:
+        self.inputs, self._rules = inputs, rules
+        table = kernels.table(inputs.table)
+        self.arrays: Arrays = table.arrays
+        self.n_rows = len(table)
+        self._n_bins = inputs.binning.n_bins
+        self._start(table)
+
+    @on_its_gpu
+    def _start(self, table: GpuTable) -> None:
+        """Bin the rows, and set their scores to those before the first tree."""
+        cupy, inputs = self.arrays.xp, self.inputs
+        self._cupy: Any = cupy
+        attributes = cupy.cuda.Device().attributes
+        self._n_processors = int(attributes["MultiProcessorCount"])
+        self._place_columns()
+        self._fill_bins(table)
+        self._labels = [cupy.asarray(labels) for labels in inputs.labels]
+        self._roles = cupy.asarray(inputs.roles)
+        self._weights = NULL if inputs.weights is None else cupy.asarray(inputs.weights)
+        self._whole_weights = NULL if inputs.whole_weights is None else cupy.asarray(inputs.whole_weights)
+        self._scores = cupy.repeat(cupy.asarray(inputs.baseline)[:, None], self.n_rows, axis=1)
+        self._g = cupy.zeros((inputs.loss.n_outputs, self.n_rows), dtype=cupy.int64)
+        self._h = cupy.zeros((inputs.loss.n_outputs, self.n_rows), dtype=cupy.int32)
+        # Two halves: the rows of a leaf are in one of them, those of its children in the other.
+        self._rows = cupy.empty(2 * self.n_rows, dtype=cupy.int32)
+        n_limbs = 2 if inputs.loss.bits < 2 * LIMB_BITS - 1 else 3
+        weighted = inputs.weights is not None
+        self._counting = f"{n_limbs}{'_weighted' if weighted else ''}"
+        self._n_threads = WEIGHTED_THREADS if weighted else THREADS
+        n_words = n_limbs + 2 + 2 * weighted
+        self._words = cupy.empty((self.n_rows, 4 if n_words == 4 else 8), dtype=cupy.uint32)
+        self._count_bytes = self._n_bins * n_words * LANES * 4
+        self._views: dict[int, _ViewColumns] = {}
+        self._roots: dict[int, GpuArray] = {}
+        self._presences: dict[int, GpuArray] = {}
+        self._histograms = cupy.empty((0, self._n_tiles, self._n_bins, 3, LANES), dtype=cupy.int64)
+        self._free_slots: list[int] = []
+        self._slots: dict[int, int] = {}
+        self._ranges: dict[int, tuple[int, int]] = {}
+        self._view = ALL_VIEWS
+
+    def _place_columns(self) -> None:
+        """Give each column a position in the tiles: columns of a view stand together, where views do not overlap."""
+        inputs, cupy = self.inputs, self._cupy
+        n_columns = len(inputs.columns)
+        first_view = np.full(n_columns, len(inputs.view_columns))
+        for view in reversed(range(len(inputs.view_columns))):
+            first_view[inputs.view_columns[view]] = view
+        self._positions = np.empty(n_columns, dtype=np.int32)
+        self._positions[np.argsort(first_view, kind="stable")] = np.arange(n_columns)
+        self._n_tiles = -(-n_columns // LANES)
+
+        def by_position(values: AnyArray, fill: int) -> AnyArray:
+            spread = np.full(self._n_tiles * LANES, fill, dtype=np.int32)
+            spread[self._positions] = values
+            return spread
+
+        self._categorical = np.flatnonzero(inputs.categorical)
+        order_of = np.full(n_columns, -1)
+        order_of[self._categorical] = np.arange(len(self._categorical))
+        self._columns = cupy.asarray(by_position(inputs.columns, -1))
+        self._n_values = cupy.asarray(by_position(inputs.binning.n_edges + 1, 0))
+        self._monotonic = cupy.asarray(by_position(self._rules.monotonic, 0))
+        self._order_of = cupy.asarray(by_position(order_of, -1))
+
+    def _fill_bins(self, table: GpuTable) -> None:
+        """Turn the values into bins."""
+        cupy, binning, values = self._cupy, self.inputs.binning, table.values
+        n_edges = binning.edges.shape[1]
+        edges = np.full((self._n_tiles * LANES, n_edges), np.inf)
+        edges[self._positions] = binning.edges
+        self._bins = cupy.empty((self._n_tiles, self.n_rows, LANES), dtype=cupy.uint8)
+        row_step, column_step = (step // values.itemsize for step in values.strides)
+        shared_bytes = 8 * n_edges * LANES
+        kernel = _kernel(f"fill_bins_{table.dtype}")
+        kernel.max_dynamic_shared_size_bytes = max(shared_bytes, kernel.max_dynamic_shared_size_bytes)
+        arguments = (
+            values, np.int64(row_step), np.int64(column_step), np.int64(self.n_rows), self._columns,
+            cupy.asarray(edges), np.int32(n_edges), np.int32(binning.missing_bin), self._bins,
+        )  # fmt: skip
+        kernel((-(-self.n_rows // BIN_ROWS), self._n_tiles), (256,), arguments, shared_mem=shared_bytes)
+
+    @on_its_gpu
+    def fill_gradients(self, label_column: int, view: int) -> IntArray:
+        """Compute the gradients by some labels, and return the sums of losses by role.
+
+        Rows without the view, unless it is that of all, add to no sum.
+        """
+        cupy, loss = self._cupy, self.inputs.loss
+        sums = cupy.zeros(N_ROLES, dtype=cupy.int64)
+        steps = tuple(np.float64(step) for step in loss.steps)
+        labels, n_rows = self._labels[label_column], np.int64(self.n_rows)
+        arguments: tuple[Any, ...]
+        if loss.scale is None:
+            present, n_outputs = self._presence(view), np.int32(loss.n_outputs)
+            name = "log_loss"
+            arguments = self._scores, labels, self._weights, self._roles, present, n_rows, n_outputs, *steps
+        else:
+            name = "regression_loss"
+            quantile = np.float64(-1.0 if loss.quantile is None else loss.quantile)
+            scale = np.float64(loss.scale)
+            arguments = self._scores, labels, self._weights, self._roles, n_rows, *steps, scale, quantile
+        n_blocks = min(-(-self.n_rows // 256), GRADIENT_BLOCKS * self._n_processors)
+        _kernel(name)((n_blocks,), (256,), (*arguments, self._g, self._h, sums))
+        return cupy.asnumpy(sums)
+
+    @on_its_gpu
+    def start_tree(self, view: int) -> None:
+        """Put all rows that a tree of a view is grown on into its root, node 0."""
+        if view not in self._roots:
+            rows = np.flatnonzero(self.inputs.training_rows(view)).astype(np.int32)
+            self._roots[view] = self._cupy.asarray(rows)
+        root = self._roots[view]
+        self._rows[: len(root)] = root
+        self._view, self._ranges = view, {0: (0, len(root))}
+        self._free_slots, self._slots = list(range(len(self._histograms))), {}
+
+    @on_its_gpu
+    def split(self, splits: Sequence[NodeRows]) -> None:
+        """Move the rows of nodes, none of which is below another, to their children."""
+        if not splits:
+            return
+        cupy = self._cupy
+        host_starts, host_sizes, host_parts = self._parts([split.node for split in splits], PART)
+        n_parts, n_rows, n_splits = int(host_parts[-1]), np.int64(self.n_rows), np.int32(len(splits))
+        starts, sizes, part_starts, positions, goes_left = self._upload(
+            host_starts,
+            host_sizes,
+            host_parts,
+            self._positions[[split.column for split in splits]],
+            np.stack([split.goes_left for split in splits]),
+        )
+        marks = cupy.empty(n_parts * (PART // 32), dtype=cupy.uint32)
+        n_left, totals = cupy.empty(n_parts, dtype=cupy.int32), cupy.empty(len(splits), dtype=cupy.int32)
+        _kernel("mark_left")(
+            (n_parts,), (256,),
+            (self._bins, n_rows, self._rows, starts, sizes, positions, goes_left, part_starts, n_splits, marks, n_left),
+        )  # fmt: skip
+        _kernel("add_parts")((len(splits),), (1024,), (part_starts, n_left, totals))
+        _kernel("move_rows")(
+            (n_parts,), (256,), (n_rows, self._rows, starts, sizes, part_starts, n_splits, marks, n_left, totals)
+        )
+        for split, on_left in zip(splits, cupy.asnumpy(totals).tolist()):
+            start, size = self._ranges.pop(split.node)
+            start = (start + self.n_rows) % (2 * self.n_rows)
+            self._ranges[split.left] = start, on_left
+            self._ranges[split.right] = start + on_left, size - on_left
+
+    @on_its_gpu
+    def count(self, nodes: Sequence[int], output: int) -> None:
+        """Make the histograms of some nodes from their rows."""
+        view, new = self._view_columns(), self._new_slots(len(nodes))
+        self._slots.update(zip(nodes, new))
+        host_starts, host_sizes, host_parts = self._parts(nodes, PART)
+        before = np.cumsum(host_sizes, dtype=np.int64) - host_sizes
+        n_blocks = BLOCKS_OF_PROCESSOR * self._n_processors
+        chunk_rows = CHUNK * max(1, -(-int(host_sizes.sum(dtype=np.int64)) * view.n_tiles // (n_blocks * CHUNK)))
+        chunk_rows = min(chunk_rows, MOST_CHUNK_ROWS)
+        _, _, host_chunks = self._parts(nodes, chunk_rows)
+        starts, sizes, part_starts, offsets, chunk_starts, slots = self._upload(
+            host_starts, host_sizes, host_parts, before, host_chunks, np.array(new, dtype=np.int32)
+        )
+        n_parts, n_chunks, n_nodes = int(host_parts[-1]), int(host_chunks[-1]), np.int32(len(nodes))
+        self._subtract(slots, NULL, len(nodes))
+        if not n_parts:  # no row has the view
+            return
+        _kernel(f"pack_{self._counting}")(
+            (n_parts,), (256,),
+            (self._rows, starts, sizes, offsets, part_starts, n_nodes, self._g[output], self._h[output],
+             self._whole_weights, self._words),
+        )  # fmt: skip
+        kernel = _kernel(f"count_{self._counting}")
+        kernel.max_dynamic_shared_size_bytes = max(self._count_bytes, kernel.max_dynamic_shared_size_bytes)
+        arguments = (
+            self._bins, np.int64(self.n_rows), self._rows, starts, sizes, offsets, chunk_starts, n_nodes,
+            np.int32(chunk_rows), view.tiles, np.int32(self._n_tiles), slots, np.int32(self._n_bins), self._words,
+            self._histograms,
+        )  # fmt: skip
+        kernel((n_chunks, view.n_tiles), (self._n_threads,), arguments, shared_mem=self._count_bytes)
+
+    @on_its_gpu
+    def subtract(self, families: Sequence[tuple[int, int, int]]) -> None:
+        """Make the histograms of nodes from those of their parents and siblings: (parent, sibling, node) of each."""
+        parents, siblings = self._upload(
+            self._slots_of([parent for parent, _, _ in families]), self._slots_of([node for _, node, _ in families])
+        )
+        self._subtract(parents, siblings, len(families))
+        for parent, _, node in families:
+            self._slots[node] = self._slots.pop(parent)
+
+    def release(self, node: int) -> None:
+        """Give up the histogram of a node."""
+        self._free_slots.append(self._slots.pop(node))
+
+    @on_its_gpu
+    def sums(self, node: int) -> tuple[int, int, int]:
+        """Return the sums of g, h and weights of a node, in units."""
+        cupy, sums = self._cupy, self._cupy.empty(3, dtype=self._cupy.int64)
+        sizes = np.int32(self._n_tiles), np.int32(self._view_columns().first), np.int32(self._n_bins)
+        _kernel("leaf_sums")((1,), (32,), (self._histograms, np.int32(self._slots[node]), *sizes, sums))
+        g, h, weight = cupy.asnumpy(sums).tolist()
+        return g, h, weight
+
+    @on_its_gpu
+    def best_splits(
+        self,
+        nodes: Sequence[int],
+        sums: Sequence[tuple[int, int, int]],
+        bounds: Sequence[tuple[float, float]],
+    ) -> list[SplitRecord]:
+        """Return the best splits of some nodes, given their sums and the bounds of their values."""
+        cupy, view, rules = self._cupy, self._view_columns(), self._rules
+        n_nodes, n_categorical = len(nodes), len(self._categorical)
+        slots, gpu_sums, gpu_bounds = self._upload(
+            self._slots_of(nodes), np.array(sums, dtype=np.int64), np.array(bounds, dtype=np.float64)
+        )
+        unit_g, unit_h = np.float64(rules.units[0]), np.float64(rules.units[1])
+        orders = cupy.empty((n_nodes, max(1, n_categorical), MOST_BINS), dtype=cupy.uint8)
+        n_ordered = cupy.empty((n_nodes, max(1, n_categorical)), dtype=cupy.int32)
+        sizes = np.int32(self._n_tiles), np.int32(self._n_bins)
+        if view.n_categorical:
+            _kernel("order_categories")(
+                (n_nodes, view.n_categorical), (MOST_BINS,),
+                (self._histograms, slots, *sizes, view.categorical, view.numbers, np.int32(n_categorical), unit_g,
+                 unit_h, orders, n_ordered),
+            )  # fmt: skip
+        places = (n_nodes, self._n_tiles * LANES)
+        scores, cuts = cupy.empty(places), cupy.empty((*places, 2), dtype=cupy.int32)
+        left_sums = cupy.empty((*places, 3), dtype=cupy.int64)
+        _kernel("scan")(
+            (n_nodes, view.n_tiles), (SEGMENTS * LANES,),
+            (self._histograms, slots, view.tiles, *sizes, gpu_sums, gpu_bounds, self._n_values, self._monotonic,
+             self._order_of, orders, n_ordered, np.int32(n_categorical), unit_g, unit_h, np.float64(rules.l2),
+             np.int64(rules.least_weight), np.int64(rules.least_hessian), scores, cuts, left_sums),
+        )  # fmt: skip
+        records = cupy.empty((n_nodes, RECORD), dtype=cupy.int64)
+        _kernel("choose")(
+            (n_nodes,), (256,),
+            (self._histograms, slots, *sizes, view.positions, np.int32(view.n_columns), scores, cuts, left_sums,
+             self._order_of, orders, n_ordered, np.int32(n_categorical), records),
+        )  # fmt: skip
+        return [self._record(record) for record in cupy.asnumpy(records)]
+
+    def _record(self, record: IntArray) -> SplitRecord:
+        """Return what the GPU wrote about the best split of a leaf."""
+        place, cut, direction, *left_sums, missing, n_ordered = record[1:9].tolist()
+        is_set = self.inputs.categorical[self.inputs.columns_of(self._view)[place]]
+        return SplitRecord(
+            score=float(record[:1].view(np.float64)[0]),
+            place=place,
+            cut=cut,
+            missing_left=direction > 0,
+            left_sums=(left_sums[0], left_sums[1], left_sums[2]),
+            has_missing=missing > 0,
+            order=record[9:].view(np.uint8)[:n_ordered].astype(np.intp) if is_set else None,
+        )
+
+    @on_its_gpu
+    def quantiles(self, nodes: Sequence[int], ranks: Sequence[int]) -> list[float]:
+        """Return for each node the smallest residual up to which its residuals have a weight of at least its rank."""
+        cupy, n_nodes = self._cupy, np.int32(len(nodes))
+        host_starts, host_sizes, host_parts = self._parts(nodes, PART)
+        n_parts = int(host_parts[-1])
+        starts, sizes, part_starts, gpu_ranks = self._upload(
+            host_starts, host_sizes, host_parts, np.array(ranks, dtype=np.int64)
+        )
+        lower = cupy.zeros(len(nodes), dtype=cupy.uint64)
+        upper = cupy.asarray(np.full(len(nodes), 2**KEY_BITS - 1, dtype=np.uint64))
+        totals = cupy.zeros(len(nodes), dtype=cupy.uint64)
+        for _ in range(KEY_BITS):
+            _kernel("weigh")(
+                (n_parts,), (256,),
+                (self._rows, starts, sizes, part_starts, n_nodes, self._scores, self._labels[0], self._whole_weights,
+                 lower, upper, totals),
+            )  # fmt: skip
+            _kernel("halve")((-(-len(nodes) // 32),), (32,), (n_nodes, gpu_ranks, lower, upper, totals))
+        return [value_of_digits(key) for key in cupy.asnumpy(lower).tolist()]
+
+    @on_its_gpu
+    def add_tree(self, tree: TreeNodes, output: int, view: int) -> None:
+        """Add the values of the leaves of a tree to the scores of all rows that it reads."""
+        cupy = self._cupy
+        positions = np.where(tree.column >= 0, self._positions[tree.column], -1)
+        parts = positions, tree.cut_bin, tree.missing_left, tree.left, tree.right, tree.category_row
+        nodes = cupy.asarray(np.column_stack(parts).astype(np.int32))
+        categories = cupy.asarray(tree.categories_left) if len(tree.categories_left) else NULL
+        arguments = (
+            self._bins, np.int64(self.n_rows), self._roles, self._presence(view), nodes, categories,
+            cupy.asarray(tree.value), np.int32(self._n_bins - 1), self._scores[output],
+        )  # fmt: skip
+        _kernel("add_tree")((-(-self.n_rows // 256),), (256,), arguments)
+
+    def _presence(self, view: int) -> GpuArray:
+        """Return the rows that have a view; a null pointer where all of them have."""
+        if view not in self._presences:
+            present: BoolArray | None = self.inputs.presence(view)
+            self._presences[view] = NULL if present is None else self._cupy.asarray(present)
+        return self._presences[view]
+
+    def _view_columns(self) -> _ViewColumns:
+        """Return where the columns of the tree's view are."""
+        if self._view not in self._views:
+            cupy, columns = self._cupy, self.inputs.columns_of(self._view)
+            positions = self._positions[columns]
+            tiles = np.unique(positions // LANES).astype(np.int32)
+            categorical = np.flatnonzero(np.isin(self._categorical, columns)).astype(np.int32)
+            self._views[self._view] = _ViewColumns(
+                cupy.asarray(tiles),
+                len(tiles),
+                cupy.asarray(positions),
+                int(positions[0]),
+                len(positions),
+                cupy.asarray(self._positions[self._categorical[categorical]]),
+                cupy.asarray(categorical),
+                len(categorical),
+            )
+        return self._views[self._view]
+
+    def _parts(self, nodes: Sequence[int], size: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Cut the rows of nodes into parts: first row and number of rows of each node; its first part, then all."""
+        ranges = np.array([self._ranges[node] for node in nodes], dtype=np.int64)
+        part_starts = np.zeros(len(nodes) + 1, dtype=np.int32)
+        np.cumsum(-(-ranges[:, 1] // size), out=part_starts[1:])
+        return ranges[:, 0], ranges[:, 1].astype(np.int32), part_starts
+
+    def _upload(self, *arrays: AnyArray) -> list[np.uintp]:
+        """Copy small arrays to the GPU, all together, and return where they are there, until the next call."""
+        places = np.cumsum([0, *(-(-array.nbytes // 8) * 8 for array in arrays)]).tolist()
+        together = np.empty(places[-1], dtype=np.uint8)
+        for place, array in zip(places, arrays):
+            together[place : place + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        # Memory that is given back is used again by later kernels only.
+        self._uploaded = self._cupy.asarray(together)
+        return [np.uintp(self._uploaded.data.ptr + place) for place in places[:-1]]
+
+    def _new_slots(self, count: int) -> list[int]:
+        """Return places of histograms that nobody uses; there are more of them where they do not suffice."""
+        missing = count - len(self._free_slots)
+        if missing > 0:
+            before, cupy = len(self._histograms), self._cupy
+            n_slots = max(before + missing, 2 * before)
+            larger = cupy.empty((n_slots, *self._histograms.shape[1:]), dtype=cupy.int64)
+            larger[:before] = self._histograms
+            self._histograms = larger
+            self._free_slots += range(before, n_slots)
+        return [self._free_slots.pop() for _ in range(count)]
+
+    def _slots_of(self, nodes: Sequence[int]) -> IntArray:
+        """Return the places of the histograms of nodes."""
+        return np.array([self._slots[node] for node in nodes], dtype=np.int32)
+
+    def _subtract(self, slots: GpuArray, others: GpuArray, count: int) -> None:
+        """Subtract histograms from others, or set them to 0 where nothing is to be subtracted."""
+        view = self._view_columns()
+        grid = -(-self._n_bins * 3 * LANES // 256), view.n_tiles, count
+        sizes = np.int32(self._n_tiles), np.int32(self._n_bins)
+        _kernel("subtract")(grid, (256,), (self._histograms, slots, others, view.tiles, *sizes))
+
+
+@cache
+def _module() -> Any:
+    """Return the kernels, compiled on first use and kept on disk by CuPy."""
+    # Products are not fused with sums, so that scores of splits round as they do on the host.
+    return import_module("cupy").RawModule(
+        code=cuda_source("gradient_boosting.cu"), options=("--std=c++14", "--fmad=false")
+    )
+
+
+@cache
+def _kernel(name: str) -> Any:
+    """Return a kernel by its name."""
+    return _module().get_function(name)
