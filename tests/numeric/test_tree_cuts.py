@@ -1,4 +1,4 @@
-"""The best cut of each column against one candidate at a time."""
+"""The best cut of each column, and of all, against one candidate at a time."""
 
 import math
 
@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from fuselearn.numeric.exact_sums import in_units
-from fuselearn.numeric.tree_cuts import LOG2, LOG2_ERROR, best_cuts
-from tests.naive.tree import TIE, gain
+from fuselearn.numeric.tree_cuts import LOG2, LOG2_ERROR, best_cut, best_cuts
+from tests.naive.tree import TIE, candidates, choose_split, divide, gain
 
 CRITERIA = ["error", "gini", "entropy"]
 
@@ -43,10 +43,10 @@ def naive_best_cut(column, n_edges, criterion):
 
 def check(histograms, n_edges, criterion, share=1):
     total = share * int(histograms[0].sum())
-    gains, candidates, left_weights = best_cuts(histograms, total, n_edges, criterion)
+    gains, numbers, left_weights = best_cuts(histograms, total, n_edges, criterion)
     for j, column in enumerate((histograms / total).tolist()):
         g, candidate, left = naive_best_cut(column, n_edges[j], criterion)
-        assert candidates[j] == candidate
+        assert numbers[j] == candidate
         assert_allclose([gains[j], left_weights[j]], [g, left], rtol=0, atol=1e-13)
 
 
@@ -80,10 +80,40 @@ def test_weights_of_a_single_unit_count(criterion):
     """A side is empty where it has no row, not where its row weighs next to nothing."""
     histograms = np.zeros((1, 2, 5), dtype=np.int64)
     histograms[0, :, 0], histograms[0, 1, 2] = 2**60, 1
-    gains, candidates, left_weights = best_cuts(histograms, int(histograms.sum()), np.array([3]), criterion)
-    assert candidates[0] == 0
+    gains, numbers, left_weights = best_cuts(histograms, int(histograms.sum()), np.array([3]), criterion)
+    assert numbers[0] == 0
     assert gains[0] == pytest.approx(0, abs=1e-15)
     assert left_weights[0] == 1.0
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([*CRITERIA, "gain_ratio"]), st.booleans())
+def test_the_best_of_all_columns(seed, criterion, idle_splits):
+    """The sides of the cut that the naive tree chooses, and where later gaps go."""
+    rng = np.random.default_rng(seed)
+    n_rows, n_classes = int(rng.integers(2, 30)), int(rng.integers(2, 4))
+    X, y = rng.integers(0, 6, size=(n_rows, 3)).astype(float), rng.integers(n_classes, size=n_rows)
+    X[rng.random(X.shape) < rng.choice([0.0, 0.2])] = np.nan
+    weights = rng.dirichlet(np.ones(n_rows))
+    histograms = np.zeros((3, n_classes, 7), dtype=np.int64)
+    for j in range(3):
+        np.add.at(histograms[j], (y, np.where(np.isnan(X[:, j]), 6, X[:, j]).astype(int)), in_units(weights))
+    cut = best_cut(histograms, int(histograms[0].sum()), np.full(3, 5), criterion, idle_splits=idle_splits)
+    splits = []
+    for candidate in candidates(X, range(n_rows), [np.arange(5) + 0.5] * 3):
+        sides = divide(X, range(n_rows), candidate)
+        if all(sides):
+            sides = [[math.fsum(weights[i] for i in side if y[i] == k) for k in range(n_classes)] for side in sides]
+            splits.append((candidate, *sides))
+    parent = [weights[y == k].sum() for k in range(n_classes)]
+    best = choose_split(splits, parent, criterion, split_without_gain=idle_splits)
+    assert (cut is None) == (best is None)
+    if best is not None:
+        (feature, threshold, missing_left), left, right = best
+        if missing_left is None:
+            missing_left = sum(left) >= sum(right) - TIE
+        assert (cut.feature, cut.missing_left) == (feature, missing_left)
+        assert cut.cut_bin == (5 if threshold == math.inf else threshold - 0.5)
+        assert_allclose([cut.left, cut.right], [left, right], rtol=0, atol=1e-14)
 
 
 def test_the_approximation_of_logarithms_is_as_near_as_is_relied_on():

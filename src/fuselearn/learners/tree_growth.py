@@ -16,7 +16,7 @@ from fuselearn.learners.binning import Binned, Binning
 from fuselearn.learners.protocol import Hypothesis, Sums
 from fuselearn.numeric.exact_sums import in_units
 from fuselearn.numeric.execution import SERIAL, Threads
-from fuselearn.numeric.tree_cuts import best_cuts
+from fuselearn.numeric.tree_cuts import Cut, best_cut
 from fuselearn.numeric.tree_histograms import class_histograms, node_histograms
 from fuselearn.numeric.tree_rows import BinTree, leaves_of_bins, leaves_of_values
 from fuselearn.numeric.votes import TIE
@@ -158,12 +158,12 @@ class Growth:
         """Grow a tree: the generator of `Learner.sums`."""
         answer = yield ClassHistograms(n_classes, plan.n_bins)
         exact, histogram = answer.dtype.kind == "i", _whole_numbers(answer)
-        class_weights = histogram[0].sum(axis=1)
-        total = int(class_weights.sum())
+        total = int(histogram[0].sum())
+        class_weights = (histogram[0].sum(axis=1) / total).tolist()
         tree = _GrowingTree(plan)
-        root = tree.add_leaf(class_weights / total)
+        root = tree.add_leaf(class_weights)
         level: list[_Siblings] = []
-        if self._may_split(class_weights / total, depth=0):
+        if self._may_split(class_weights, depth=0):
             children = self._split(tree, root, histogram, total, depth=1)
             if children is not None:
                 children.parent = histogram if exact else None
@@ -193,35 +193,20 @@ class Growth:
         self, tree: "_GrowingTree", node: int, histogram: IntArray, total: int, depth: int
     ) -> "_Siblings | None":
         """Split a node where that helps; return its children, of that depth, if one of them may be split in turn."""
-        cut = self._best_cut(tree.plan, histogram, total)
+        cut = best_cut(histogram, total, tree.plan.n_edges, self.criterion, idle_splits=self.idle_splits)
         if cut is None:
             return None
         left, right = tree.split(node, cut)
         may_split = [child for child, w in ((left, cut.left), (right, cut.right)) if self._may_split(w, depth)]
-        lighter, heavier = (left, right) if cut.left.sum() <= cut.right.sum() else (right, left)
+        lighter, heavier = (left, right) if sum(cut.left) <= sum(cut.right) else (right, left)
         return _Siblings(lighter, heavier, tuple(may_split)) if may_split else None
 
-    def _may_split(self, class_weights: FloatArray, depth: int) -> bool:
+    def _may_split(self, class_weights: list[float], depth: int) -> bool:
         """Return whether a node of these class weights is not to be a leaf."""
         if self.max_depth is not None and depth >= self.max_depth:
             return False
-        minority = class_weights.sum() - class_weights.max()
-        return bool(minority > self.impurity_tolerance + TIE)
-
-    def _best_cut(self, plan: Binning, histograms: IntArray, total: int) -> "_Cut | None":
-        """Return the best split of a node with these histograms, or None; its weights are parts of the total."""
-        by_ratio = self.criterion == "gain_ratio"
-        impurity = "entropy" if by_ratio else self.criterion
-        gains, candidates, left_weights = best_cuts(histograms, total, plan.n_edges, impurity)
-        feature: int | None
-        if by_ratio:
-            feature = _best_ratio(gains, left_weights, histograms[0].sum() / total)
-        else:
-            feature = int(np.flatnonzero(gains >= gains.max() - TIE)[0])
-            least = -TIE if self.idle_splits else TIE
-            if not gains[feature] > least:
-                feature = None
-        return None if feature is None else _cut(plan, histograms[feature] / total, feature, candidates[feature])
+        minority = sum(class_weights) - max(class_weights)
+        return minority > self.impurity_tolerance + TIE
 
 
 def _whole_numbers(histograms: AnyArray) -> IntArray:
@@ -268,18 +253,6 @@ def _batches(level: list[_Siblings], most: int) -> Iterator[list[_Siblings]]:
     yield batch
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """A way to split a node, and the class weights of the two sides."""
-
-    feature: int
-    cut_bin: int
-    threshold: float
-    missing_left: bool
-    left: FloatArray
-    right: FloatArray
-
-
 @dataclass
 class _GrowingTree:
     """A tree while it grows, one list entry a node."""
@@ -293,7 +266,7 @@ class _GrowingTree:
     right: list[int] = field(default_factory=list)
     code: list[int] = field(default_factory=list)
 
-    def add_leaf(self, class_weights: FloatArray) -> int:
+    def add_leaf(self, class_weights: list[float]) -> int:
         """Add a leaf of the class of largest weight, and return its number."""
         self.feature.append(-1)
         self.cut_bin.append(0)
@@ -301,13 +274,15 @@ class _GrowingTree:
         self.missing_left.append(False)
         self.left.append(-1)
         self.right.append(-1)
-        self.code.append(int(np.flatnonzero(class_weights >= class_weights.max() - TIE)[0]))
+        near = max(class_weights) - TIE
+        self.code.append(next(code for code, weight in enumerate(class_weights) if weight >= near))
         return len(self.feature) - 1
 
-    def split(self, node: int, cut: _Cut) -> tuple[int, int]:
+    def split(self, node: int, cut: Cut) -> tuple[int, int]:
         """Turn a leaf into a split, and return the numbers of its children."""
-        self.feature[node], self.cut_bin[node] = cut.feature, cut.cut_bin
-        self.threshold[node], self.missing_left[node] = cut.threshold, cut.missing_left
+        self.feature[node], self.cut_bin[node], self.missing_left[node] = cut.feature, cut.cut_bin, cut.missing_left
+        only_missing = cut.cut_bin == self.plan.n_edges[cut.feature]
+        self.threshold[node] = np.inf if only_missing else float(self.plan.edges[cut.feature, cut.cut_bin])
         self.left[node] = self.add_leaf(cut.left)
         self.right[node] = self.add_leaf(cut.right)
         return self.left[node], self.right[node]
@@ -324,36 +299,3 @@ class _GrowingTree:
             np.array(self.right, dtype=np.int32),
             np.array(self.code, dtype=np.int32),
         )
-
-
-def _best_ratio(gains: FloatArray, left_weights: FloatArray, node_weight: float) -> int | None:
-    """Return C4.5's choice of a column: the best gain ratio among the columns of at least average gain."""
-    gains = gains / node_weight
-    promising = gains > TIE
-    if not promising.any():
-        return None
-    eligible = np.flatnonzero(promising & (gains >= gains[promising].mean() - TIE))
-    share = left_weights[eligible] / node_weight
-    split_information = -(share * np.log2(share) + (1 - share) * np.log2(1 - share))
-    ratios = gains[eligible] / split_information
-    return int(eligible[np.flatnonzero(ratios >= ratios.max() - TIE)[0]])
-
-
-def _cut(plan: Binning, histogram: FloatArray, feature: int, candidate: int) -> _Cut:
-    """Return the cut that the number of a candidate stands for; see `numeric.tree_histograms`."""
-    n_edges = int(plan.n_edges[feature])
-    missing_alone = candidate == 2 * n_edges
-    cut_bin = n_edges if missing_alone else int(candidate >> 1)
-    threshold = np.inf if missing_alone else float(plan.edges[feature, cut_bin])
-    left, right = histogram[:, : cut_bin + 1].sum(axis=1), histogram[:, cut_bin + 1 : -1].sum(axis=1)
-    missing = histogram[:, -1]
-    if missing.sum() > 0:
-        missing_left = bool(candidate & 1)
-        if missing_left:
-            left = left + missing
-        else:
-            right = right + missing
-    else:
-        # Nothing was missing here: a value that is missing later goes where most rows went.
-        missing_left = bool(left.sum() >= right.sum() - TIE)
-    return _Cut(feature, cut_bin, threshold, missing_left, left, right)
