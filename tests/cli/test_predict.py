@@ -449,6 +449,7 @@ def test_report_tells_of_the_file(table, tmp_path, report, given):
     assert given[0]["note"]["file"] == {
         "columns_per_view": {"rna": 4, "image": 3, "flag": 2},  # though text became more
         "gaps_per_view": {"rna": 1 / (4 * rows), "image": 1.0, "flag": 1 / (2 * rows)},
+        "sources": [*(f"rna_{n}" for n in range(4)), *(f"image_{n}" for n in range(3)), "flag_a", *3 * ["flag_site"]],
         "rows_left_out": 2,
     }
     assert given[0]["ids"][:4] == [1, 3, 4, 6]  # as rows of the file, though others are left out

@@ -22,7 +22,13 @@ FUSION = "fusion"
 DEFAULT_METHOD = FUSION
 BALANCES_ITSELF = (FUSION,)
 """Methods that treat rare and frequent classes alike without weights."""
-OPTION_OF = {"views": "--view or --views", "n_jobs": "--jobs", "random_state": "--seed", "verbose": "the progress bar"}
+OPTION_OF = {
+    "views": "--view or --views",
+    "class_weight": "--class-weight",
+    "n_jobs": "--jobs",
+    "random_state": "--seed",
+    "verbose": "the progress bar",
+}
 """Settings that have an option of their own."""
 WEAK_LEARNERS = ("gaussian_nb", "stump", "tree", "linear")
 """Learners that boosting has of its own."""
@@ -178,9 +184,13 @@ def make_learner(name: str, boosting: bool, seed: int) -> Any:
 
 
 def takes(estimator: Any, argument: str) -> bool:
-    """Check whether `fit` takes an argument such as `sample_weight`."""
+    """Check whether `fit` takes an argument such as `sample_weight`, with the settings that the estimator has."""
     from sklearn.utils.validation import has_fit_parameter
 
+    from fuselearn.registry import grows_joint_trees
+
+    if argument == "view_labels" and grows_joint_trees(estimator):
+        return False
     return bool(has_fit_parameter(estimator, argument))
 
 

@@ -341,6 +341,11 @@ def _fit_table(training: TrainingTable, task: Task, notes: Notes) -> tuple[Any, 
             estimator.fit(X, y, **arguments)
             interrupts.keep()
     notes.add_warnings(caught)
+    if "groups" in arguments and not len(getattr(estimator, "validation_score_", [0])):
+        notes.add(
+            f"--group made no difference: {task.method.name} needs groups only where it holds rows out to stop early, "
+            "which --set early_stopping=true asks for."
+        )
     shares, score = getattr(estimator, "view_importances_", None), getattr(estimator, "out_of_sample_score_", None)
     return TableClassifier.of(columns, estimator), {
         "rows": len(y),
@@ -365,7 +370,8 @@ def _fit_arguments(
     arguments = {}
     if training.view_labels is not None:
         if not takes(estimator, "view_labels"):
-            refuse(f"--label-columns: {name} takes one column of labels; shareboost takes each view's own.")
+            other = "gradient_views" if name == "gradient" else "shareboost"
+            refuse(f"--label-columns: {name} takes one column of labels; {other} takes each view's own.")
         arguments["view_labels"] = training.view_labels[rows]
     if training.groups is not None:
         if not takes(estimator, "groups"):
@@ -391,7 +397,10 @@ def _fit_arguments(
 
     weights = compute_sample_weight("balanced", training.y[rows])
     if weights.max() > weights.min():
-        arguments["sample_weight"] = weights
+        if "class_weight" in estimator.get_params(deep=False):
+            estimator.set_params(class_weight="balanced")  # the same weights, which the model then tells of
+        else:
+            arguments["sample_weight"] = weights
         notes.add("Rows are weighted so that each class counts alike; --class-weight none turns it off.")
     return arguments, "balanced"
 

@@ -101,6 +101,7 @@ class ModelColumns:
                 view: (empty[view] + absent[view]) / max(1, table.num_rows * len(names))
                 for view, names in self.views.items()
             },
+            "sources": self._columns.source_columns(),
         }
 
     def matrix(self, table: pyarrow.Table) -> FloatArray:
@@ -184,6 +185,10 @@ class _PlainColumns:
                 for name in self.kinds_
             ]
         )
+
+    def source_columns(self) -> list[str]:
+        """Return the names of the columns, of which none becomes several."""
+        return list(self.kinds_)
 
     def unknown_categories(self, table: pyarrow.Table) -> dict[str, list[str]]:
         """Return nothing: there is no text."""

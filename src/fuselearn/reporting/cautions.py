@@ -132,7 +132,9 @@ def rows_without_views(summary: Record) -> str | None:
         return None
     n_rows = missingness["empty_rows"]
     verb, whose = ("has", "its prediction rests") if n_rows == 1 else ("have", "their predictions rest")
-    return f"{counted(n_rows, 'row')} {verb} no view at all; {whose} on the frequencies of the classes alone."
+    joint = (summary["rounds"] or {}).get("joint")
+    basis = "the sides of the splits that missing values go to" if joint else "the frequencies of the classes alone"
+    return f"{counted(n_rows, 'row')} {verb} no view at all; {whose} on {basis}."
 
 
 def gaps(summary: Record) -> str | None:
@@ -256,12 +258,12 @@ def miscalibration(summary: Record) -> str | None:
 def ended_early(summary: Record) -> str | None:
     """Warn if boosting stopped before the planned number of rounds."""
     rounds = summary["rounds"]
-    if not rounds or not rounds.get("ended_early"):
+    if not rounds or not rounds.get("ended_early") or rounds.get("stopped"):
         return None
-    return (
-        f"Boosting ended after {rounds['n']:,} of {counted(rounds['planned'], 'round')}: a view made no error, no view "
-        "was better than chance any more, or the fit was interrupted."
-    )
+    why = "a view made no error, no view was better than chance any more, or the fit was interrupted"
+    if "losses" in rounds:
+        why = "no tree could be split any further, or the fit was interrupted"
+    return f"Boosting ended after {rounds['n']:,} of {counted(rounds['planned'], 'round')}: {why}."
 
 
 def sampled_rows(summary: Record) -> str | None:

@@ -52,16 +52,21 @@ def line_chart(
     x: Sequence[int],
     y: Sequence[float],
     *,
+    second: Sequence[float] | None = None,
     y_as_percent: bool = False,
     marks: Sequence[tuple[float, float]] = (),
 ) -> Record:
-    """Return a line with its axes, and dots at the points `marks`."""
-    across, upward = Scale(min(x), max(x)), Scale(*padded_range(y))
-    points = " ".join(f"{across.right(left)} {upward.up(height)}" for left, height in zip(x, y))
+    """Return a line, or two of the same scale, with its axes, and dots at the points `marks`."""
+    across, upward = Scale(min(x), max(x)), Scale(*padded_range([*y, *(second or ())]))
     if len(x) == 1:
         marks = [(x[0], y[0])]
+    lines = [
+        " ".join(f"{across.right(left)} {upward.up(height)}" for left, height in zip(x, heights)) if len(x) > 1 else ""
+        for heights in (y, second or ())
+    ]
     return {
-        "line": f"M{points}" if len(x) > 1 else "",
+        "line": f"M{lines[0]}" if lines[0] else "",
+        "second": f"M{lines[1]}" if lines[1] else "",
         "dots": [[across.right(left), upward.up(height)] for left, height in marks],
         "x_ticks": [[across.percent(tick), f"{tick:,g}"] for tick in ticks(across.low, across.high, whole=True)],
         "y_ticks": _y_ticks(upward, y_as_percent),
@@ -191,7 +196,7 @@ def padded_range(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _draw_rounds(rounds: Record) -> Record:
-    """Return lanes of the views, and lines of the winner's error, the score and the loss."""
+    """Return lanes of the views, and lines of the winner's error, the score and the losses."""
     charts: Record = {}
     if rounds.get("views"):
         lanes = sorted(rounds["views"], key=lambda view: -view["share"])
@@ -202,8 +207,12 @@ def _draw_rounds(rounds: Record) -> Record:
         charts["round_ticks"] = [
             [100 * (tick - 0.5) / rounds["n"], f"{tick:,g}"] for tick in ticks(1, rounds["n"], whole=True)
         ]
+    if rounds.get("errors"):
         errors = rounds["errors"]
         charts["errors"] = line_chart(errors["rounds"], errors["values"], y_as_percent=True)
+    if rounds.get("losses"):
+        losses = rounds["losses"]
+        charts["losses"] = line_chart(losses["rounds"], losses["training"], second=losses["held_out"])
     if rounds.get("staged"):
         staged = rounds["staged"]
         best = (staged["best_round"], staged["best"])

@@ -1,4 +1,4 @@
-"""The parts of a report about the model itself: its views, its rounds, and the leaderboard of methods or arms."""
+"""The parts of a report about the model itself: its views and columns, its rounds, and the leaderboard."""
 
 import math
 from itertools import pairwise
@@ -20,6 +20,10 @@ TIME_LIMIT = 20.0
 MIN_ROWS = 100
 """Rows that are used at least to measure the importance of views, however long predictions take."""
 MAX_COLUMN_NAMES = 3
+MAX_COLUMNS = 15
+"""Columns whose importance is shown."""
+LEAST_IMPROVEMENT = 1e-7
+"""Decrease of the loss on held-out rows that counts as one, as in gradient boosting."""
 MAX_PAIRS = 20
 MAX_BINS = 150
 """Rounds beyond this number are drawn together."""
@@ -35,7 +39,7 @@ def summarize_views(
     seed: int,
     n_columns: list[int] | None = None,
 ) -> Record:
-    """Return columns, share of the vote and importance of each view.
+    """Return columns, share in the model and importance of each view.
 
     `known_rows` are rows of known classes, few enough to predict them once per view and shuffle. `presence` holds the
     share of rows that have each view: a view that no row has cannot be missed. `n_columns` are the columns of each view
@@ -87,6 +91,34 @@ def summarize_views(
         "named": bool(names),
         "hurried": hurried,
         "shuffles": n_shuffles,
+        "share_of": "gain" if _is_gradient(model) else "vote",
+    }
+
+
+def summarize_columns(model: FittedModel, sources: list[str] | None = None) -> Record | None:
+    """Return the columns with the largest shares of the gain; None for a model that knows no such shares.
+
+    `sources` names the column of the file that each column of the model comes from: the shares of columns that come
+    from the same one are added.
+    """
+    if not _is_gradient(model) or not np.any(model.feature_importances_ > 0):
+        return None
+    names = sources or [str(name) for name in getattr(model, "feature_names_in_", ())]
+    shares: dict[str, float] = {}
+    views: dict[str, list[str]] = {}
+    for column, share in enumerate(model.feature_importances_.tolist()):
+        name = names[column] if names else f"column {column}"
+        shares[name] = shares.get(name, 0.0) + share
+        views.setdefault(name, []).extend(
+            str(view)
+            for view, columns in zip(model.view_names_, model.view_columns_)
+            if column in columns and str(view) not in views[name]
+        )
+    used = sorted((name for name, share in shares.items() if share > 0), key=lambda name: -shares[name])
+    return {
+        "records": [{"name": name, "views": views[name], "share": shares[name]} for name in used[:MAX_COLUMNS]],
+        "used": len(used),
+        "of": len(shares),
     }
 
 
@@ -119,6 +151,8 @@ def summarize_redundancy(rows: ReportRows, n_all_rows: int) -> Record | None:
 def summarize_rounds(rows: ReportRows, seed: int, max_rows: int) -> Record | None:
     """Return the rounds of a boosted model, with the score after each on at most so many rows; None without rounds."""
     model = rows.model
+    if _is_gradient(model):
+        return _gradient_rounds(rows, seed, max_rows) if model.n_iter_ else None
     if hasattr(model, "winning_views_") and len(model.winning_views_):
         return _boosted_rounds(rows, seed, max_rows)
     if hasattr(model, "loss_curve_") and len(model.loss_curve_) > 1:
@@ -183,7 +217,49 @@ def _boosted_rounds(rows: ReportRows, seed: int, max_rows: int) -> Record:
     """Return which view won when, the errors of the winners, and the score after each round."""
     model = rows.model
     n_rounds = len(model.winning_views_)
-    votes = np.abs(model.estimator_weights_)
+    points = _drawn_stages(n_rounds)
+    return {
+        "n": n_rounds,
+        "planned": int(model.n_estimators),
+        "ended_early": n_rounds < model.n_estimators,
+        **_winners(model, np.abs(model.estimator_weights_)),
+        "drawn": model.arm_probabilities_ is not None,
+        "errors": {"rounds": (points + 1).tolist(), "values": np.asarray(model.estimator_errors_)[points].tolist()},
+        "staged": _staged_accuracy(rows, seed, max_rows) if rows.labelled and rows.n_rows > 1 else None,
+    }
+
+
+def _gradient_rounds(rows: ReportRows, seed: int, max_rows: int) -> Record:
+    """Return the losses of gradient boosting after each round, which view won when, and the accuracy after each."""
+    model = rows.model
+    n_rounds, joint = int(model.n_iter_), bool(np.all(model.winning_views_ < 0))
+    training, held_out = -model.train_score_, -model.validation_score_
+    points = _drawn_stages(n_rounds + 1)
+    window = int(model.n_iter_no_change)
+    stopped = len(held_out) > window and held_out[-window:].min() > held_out[:-window].min() - LEAST_IMPROVEMENT
+    return {
+        "n": n_rounds,
+        "planned": int(model.n_estimators),
+        "ended_early": n_rounds < model.n_estimators,
+        "stopped": bool(stopped),
+        "patience": window,
+        "trees": len(model.trees_),
+        "joint": joint,
+        **({} if joint else _winners(model, np.ones(n_rounds))),
+        "drawn": not joint and not getattr(model.view_policy, "competes", model.view_policy == "best"),
+        "losses": {
+            "rounds": points.tolist(),
+            "training": training[points].tolist(),
+            "held_out": held_out[points].tolist() if len(held_out) else None,
+            "lowest_round": int(held_out.argmin()) if len(held_out) else None,
+        },
+        "staged": _staged_accuracy(rows, seed, max_rows) if rows.labelled and rows.n_rows > 1 else None,
+    }
+
+
+def _winners(model: FittedModel, votes: FloatArray) -> Record:
+    """Return the rounds that each view won, and its share of the votes in stretches of rounds."""
+    n_rounds = len(model.winning_views_)
     edges = np.linspace(0, n_rounds, min(n_rounds, MAX_BINS) + 1).astype(int)
     views = []
     for number, name in enumerate(model.view_names_):
@@ -198,17 +274,12 @@ def _boosted_rounds(rows: ReportRows, seed: int, max_rows: int) -> Record:
                 "strip": [_share(view_votes[start:stop], votes[start:stop]) for start, stop in pairwise(edges)],
             }
         )
-    points = _drawn_stages(n_rounds)
-    return {
-        "n": n_rounds,
-        "planned": int(model.n_estimators),
-        "ended_early": n_rounds < model.n_estimators,
-        "views": views,
-        "edges": edges.tolist(),
-        "drawn": model.arm_probabilities_ is not None,
-        "errors": {"rounds": (points + 1).tolist(), "values": np.asarray(model.estimator_errors_)[points].tolist()},
-        "staged": _staged_accuracy(rows, seed, max_rows) if rows.labelled and rows.n_rows > 1 else None,
-    }
+    return {"views": views, "edges": edges.tolist()}
+
+
+def _is_gradient(model: FittedModel) -> bool:
+    """Return True for gradient boosting."""
+    return hasattr(model, "train_score_") and hasattr(model, "trees_")
 
 
 def _staged_accuracy(rows: ReportRows, seed: int, max_rows: int) -> Record:

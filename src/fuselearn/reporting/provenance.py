@@ -81,14 +81,18 @@ def file_facts(note: Record | None, model: FittedModel) -> Record:
     """Return what ``note["file"]`` says about the file that the rows come from.
 
     The columns of a model may differ from those of the file: text becomes numbers, which have no gaps. ``"columns"``
-    and ``"gaps"`` are in the order of the model's views, and None unless they are given for every view.
+    and ``"gaps"`` are in the order of the model's views, and None unless they are given for every view; so are
+    ``"sources"``, the column of the file that each column of the model comes from, unless they are given for all.
     """
     facts = (note or {}).get("file")
     facts = facts if isinstance(facts, dict) else {}
-    n_skipped = facts.get("rows_left_out")
+    n_skipped, sources = facts.get("rows_left_out"), facts.get("sources")
+    if not isinstance(sources, list) or len(sources) != getattr(model, "n_features_in_", None):
+        sources = None
     return {
         "columns": _values_by_view(facts.get("columns_per_view"), model, Integral),
         "gaps": _values_by_view(facts.get("gaps_per_view"), model, Real),
+        "sources": sources and [str(name) for name in sources],
         "rows_left_out": int(n_skipped) if isinstance(n_skipped, Integral) and int(n_skipped) > 0 else 0,
     }
 

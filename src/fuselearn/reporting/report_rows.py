@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
+from sklearn.base import is_regressor
+from sklearn.metrics import log_loss
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.inspection.fitted_model import FittedModel, is_multilabel
@@ -21,6 +24,10 @@ MAX_ROWS = 5_000
 """Rows that are used by charts and figures which need many predictions."""
 SAME = 1e-9
 """Difference up to which shares and errors are the same."""
+SAME_LOSS = 1e-6
+"""Difference up to which losses are the same: those that a model records are sums of rounded numbers."""
+HELD_OUT_ROUNDING = 0.05
+"""Part of the difference between the losses of held-out and other rows that depends on how many were held out."""
 MIN_ROWS = 20
 SAME_ROWS_CORRELATION = 0.5
 """Correlation of decision values above which rows are the same. It is about 0.95 for the same rows and within 0.15 of
@@ -110,6 +117,10 @@ def read_report_rows(
             "model must be a fitted classifier with views, such as ShareBoostClassifier, or a pipeline or search "
             f"around one; got {type(classifier).__name__}."
         )
+    if is_regressor(classifier):
+        raise TypeError(
+            f"model must be a classifier: a report is about classes, and {type(classifier).__name__} predicts numbers."
+        )
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows == 0:
         raise ValueError("X has no rows; a report needs rows to evaluate the model on.")
@@ -177,7 +188,8 @@ def likeness_to_training(rows: ReportRows) -> Literal["same", "alike"] | None:
     """Compare labelled rows with the training rows.
 
     "same": training rows beyond reasonable doubt, because support vectors are found at their places, or the number of
-    rows, the classes and the error of the first round all agree, or the labels and the out-of-fold values do. "alike":
+    rows, the classes and the error of the first round all agree, or the number of rows and the loss of gradient
+    boosting, or the labels and the out-of-fold values do. "alike":
     only the number and, as far as they are known, the classes agree, as in two halves of a stratified split. None:
     they differ, or the model keeps no trace.
     """
@@ -190,6 +202,8 @@ def likeness_to_training(rows: ReportRows) -> Literal["same", "alike"] | None:
         return None
     if hasattr(model, "posterior_"):
         return _likeness_out_of_fold(model, rows)
+    if hasattr(model, "train_score_"):
+        return "same" if _loss_agrees(model, rows) else "alike"
     trace = getattr(model, "trace_", None)
     if trace is not None and not trace.equal_weights:
         return "alike"  # weights change both the class shares and the error that the model keeps
@@ -259,6 +273,23 @@ def _same_class_shares(model: FittedModel, y: AnyArray) -> bool:
     """Return True if the classes have the shares of the training rows."""
     shares = [float(np.mean(y == label)) for label in model.classes_]
     return np.allclose(shares, model.class_prior_, rtol=0, atol=SAME)
+
+
+def _loss_agrees(model: FittedModel, rows: ReportRows) -> bool:
+    """Return True if gradient boosting has the loss on the rows that it recorded on its training rows.
+
+    Those that it held out are a share of them; weights of rows are not known here, and give another loss.
+    """
+    if not np.isin(rows.labels, model.classes_).all():
+        return False
+    weights = compute_sample_weight(model.class_weight, rows.labels)
+    loss = log_loss(rows.labels, model.predict_proba(rows.X), sample_weight=weights, labels=model.classes_)
+    expected, tolerance = -model.train_score_[-1], SAME_LOSS
+    if len(model.validation_score_):
+        held_out = -model.validation_score_[-1]
+        tolerance += HELD_OUT_ROUNDING * abs(held_out - expected)
+        expected += model.validation_fraction * (held_out - expected)
+    return bool(abs(loss - expected) <= tolerance)
 
 
 def _first_error_agrees(model: FittedModel, rows: ReportRows) -> bool:

@@ -14,6 +14,7 @@ from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting import provenance, quality
 from fuselearn.reporting.cautions import warn
 from fuselearn.reporting.model_summary import (
+    summarize_columns,
     summarize_leaderboard,
     summarize_redundancy,
     summarize_rounds,
@@ -73,7 +74,8 @@ def summarize(
     note : dict, default=None
         Anything to be shown beside the settings, such as how a file was read. ``note["file"]`` describes the file that
         the rows come from, whose columns may differ from the model's: ``"columns_per_view"`` and ``"gaps_per_view"``
-        (share of empty cells), dicts by view, and ``"rows_left_out"``, the number of rows without a label.
+        (share of empty cells), dicts by view, ``"sources"``, the column of the file that each column of the model comes
+        from, and ``"rows_left_out"``, the number of rows without a label.
     random_state : int or None, default=None
         Seed of the shuffles, and of the sample of rows that charts use if there are many. None is 0: a report of the
         same rows says the same.
@@ -106,6 +108,7 @@ def summarize(
         "data": _data(rows, file),
         "leaderboard": leaderboard,
         "views": summarize_views(rows, sample, missingness["records"], seed, file["columns"]),
+        "columns": summarize_columns(model, file["sources"]),
         "redundancy": summarize_redundancy(pair_sample, rows.n_rows),
         "rounds": summarize_rounds(known, seed, MAX_ROWS),
         "missingness": missingness,
@@ -304,7 +307,9 @@ def _reasons_left_out(rows: ReportRows, summary: Record) -> list[str]:
     if summary["leaderboard"] is None:
         reasons.append("No comparison was given, so there is no leaderboard; fuselearn.compare makes one.")
     if summary["rounds"] is None:
-        reasons.append(f"{name} does not learn in rounds, so there are none to show.")
+        learns_in_rounds = hasattr(rows.model, "winning_views_")
+        why = "learnt nothing in its first round" if learns_in_rounds else "does not learn in rounds"
+        reasons.append(f"{name} {why}, so there are none to show.")
     if summary["redundancy"] is None:
         reasons.append("There is only one view, or hardly any row, so views are not compared.")
     return reasons

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import per_view
-from fuselearn.tables.fitted_steps import check_contents, check_texts, is_fitted
+from fuselearn.tables.fitted_steps import Projection, check_contents, check_texts, is_fitted
 from fuselearn.tables.view_preparation import ViewPreparation
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
 
@@ -263,6 +263,24 @@ class ViewColumns(TransformerMixin, BaseEstimator):
                 if column in present:
                     unknown[column] = preparation.unknown(column, _values(table.get_column(column), TEXT))
         return {column: texts for column, texts in unknown.items() if texts}
+
+    def source_columns(self) -> list[str]:
+        """Return the column of the table that each column of the matrix comes from.
+
+        Returns
+        -------
+        list of str
+            Column names; "view: component_0", … for the components of a view, which come from all its columns.
+        """
+        names: list[str] = []
+        for view, preparation in self.preparations_.items():
+            if any(isinstance(step, Projection) for step in preparation.steps_):
+                names += [f"{view}: component_{number}" for number in range(len(preparation.feature_names_))]
+                continue
+            for column in preparation.columns:
+                encoder = preparation.encoders_.get(column)
+                names += [column] * (1 if encoder is None else len(encoder.names(column)))
+        return names
 
     def get_feature_names_out(self, input_features: Any = None) -> AnyArray:
         """Return the names of the columns of the matrix, as "view: column".
