@@ -113,11 +113,20 @@ def test_threads_are_few(model_path):
 def test_a_tree_is_not_one_way_down():
     n = MAX_TREE_DEPTH * 2 + 3
     inner = np.arange(n) < n // 2
-    left, right = np.arange(n) + 1, np.full(n, n - 1)
+    left, right = np.arange(n) + 1, np.arange(n) + n // 2 + 1
     with pytest.raises(ValueError, match="levels"):
         check_children(inner, left, right, np.zeros(n, dtype=np.int32), 1)
     children = 2 * np.arange(n) + 1
     check_children(children + 1 < n, children, children + 1, np.zeros(n, dtype=np.int32), 1)
+
+
+def test_a_tree_whose_nodes_share_children_is_refused():
+    """To follow every way down such a graph would take a step for each of 2^n of them."""
+    n = MAX_TREE_DEPTH + 10
+    inner = np.arange(n) < n - 2
+    following = np.minimum(np.arange(n) + 1, n - 1)
+    with pytest.raises(ValueError, match="a node of two parents"):
+        check_children(inner, following, following, np.zeros(n, dtype=np.int32), 1)
 
 
 # With trust: what stands for a method, or for other columns

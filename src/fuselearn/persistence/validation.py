@@ -186,6 +186,9 @@ def check_children(inner: BoolArray, left: IntArray, right: IntArray, feature: I
     feature = feature.astype(np.int64)
     if np.any(inner & ((feature < 0) | (feature >= n_columns))):
         raise ValueError(f"it has a tree that reads columns beyond the {n_columns} it was fitted on")
+    children = np.concatenate([left[inner], right[inner]]).astype(np.int64)
+    if np.any(np.bincount(children, minlength=1) > 1):
+        raise ValueError("it has a tree with a node of two parents")
     if len(inner) > MAX_TREE_DEPTH:
         _check_depth(inner, left, right)
 
