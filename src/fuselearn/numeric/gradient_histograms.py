@@ -28,6 +28,8 @@ from fuselearn.numeric.gradient_loops import (
 from fuselearn.typing import FloatArray, IntArray
 
 NO_ORDERS = np.zeros((0, 1), dtype=np.intp), np.zeros(0, dtype=np.intp)
+BEYOND_SUMS = 2**61
+"""More than any sum over the rows of a run."""
 
 
 def fill_histogram(
@@ -148,8 +150,12 @@ def best_splits(
 
 
 def least_whole(least: float, unit: float) -> int:
-    """Return the least whole number that is, in units, at least a given number."""
+    """Return the least whole number that is, in units, at least a given number; `BEYOND_SUMS` for more than that."""
+    if not unit * BEYOND_SUMS > least:  # of weights such as 1e-300
+        return BEYOND_SUMS
     number = int(np.ceil(least / unit))
+    if number >= 2**53:  # the next number is the same one, rounded
+        return number
     while (number - 1) * unit >= least:
         number -= 1
     while number * unit < least:

@@ -42,6 +42,8 @@ from fuselearn.numeric.gradients import TRAINING
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
 TREES = ("joint", "per_view")
+LARGEST_SUM = 2.0**62
+"""More than any sum of whole numbers over the rows of a run."""
 EARLY_STOPPING_ROWS = 10_000
 """Rows above which ``early_stopping="auto"`` holds some out."""
 
@@ -117,6 +119,7 @@ class BaseGradientBoosting(BaseEstimator):
         )
         if continued:
             plan = plan.starting_at(self.baseline_)
+        check_weights(plan)
         self._warn_if_constant(plan)
         settings = self._run_settings(data, plan, stops_early)
         complete = False
@@ -192,11 +195,14 @@ class BaseGradientBoosting(BaseEstimator):
         categorical[data.used_columns] = data.categorical
         if np.any(monotonic[categorical] != 0):
             column = int(np.flatnonzero(categorical & (monotonic != 0))[0])
-            raise ValueError(f"monotonic_cst constrains column {column}, which is categorical: it has no order.")
+            raise ValueError(
+                f"monotonic_cst constrains column {column}, which is categorical: it has no order. Make its entry "
+                "0, or give the column as numbers."
+            )
         if np.any(monotonic != 0) and plan.loss.n_outputs > 1:
             raise ValueError(
                 f"monotonic_cst needs two classes or a regression; got {plan.loss.n_outputs} classes, each with a "
-                "score of its own."
+                "score of its own. Set it to None."
             )
         growth = GrowthSettings(
             int(self.max_leaf_nodes),
@@ -357,6 +363,17 @@ def check_number(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a number of at least 0; got {value!r}.")
 
 
+def check_weights(plan: GradientPlan) -> None:
+    """Refuse weights by which losses become so large that their sum may be beyond the largest number."""
+    with np.errstate(over="ignore"):
+        largest_sums = np.array([*plan.units, plan.loss_unit]) * LARGEST_SUM
+    if not np.isfinite(largest_sums).all():
+        raise ValueError(
+            f"sample_weight holds weights up to {plan.largest_weight:.3g}, and sums of losses that they multiply are "
+            "not finite. Divide them by a number."
+        )
+
+
 def monotonic_signs(monotonic_cst: Any, features: Mapping[str, Any]) -> IntArray:
     """Return the sign of each column of X that `monotonic_cst` means: -1, 0 or 1."""
     n_features = features["n_features_in_"]
@@ -370,21 +387,32 @@ def monotonic_signs(monotonic_cst: Any, features: Mapping[str, Any]) -> IntArray
         places = {name: place for place, name in enumerate(names)}
         unknown = [name for name in monotonic_cst if name not in places]
         if unknown:
-            raise ValueError(f"monotonic_cst names the column {unknown[0]!r}, which X does not have.")
+            raise ValueError(
+                f"monotonic_cst names the column {unknown[0]!r}, which X does not have; its columns are "
+                f"{list(names[:20])}."
+            )
         for name, sign in monotonic_cst.items():
             signs[places[name]] = _sign(sign)
         return signs
+    if not isinstance(monotonic_cst, Sequence | np.ndarray) or isinstance(monotonic_cst, str):
+        raise ValueError(
+            "monotonic_cst must be None, a sequence of -1, 0 and 1 for the columns, or a dict of column names; got "
+            f"{monotonic_cst!r:.60}."
+        )
     values: Sequence[Any] = list(monotonic_cst)
     if len(values) != n_features:
-        raise ValueError(f"monotonic_cst must have an entry for each of the {n_features} columns; got {len(values)}.")
+        raise ValueError(
+            f"monotonic_cst must have an entry for each of the {n_features} columns, 0 for those without a constraint; "
+            f"got {len(values)}."
+        )
     return np.array([_sign(value) for value in values], dtype=np.int8)
 
 
 def _sign(value: Any) -> int:
     """Return a monotonic constraint that means something."""
-    if isinstance(value, bool) or value not in (-1, 0, 1):
+    if isinstance(value, bool) or not (isinstance(value, Real) and float(value) in (-1, 0, 1)):
         raise ValueError(f"monotonic_cst must hold -1, 0 and 1 only; got {value!r}.")
-    return int(value)
+    return round(float(value))
 
 
 def gains_of_columns(trees: BoostedTrees, n_features: int) -> FloatArray:

@@ -36,6 +36,8 @@ from fuselearn.numeric.gradients import (
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 LIMB_BITS, WEIGHT_LIMB_BITS = 18, 15
+LEAST_WEIGHT, LARGEST_WEIGHT = 1e-290, 1e290
+"""Weights between which sums of them, in units, neither vanish nor overflow."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,13 @@ class WeightScale:
 
     largest: float
     equal: bool
+
+    def __post_init__(self) -> None:
+        if not LEAST_WEIGHT < self.largest < LARGEST_WEIGHT:
+            raise ValueError(
+                f"sample_weight, with class_weight, has weights up to {self.largest:.3g}, whose sums and products are "
+                "beyond the numbers of a computer. Multiply them by a number, so that a row weighs about 1."
+            )
 
     @property
     def one(self) -> float:

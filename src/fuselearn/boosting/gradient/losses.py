@@ -21,6 +21,9 @@ LEAST_SHARE = 1e-12
 RESIDUAL_GROWTH = 4.0
 """Factor by which a residual may outgrow the largest one at the start before it is counted as less."""
 
+LARGEST_SQUARED, LARGEST_RESIDUAL = 1e140, 1e280
+"""Residuals at the start from which on sums of losses may overflow: of the squared error, and of a quantile."""
+
 
 class Loss(ABC):
     """A loss, its gradients and their units.
@@ -164,6 +167,13 @@ def log_loss(n_classes: int, n_rows: int) -> LogLoss:
 
 def regression_loss(largest_residual: float, n_rows: int, quantile: float | None) -> RegressionLoss:
     """Return the squared error (`quantile` is None), or a quantile's loss, for residuals of some size at the start."""
+    largest = LARGEST_SQUARED if quantile is None else LARGEST_RESIDUAL
+    if not largest_residual < largest:
+        raise ValueError(
+            f"y holds numbers that are up to {largest_residual:.3g} away from their "
+            f"{'mean' if quantile is None else 'quantile'}; sums of their losses are not finite. Divide y by a number, "
+            f"so that this is below {largest:.0e}."
+        )
     # A power of two, so that dividing by it rounds nothing.
     exponent = frexp(largest_residual * RESIDUAL_GROWTH)[1] if largest_residual > 0 else 0
     return RegressionLoss(whole_number_bits(n_rows), ldexp(1.0, exponent), quantile)
