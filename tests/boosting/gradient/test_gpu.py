@@ -273,6 +273,6 @@ def test_sums_of_few_bits(monkeypatch):
 
 def test_cuda_source_has_the_sizes_that_are_used():
     source = gradient_kernels.cuda_source("gradient_boosting.cu")
-    sizes = "LANES BIN_ROWS CHUNK THREADS WEIGHTED_THREADS PART SEGMENTS RECORD MOST_BINS LIMB_BITS"
+    sizes = "LANES BIN_ROWS CHUNK THREADS PART SEGMENTS RECORD MOST_BINS LIMB_BITS"
     for name in sizes.split():
         assert f"#define {name} {getattr(gradient_kernels, name)}\n" in source

@@ -11,10 +11,8 @@
 #define LANES 32
 #define BIN_ROWS 4096
 #define CHUNK 2048
-#define THREADS 1024
-#define WEIGHTED_THREADS 512
-#define STAGED 0
-#define ROWS_AT_A_TIME 8
+#define THREADS 512
+#define ROWS_AT_A_TIME 16
 #define MOST_BINS 256
 #define LIMB_BITS 21
 #define HALF_BITS 20
@@ -284,24 +282,32 @@ __device__ void pack_words(const int* rows, const int64* starts, const int* size
     }
 }
 
+__device__ uint4 of_lane(uint4 value, int lane) {
+    return make_uint4(__shfl_sync(0xffffffffu, value.x, lane), __shfl_sync(0xffffffffu, value.y, lane),
+                      __shfl_sync(0xffffffffu, value.z, lane), __shfl_sync(0xffffffffu, value.w, lane));
+}
+
 // Adds the histograms of chunks of leaves to those of the leaves. Each lane has a column of its own, so that the
 // additions of a warp are to different banks of the shared memory; after CHUNK rows the sums, which are of 32 bits, are
 // moved on to the 64 bits of registers.
-template <int LIMBS, bool WEIGHTED, int N_THREADS>
+template <int LIMBS, bool WEIGHTED>
 __device__ void count_rows(const byte* bins, int64 n_rows, const int* rows, const int64* starts, const int* sizes,
                            const int64* offsets, const int* chunk_starts, int n_leaves, int chunk_rows,
                            const int* tiles, int n_tiles, const int* slots, int n_bins, const unsigned* words,
                            uint64* histograms) {
     const int WORDS = LIMBS + 2 + (WEIGHTED ? 2 : 0), STRIDE = LIMBS == 2 && !WEIGHTED ? 4 : 8;
-    const int CELLS = MOST_BINS * LANES / N_THREADS, N_WARPS = N_THREADS / 32;
+    const int CELLS = MOST_BINS * LANES / THREADS, N_WARPS = THREADS / 32;
+    // Through shared memory lanes tell each other faster than directly, but seven words leave no room for that.
+    const bool STAGED = WORDS < 7;
     unsigned* sums = (unsigned*)shared_memory;  // (bin, word, lane)
+    uint4* stage = (uint4*)(sums + n_bins * WORDS * LANES) + (threadIdx.x >> 5) * 32 * (STRIDE / 4);
     int leaf = group_of(chunk_starts, n_leaves, blockIdx.x), tile = tiles[blockIdx.y];
     int first = (blockIdx.x - chunk_starts[leaf]) * chunk_rows, last = min(first + chunk_rows, sizes[leaf]);
     const int* own_rows = rows + starts[leaf];
     const uint4* own_words = (const uint4*)(words + offsets[leaf] * STRIDE);
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const byte* tile_bins = bins + (int64)tile * n_rows * LANES + lane;
-    for (int i = threadIdx.x; i < n_bins * WORDS * LANES; i += N_THREADS) sums[i] = 0;
+    for (int i = threadIdx.x; i < n_bins * WORDS * LANES; i += THREADS) sums[i] = 0;
     int64 sum_g[CELLS], sum_h[CELLS], sum_w[WEIGHTED ? CELLS : 1];
 #pragma unroll
     for (int k = 0; k < CELLS; ++k) sum_g[k] = sum_h[k] = 0;
@@ -322,12 +328,12 @@ __device__ void count_rows(const byte* bins, int64 n_rows, const int* rows, cons
                 low = own_words[place];
                 if (STRIDE == 8) high = own_words[place + 1];
             }
-#if STAGED
-            uint4* stage = (uint4*)(sums + n_bins * WORDS * LANES) + warp * 32;
-            __syncwarp();
-            stage[lane] = low;
-            __syncwarp();
-#endif
+            if (STAGED) {
+                __syncwarp();
+                stage[lane * (STRIDE / 4)] = low;
+                if (STRIDE == 8) stage[lane * 2 + 1] = high;
+                __syncwarp();
+            }
 #pragma unroll
             for (int base = 0; base < 32; base += ROWS_AT_A_TIME) {
                 int bin[ROWS_AT_A_TIME];
@@ -337,28 +343,24 @@ __device__ void count_rows(const byte* bins, int64 n_rows, const int* rows, cons
 #pragma unroll
                 for (int k = 0; k < ROWS_AT_A_TIME; ++k) {
                     unsigned* cell = sums + bin[k] * (WORDS * LANES) + lane;
-#if STAGED
-                    uint4 w = stage[base + k];
-                    atomicAdd(cell, w.x);
-                    atomicAdd(cell + LANES, w.y);
-                    atomicAdd(cell + 2 * LANES, w.z);
-                    atomicAdd(cell + 3 * LANES, w.w);
-#else
-                    atomicAdd(cell, __shfl_sync(0xffffffffu, low.x, base + k));
-                    atomicAdd(cell + LANES, __shfl_sync(0xffffffffu, low.y, base + k));
-                    atomicAdd(cell + 2 * LANES, __shfl_sync(0xffffffffu, low.z, base + k));
-                    atomicAdd(cell + 3 * LANES, __shfl_sync(0xffffffffu, low.w, base + k));
-#endif
-                    if (WORDS > 4) atomicAdd(cell + 4 * LANES, __shfl_sync(0xffffffffu, high.x, base + k));
-                    if (WORDS > 5) atomicAdd(cell + 5 * LANES, __shfl_sync(0xffffffffu, high.y, base + k));
-                    if (WORDS > 6) atomicAdd(cell + 6 * LANES, __shfl_sync(0xffffffffu, high.z, base + k));
+                    uint4 own_low = STAGED ? stage[(base + k) * (STRIDE / 4)] : of_lane(low, base + k);
+                    atomicAdd(cell, own_low.x);
+                    atomicAdd(cell + LANES, own_low.y);
+                    atomicAdd(cell + 2 * LANES, own_low.z);
+                    atomicAdd(cell + 3 * LANES, own_low.w);
+                    if (WORDS > 4) {
+                        uint4 own_high = STAGED ? stage[(base + k) * 2 + 1] : of_lane(high, base + k);
+                        atomicAdd(cell + 4 * LANES, own_high.x);
+                        if (WORDS > 5) atomicAdd(cell + 5 * LANES, own_high.y);
+                        if (WORDS > 6) atomicAdd(cell + 6 * LANES, own_high.z);
+                    }
                 }
             }
         }
         __syncthreads();
 #pragma unroll
         for (int k = 0; k < CELLS; ++k) {
-            int number = threadIdx.x + k * N_THREADS;
+            int number = threadIdx.x + k * THREADS;
             if (number < n_bins * LANES) {
                 unsigned* cell = sums + (number / LANES) * (WORDS * LANES) + lane;
                 int64 g = 0;
@@ -386,7 +388,7 @@ __device__ void count_rows(const byte* bins, int64 n_rows, const int* rows, cons
     uint64* out = histograms + ((int64)slots[leaf] * n_tiles + tile) * n_bins * 3 * LANES + lane;
 #pragma unroll
     for (int k = 0; k < CELLS; ++k) {
-        int number = threadIdx.x + k * N_THREADS;
+        int number = threadIdx.x + k * THREADS;
         if (number < n_bins * LANES) {
             uint64* cell = out + (number / LANES) * 3 * LANES;
             int64 h = WEIGHTED ? sum_h[k] : sum_h[k] >> SUM_COUNT_BITS;
@@ -404,13 +406,12 @@ __device__ void count_rows(const byte* bins, int64 n_rows, const int* rows, cons
                                            const int* h, const int* weights, unsigned* words) {                        \
         pack_words<LIMBS, WEIGHTED>(rows, starts, sizes, offsets, part_starts, n_leaves, g, h, weights, words);        \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(WEIGHTED ? WEIGHTED_THREADS : THREADS, 1) count_##NAME(               \
+    extern "C" __global__ void __launch_bounds__(THREADS, 1) count_##NAME(                                             \
         const byte* bins, int64 n_rows, const int* rows, const int64* starts, const int* sizes, const int64* offsets,  \
         const int* chunk_starts, int n_leaves, int chunk_rows, const int* tiles, int n_tiles, const int* slots,        \
         int n_bins, const unsigned* words, uint64* histograms) {                                                       \
-        count_rows<LIMBS, WEIGHTED, WEIGHTED ? WEIGHTED_THREADS : THREADS>(                                            \
-            bins, n_rows, rows, starts, sizes, offsets, chunk_starts, n_leaves, chunk_rows, tiles, n_tiles, slots,     \
-            n_bins, words, histograms);                                                                                \
+        count_rows<LIMBS, WEIGHTED>(bins, n_rows, rows, starts, sizes, offsets, chunk_starts, n_leaves, chunk_rows,    \
+                                    tiles, n_tiles, slots, n_bins, words, histograms);                                 \
     }
 
 COUNTING(2, 2, false)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ LANES = 32
 """Columns of a tile, as in ``gradient_boosting.cu``; so are the next ones."""
 BIN_ROWS = 4096
 CHUNK = 2048
-THREADS, WEIGHTED_THREADS = 1024, 512
+THREADS = 512
 SEGMENTS = 8
 PART = 4096
 RECORD = 42
@@ -106,6 +107,7 @@ class _ViewColumns:
     categorical: GpuArray
     numbers: GpuArray
     n_categorical: int
+    is_set: list[bool]
 
 
 class FusedGradients:
@@ -150,10 +152,10 @@ class FusedGradients:
         n_limbs = 2 if inputs.loss.bits < 2 * LIMB_BITS - 1 else 3
         weighted = inputs.weights is not None
         self._counting = f"{n_limbs}{'_weighted' if weighted else ''}"
-        self._n_threads = WEIGHTED_THREADS if weighted else THREADS
         n_words = n_limbs + 2 + 2 * weighted
-        self._words = cupy.empty((self.n_rows, 4 if n_words == 4 else 8), dtype=cupy.uint32)
-        self._count_bytes = self._n_bins * n_words * LANES * 4
+        stride = 4 if n_words == 4 else 8
+        self._words = cupy.empty((self.n_rows, stride), dtype=cupy.uint32)
+        self._count_bytes = self._n_bins * n_words * LANES * 4 + (THREADS * stride * 4 if n_words < 7 else 0)
         self._views: dict[int, _ViewColumns] = {}
         self._roots: dict[int, GpuArray] = {}
         self._presences: dict[int, GpuArray] = {}
@@ -300,7 +302,7 @@ class FusedGradients:
             np.int32(chunk_rows), view.tiles, np.int32(self._n_tiles), slots, np.int32(self._n_bins), self._words,
             self._histograms,
         )  # fmt: skip
-        kernel((n_chunks, view.n_tiles), (self._n_threads,), arguments, shared_mem=self._count_bytes)
+        kernel((n_chunks, view.n_tiles), (THREADS,), arguments, shared_mem=self._count_bytes)
 
     @on_its_gpu
     def subtract(self, families: Sequence[tuple[int, int, int]]) -> None:
@@ -363,21 +365,20 @@ class FusedGradients:
             (self._histograms, slots, *sizes, view.positions, np.int32(view.n_columns), scores, cuts, left_sums,
              self._order_of, orders, n_ordered, np.int32(n_categorical), records),
         )  # fmt: skip
-        return [self._record(record) for record in cupy.asnumpy(records)]
+        on_host = cupy.asnumpy(records)
+        score_bits = np.ascontiguousarray(on_host[:, 0]).view(np.float64)
+        return [
+            self._record(score, numbers, categories)
+            for score, numbers, categories in zip(score_bits.tolist(), on_host[:, 1:9].tolist(), on_host[:, 9:])
+        ]
 
-    def _record(self, record: IntArray) -> SplitRecord:
+    def _record(self, score: float, numbers: list[int], categories: IntArray) -> SplitRecord:
         """Return what the GPU wrote about the best split of a leaf."""
-        place, cut, direction, *left_sums, missing, n_ordered = record[1:9].tolist()
-        is_set = self.inputs.categorical[self.inputs.columns_of(self._view)[place]]
-        return SplitRecord(
-            score=float(record[:1].view(np.float64)[0]),
-            place=place,
-            cut=cut,
-            missing_left=direction > 0,
-            left_sums=(left_sums[0], left_sums[1], left_sums[2]),
-            has_missing=missing > 0,
-            order=record[9:].view(np.uint8)[:n_ordered].astype(np.intp) if is_set else None,
-        )
+        place, cut, direction, g, h, weight, missing, n_ordered = numbers
+        order = None
+        if self._view_columns().is_set[place]:
+            order = categories.view(np.uint8)[:n_ordered].astype(np.intp)
+        return SplitRecord(score, place, cut, direction > 0, (g, h, weight), missing > 0, order)
 
     @on_its_gpu
     def quantiles(self, nodes: Sequence[int], ranks: Sequence[int]) -> list[float]:
@@ -437,6 +438,7 @@ class FusedGradients:
                 cupy.asarray(self._positions[self._categorical[categorical]]),
                 cupy.asarray(categorical),
                 len(categorical),
+                self.inputs.categorical[columns].tolist(),
             )
         return self._views[self._view]
 
@@ -449,12 +451,13 @@ class FusedGradients:
 
     def _upload(self, *arrays: AnyArray) -> list[np.uintp]:
         """Copy small arrays to the GPU, all together, and return where they are there, until the next call."""
-        places = np.cumsum([0, *(-(-array.nbytes // 8) * 8 for array in arrays)]).tolist()
+        places = [0, *accumulate(-(-array.nbytes // 8) * 8 for array in arrays)]
         together = np.empty(places[-1], dtype=np.uint8)
         for place, array in zip(places, arrays):
             together[place : place + array.nbytes] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         # Memory that is given back is used again by later kernels only.
-        self._uploaded = self._cupy.asarray(together)
+        self._uploaded = self._cupy.empty(len(together), dtype=self._cupy.uint8)
+        self._uploaded.data.copy_from_host_async(together.ctypes.data, len(together))
         return [np.uintp(self._uploaded.data.ptr + place) for place in places[:-1]]
 
     def _new_slots(self, count: int) -> list[int]:
