@@ -21,6 +21,8 @@ from fuselearn import (
     NSBoostClassifier,
     RSBagClassifier,
     ShareBoostClassifier,
+    ShareGradientBoostingClassifier,
+    ShareGradientBoostingRegressor,
     SuperKernelClassifier,
     TomographicClassifier,
     ViewStackingClassifier,
@@ -34,6 +36,7 @@ TREE = DecisionTreeClassifier(max_depth=2)
 UNCHECKED = {"TableClassifier": "it is made from a fitted model and the columns of a table, not fitted itself"}
 # With a seed: sums of leaf values may differ in the last bit, which a check wants to see in probabilities, too.
 SUBSPACES = {"n_estimators": 2, "data_ratio": 0.5, "feature_ratio": 0.8, "random_state": 0}
+SMALL_TREES = {"n_estimators": 10, "min_samples_leaf": 2}
 FOLDS = "folds depend on the number of rows"
 """A row of weight 2 is held out once, while two equal rows may be held out in different folds."""
 
@@ -42,6 +45,8 @@ def estimators() -> list[BaseEstimator]:
     """Return every estimator once, with settings that make it fast."""
     return [
         ShareBoostClassifier(views=TWO_VIEWS, n_estimators=10),
+        ShareGradientBoostingClassifier(**SMALL_TREES),
+        ShareGradientBoostingRegressor(**SMALL_TREES),
         IndependentBoostClassifier(n_estimators=5),
         ViewVotingClassifier(LogisticRegression(), views=TWO_VIEWS),
         ViewStackingClassifier(TREE, views=TWO_VIEWS, cv=2, random_state=0),
@@ -76,6 +81,13 @@ def more_estimators() -> list[BaseEstimator]:
         ),
         ShareBoostClassifier(views=TWO_VIEWS, n_estimators=10, view_policy="exp3p", random_state=0),
         ShareBoostClassifier(views=TWO_VIEWS, n_estimators=10, resample=True, random_state=0),
+        *(
+            kind(views=TWO_VIEWS, trees="per_view", view_policy=policy, random_state=0, **SMALL_TREES)
+            for kind in (ShareGradientBoostingClassifier, ShareGradientBoostingRegressor)
+            for policy in ("best", "exp3p")
+        ),
+        ShareGradientBoostingRegressor(loss="absolute_error", **SMALL_TREES),
+        ShareGradientBoostingRegressor(loss="quantile", quantile=0.7, **SMALL_TREES),
         *(ViewVotingClassifier(LogisticRegression(), views=views) for views in (None, TWO_VIEWS)),
         ViewVotingClassifier(TREE, views=TWO_VIEWS, voting="sum"),
         ViewStackingClassifier(LogisticRegression(), views=TWO_VIEWS, cv=3, random_state=0),

@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -20,6 +20,8 @@ from fuselearn import (
     NSBoostClassifier,
     RSBagClassifier,
     ShareBoostClassifier,
+    ShareGradientBoostingClassifier,
+    ShareGradientBoostingRegressor,
     SuperKernelClassifier,
     TomographicClassifier,
     ViewStackingClassifier,
@@ -38,6 +40,11 @@ ESTIMATORS = {
     "share, stumps": ShareBoostClassifier("stump", views=VIEWS, n_estimators=15),
     "share, trees": ShareBoostClassifier("tree", views=VIEWS, n_estimators=15),
     "share, linear": ShareBoostClassifier("linear", views=VIEWS, n_estimators=15),
+    "gradients": ShareGradientBoostingClassifier(views=VIEWS, n_estimators=15, min_samples_leaf=10),
+    "gradients per view": ShareGradientBoostingClassifier(
+        views=VIEWS, trees="per_view", n_estimators=15, min_samples_leaf=10
+    ),
+    "gradients of numbers": ShareGradientBoostingRegressor(views=VIEWS, n_estimators=15, min_samples_leaf=10),
     "independent": IndependentBoostClassifier(views=VIEWS, n_estimators=15),
     "voting": ViewVotingClassifier(SCALED_SVC, views=VIEWS),
     "stacking": ViewStackingClassifier(SCALED_SVC, views=VIEWS, cv=2, random_state=0),
@@ -62,11 +69,16 @@ ESTIMATORS = {
 ONE_MEAN = {"mssboost", "nsboost", "rsbag", "rbf svc"}
 """Their gamma="scale" is that of SVC: by the variance of all values about one mean, which grows where the columns are
 moved apart."""
+IN_UNITS_OF_WEIGHTS = {
+    "rbf svc": "weights are factors on its C, as those of SVC",
+    "gradients": "min_samples_leaf and l2_regularization count weights as the user gave them",
+    "gradients per view": "as above",
+    "gradients of numbers": "as above",
+}
 WEIGHTED = [
     name
     for name, model in ESTIMATORS.items()
-    # Weights of an RbfSVC are factors on its C, as those of SVC.
-    if "sample_weight" in inspect.signature(model.fit).parameters and name != "rbf svc"
+    if "sample_weight" in inspect.signature(model.fit).parameters and name not in IN_UNITS_OF_WEIGHTS
 ]
 
 
@@ -84,13 +96,15 @@ def answers(model, X):
     """Return everything that a fitted model says about rows: numbers, which are compared bit for bit."""
     if isinstance(model, LabelConsensus):
         return model.posterior_
-    names = ("decision_function", "predict_proba")
+    names = ("predict",) if is_regressor(model) else ("decision_function", "predict_proba")
     values = [np.asarray(getattr(model, name)(X)).reshape(len(X), -1) for name in names if hasattr(model, name)]
     return np.hstack(values)
 
 
 def accuracy(model, X, y):
     """Return the accuracy on test rows, or on the training rows for a model that answers for those only."""
+    if is_regressor(model):
+        return np.mean((model.predict(X) > 0.5) == y)
     return np.mean(model.labels_ == y) if isinstance(model, LabelConsensus) else model.score(X, y)
 
 
