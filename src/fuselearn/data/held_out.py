@@ -312,7 +312,7 @@ def drawn_groups(
 
     Examples
     --------
-    >>> drawn_groups(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), None, 0.5, seed=0).sum()
+    >>> int(drawn_groups(np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), None, 0.5, seed=0).sum())
     1
     """
     numbers = np.flatnonzero(np.bincount(groups))
