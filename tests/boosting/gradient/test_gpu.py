@@ -18,7 +18,7 @@ from tests.backends.gpu import cupy_stand_in
 from tests.backends.gpu.gpu_problems import ON_GPU, ON_TORCH, Library, Problem, Traffic
 
 EXACT = ("column", "cut_bin", "missing_left", "left", "right", "category_row", "categories_left", "threshold")
-SMALL = {"n_estimators": 4, "max_leaf_nodes": 6, "min_samples_leaf": 5, "random_state": 0}
+SMALL = {"n_estimators": 3, "max_leaf_nodes": 5, "min_samples_leaf": 5, "max_bins": 40, "random_state": 0}
 
 
 @pytest.fixture(
@@ -38,7 +38,7 @@ def library(request, monkeypatch):
         monkeypatch.setitem(sys.modules, "cupy", cupy_stand_in.StandIn())
     if request.param.name in ("numpy", "array_api_strict"):
         monkeypatch.setattr(gpu_table, "VALUES_AT_A_TIME", 500)
-        monkeypatch.setattr(gpu_gradients, "ONES_AT_A_TIME", 2**14)  # several steps
+        monkeypatch.setattr(gpu_gradients, "ONES_AT_A_TIME", 2**13)  # several steps
     if not request.param.use_fused:
         monkeypatch.setattr(gpu_gradient_data, "fused_kernels", lambda arrays: None)
     return request.param
@@ -63,7 +63,7 @@ def assert_same_trees(there, here, exact=False):
 
 def both(model, X, y, array, **arguments):
     """The model fitted on a GPU, and the one fitted here."""
-    on_gpu = {name: array(values) for name, values in arguments.items()}
+    on_gpu = {name: None if values is None else array(values) for name, values in arguments.items()}
     return clone(model).fit(array(X), array(y), **on_gpu), clone(model).fit(X, y, **arguments)
 
 
@@ -91,7 +91,7 @@ def test_regressions_are_the_same_bit_for_bit(library, settings, weighted):
 
 @pytest.mark.parametrize("view_policy", ["best", "exp3p"])
 def test_views_of_which_rows_lack_some(library, view_policy):
-    problem = Problem(6, 3, n_rows=library.many_rows, absent=True)
+    problem = Problem(6, n_rows=library.many_rows, absent=True)
     model = ShareGradientBoostingClassifier(views=problem.views, trees="per_view", view_policy=view_policy, **SMALL)
     there, here = both(model, problem.X, problem.y, library.array)
     assert_same_trees(there, here)
@@ -117,7 +117,7 @@ def test_weights_of_rows_and_classes(library):
 def test_held_out_rows_and_groups(library):
     problem = Problem(9, n_rows=library.many_rows, gaps=True)
     groups = problem.rng.integers(0, 60, len(problem.y))
-    model = ShareGradientBoostingClassifier(early_stopping=True, n_iter_no_change=2, **{**SMALL, "n_estimators": 8})
+    model = ShareGradientBoostingClassifier(early_stopping=True, n_iter_no_change=2, **{**SMALL, "n_estimators": 6})
     there, here = both(model, problem.X, problem.y, library.array, groups=groups)
     assert_same_trees(there, here)
     assert len(there.validation_score_) == there.n_iter_ + 1
@@ -144,26 +144,26 @@ def test_categories(library):
     # Categories of the last fit serve when it goes on, and unknown ones count as missing.
     X[:5, 4] = 1001.0
     for model in (there, here):
-        model.set_params(warm_start=True, n_estimators=6)
+        model.set_params(warm_start=True, n_estimators=4)
     assert_same_trees(there.fit(library.array(X), y), here.fit(X, y))
 
 
 @pytest.mark.parametrize("signs", [[1, 0, -1, 0, 0, 0, 0, 0, 0], [1] * 9], ids=str)
 def test_monotonic_constraints(library, signs):
     problem = Problem(11, n_rows=library.many_rows, gaps=True)
-    model = ShareGradientBoostingClassifier(monotonic_cst=signs, **{**SMALL, "max_leaf_nodes": 12})
+    model = ShareGradientBoostingClassifier(monotonic_cst=signs, **{**SMALL, "max_leaf_nodes": 9})
     there, here = both(model, problem.X, problem.y, library.array)
     assert_same_trees(there, here)
 
 
 def test_columns_of_several_views_in_any_order(library):
     rng = np.random.default_rng(12)
-    X = rng.normal(size=(library.many_rows, 70))
-    y = (X[:, 65] + X[:, 3] * X[:, 40] + rng.normal(size=len(X)) > 0).astype(int)
+    X = rng.normal(size=(library.many_rows, 36))
+    y = (X[:, 35] + X[:, 3] * X[:, 34] + rng.normal(size=len(X)) > 0).astype(int)
     X[rng.random(X.shape) < 0.02] = np.nan
-    views = [np.arange(69, -1, -2), [3, 40, 65, 1], np.arange(0, 60, 7)]  # not all columns are in one
+    views = [np.arange(35, 0, -2), [3, 34, 35, 1], np.arange(0, 30, 7)]  # not all columns are in one
     for trees in ("joint", "per_view"):
-        model = ShareGradientBoostingClassifier(views=views, trees=trees, max_bins=31, **SMALL)
+        model = ShareGradientBoostingClassifier(views=views, trees=trees, **SMALL)
         assert_same_trees(*both(model, X, y, library.array))
 
 
@@ -181,14 +181,14 @@ def test_ties_are_settled_alike(library):
 def test_a_run_goes_on_elsewhere(library, tmp_path):
     problem = Problem(14, n_rows=library.many_rows, gaps=True)
     model = ShareGradientBoostingClassifier(warm_start=True, **SMALL)
-    here = clone(model).set_params(n_estimators=7).fit(problem.X, problem.y)
+    here = clone(model).set_params(n_estimators=5).fit(problem.X, problem.y)
     X = library.array(problem.X)
-    there = clone(model).fit(X, problem.y).set_params(n_estimators=7)
+    there = clone(model).fit(X, problem.y).set_params(n_estimators=5)
     assert_same_trees(pickle.loads(pickle.dumps(there)).fit(problem.X, problem.y), here)
     assert_same_trees(there.fit(X, problem.y), here)
     logged = clone(model).set_params(warm_start=False)
     logged.fit(X, problem.y, checkpoint=tmp_path / "log")
-    assert_same_trees(logged.set_params(n_estimators=7).fit(problem.X, problem.y, checkpoint=tmp_path / "log"), here)
+    assert_same_trees(logged.set_params(n_estimators=5).fit(problem.X, problem.y, checkpoint=tmp_path / "log"), here)
 
 
 def test_trees_that_cannot_be_split(library):
@@ -269,6 +269,24 @@ def test_sums_of_few_bits(monkeypatch):
         model = ShareGradientBoostingRegressor(n_estimators=3, random_state=0, early_stopping=False)
         here = clone(model).fit(X, y, sample_weight=weights)
         assert_same_trees(clone(model).fit(cupy.asarray(X), y, sample_weight=weights), here, exact=True)
+
+
+@ON_GPU
+def test_a_gpu_of_little_shared_memory(monkeypatch):
+    cupy = importlib.import_module("cupy")
+    start = gradient_kernels.FusedGradients._start
+
+    def with_little(gradients, table):
+        start(gradients, table)
+        gradients._shared_bytes = 2**16
+
+    monkeypatch.setattr(gradient_kernels.FusedGradients, "_start", with_little)
+    problem = Problem(19, n_rows=20_000, gaps=True)
+    y = np.nan_to_num(problem.X[:, 0] * problem.X[:, 5]) + problem.rng.normal(size=len(problem.y))
+    for weights in (None, problem.rng.exponential(size=len(y))):
+        model = ShareGradientBoostingRegressor(n_estimators=3, random_state=0)
+        there, here = both(model, problem.X, y, cupy.asarray, sample_weight=weights)
+        assert_same_trees(there, here, exact=True)
 
 
 def test_cuda_source_has_the_sizes_that_are_used():

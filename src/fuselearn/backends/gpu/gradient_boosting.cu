@@ -20,7 +20,7 @@
 #define SUM_COUNT_BITS 17
 #define PART 4096
 #define SEGMENTS 8
-#define RECORD 42
+#define RECORD 41
 #define UNUSED 0
 #define LOSS_LIMIT 1024.0
 #define TIE_SHARE 1e-10
@@ -419,6 +419,24 @@ COUNTING(3, 3, false)
 COUNTING(2_weighted, 2, true)
 COUNTING(3_weighted, 3, true)
 
+// The same without shared memory, for GPUs that have too little of it: every row is added to the sums of all.
+extern "C" __global__ void count_in_place(const byte* bins, int64 n_rows, const int* rows, const int64* starts,
+                                          const int* sizes, const int* part_starts, int n_leaves, const int* tiles,
+                                          int n_tiles, const int* slots, int n_bins, const int64* g, const int* h,
+                                          const int* weights, uint64* histograms) {
+    int leaf = group_of(part_starts, n_leaves, blockIdx.x), tile = tiles[blockIdx.y], lane = threadIdx.x & 31;
+    int first = (blockIdx.x - part_starts[leaf]) * PART, last = min(first + PART, sizes[leaf]);
+    const byte* tile_bins = bins + (int64)tile * n_rows * LANES + lane;
+    uint64* out = histograms + ((int64)slots[leaf] * n_tiles + tile) * n_bins * 3 * LANES + lane;
+    for (int i = first + (threadIdx.x >> 5); i < last; i += blockDim.x >> 5) {
+        int row = rows[starts[leaf] + i];
+        uint64* cell = out + tile_bins[(int64)row * LANES] * 3 * LANES;
+        atomicAdd(cell, (uint64)g[row]);
+        atomicAdd(cell + LANES, (uint64)h[row]);
+        atomicAdd(cell + 2 * LANES, (uint64)(weights ? weights[row] : 1));
+    }
+}
+
 // histograms[slot] = 0, or, with `others`, histograms[slot] -= histograms[other]; some tiles only.
 extern "C" __global__ void subtract(int64* histograms, const int* slots, const int* others, const int* tiles,
                                     int n_tiles, int n_bins) {
@@ -625,7 +643,8 @@ extern "C" __global__ void choose(const int64* histograms, const int* slots, int
     if (order_of[position] >= 0) {
         int64 number = (int64)blockIdx.x * n_categorical + order_of[position];
         if (threadIdx.x == 0) record[8] = n_ordered[number];
-        if (threadIdx.x < MOST_BINS / 8) record[9 + threadIdx.x] = ((const int64*)(orders + number * MOST_BINS))[threadIdx.x];
+        const int64* order = (const int64*)(orders + number * MOST_BINS);
+        if (threadIdx.x < MOST_BINS / 8) record[9 + threadIdx.x] = order[threadIdx.x];
     }
 }
 

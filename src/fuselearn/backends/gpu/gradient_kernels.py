@@ -29,7 +29,7 @@ CHUNK = 2048
 THREADS = 512
 SEGMENTS = 8
 PART = 4096
-RECORD = 42
+RECORD = 41
 MOST_BINS = 256
 LIMB_BITS = 21
 BLOCKS_OF_PROCESSOR = 4
@@ -138,6 +138,7 @@ class FusedGradients:
         self._cupy: Any = cupy
         attributes = cupy.cuda.Device().attributes
         self._n_processors = int(attributes["MultiProcessorCount"])
+        self._shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"])
         self._place_columns()
         self._fill_bins(table)
         self._labels = [cupy.asarray(labels) for labels in inputs.labels]
@@ -290,6 +291,14 @@ class FusedGradients:
         self._subtract(slots, NULL, len(nodes))
         if not n_parts:  # no row has the view
             return
+        sizes_of_all = np.int32(self._n_tiles), slots, np.int32(self._n_bins)
+        if self._count_bytes > self._shared_bytes:
+            _kernel("count_in_place")(
+                (n_parts, view.n_tiles), (256,),
+                (self._bins, np.int64(self.n_rows), self._rows, starts, sizes, part_starts, n_nodes, view.tiles,
+                 *sizes_of_all, self._g[output], self._h[output], self._whole_weights, self._histograms),
+            )  # fmt: skip
+            return
         _kernel(f"pack_{self._counting}")(
             (n_parts,), (256,),
             (self._rows, starts, sizes, offsets, part_starts, n_nodes, self._g[output], self._h[output],
@@ -297,12 +306,12 @@ class FusedGradients:
         )  # fmt: skip
         kernel = _kernel(f"count_{self._counting}")
         kernel.max_dynamic_shared_size_bytes = max(self._count_bytes, kernel.max_dynamic_shared_size_bytes)
-        arguments = (
-            self._bins, np.int64(self.n_rows), self._rows, starts, sizes, offsets, chunk_starts, n_nodes,
-            np.int32(chunk_rows), view.tiles, np.int32(self._n_tiles), slots, np.int32(self._n_bins), self._words,
-            self._histograms,
+        kernel(
+            (n_chunks, view.n_tiles), (THREADS,),
+            (self._bins, np.int64(self.n_rows), self._rows, starts, sizes, offsets, chunk_starts, n_nodes,
+             np.int32(chunk_rows), view.tiles, *sizes_of_all, self._words, self._histograms),
+            shared_mem=self._count_bytes,
         )  # fmt: skip
-        kernel((n_chunks, view.n_tiles), (THREADS,), arguments, shared_mem=self._count_bytes)
 
     @on_its_gpu
     def subtract(self, families: Sequence[tuple[int, int, int]]) -> None:
