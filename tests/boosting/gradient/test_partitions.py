@@ -18,6 +18,7 @@ from fuselearn.boosting.gradient import gradient_data
 from fuselearn.boosting.gradient.gradient_reading import read_classes, read_targets
 from fuselearn.boosting.gradient.gradient_rows import NumberLeaves
 from fuselearn.boosting.gradient.growth import _next_splits
+from fuselearn.progress import listening
 from tests.boosting.gradient.gradient_problems import (
     CASES,
     COLUMNS,
@@ -97,6 +98,20 @@ def test_a_warm_start_on_files(tmp_path):
     model.set_params(warm_start=True, n_estimators=2).fit(**arguments)
     model.set_params(n_estimators=3).fit(**arguments)
     assert_same(model, local_model("three classes"))
+
+
+def test_a_log_of_files_is_one_of_rows_in_memory(tmp_path):
+    model, X, y, beside = problem("early stopping")
+    arguments = written(tmp_path / "rows.parquet", X, y, beside)
+    model.set_params(n_estimators=2).fit(**arguments, checkpoint=tmp_path / "log")
+    rounds = []
+    with listening(lambda step: rounds.append(step)):
+        model.set_params(n_estimators=3).fit(pd.DataFrame(X, columns=COLUMNS), y, **beside, checkpoint=tmp_path / "log")
+    assert len(rounds) == 1
+    assert_same(model, local_model("early stopping"))
+    other = written(tmp_path / "others.parquet", X, y, {"sample_weight": beside["sample_weight"][::-1]})
+    with pytest.raises(ValueError, match=r"the log of another run: (sample_weight|rows held out) was"):
+        model.fit(**other, checkpoint=tmp_path / "log")
 
 
 def chain(n_values=30, n_each=30):

@@ -187,9 +187,12 @@ class ShareGradientBoostingRegressor(TreeRegression, RegressorMixin, BaseGradien
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features)
-            A view of a row is absent when all its columns are NaN there.
+            A view of a row is absent when all its columns are NaN there. A Dask collection is trained on by the cluster
+            of the current client; paths of Parquet files are read partition by partition (see the guide on distributed
+            fits). The model is that of the same rows in memory, bit for bit.
         y : array of shape (n_samples,)
-            Number to predict of each row.
+            Number to predict of each row. Of Dask collections, cut at the same rows as X; of files the name of a
+            column, as are the arguments below.
         sample_weight : array of shape (n_samples,), default=None
             Weight of each row; None for equal weights. Rows of weight 0 are ignored.
         view_labels : None
