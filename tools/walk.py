@@ -4,7 +4,7 @@ Each job runs twice; the second run is traced. The functions of fuselearn that i
 first call, and two numbers are printed: how many files they stand in, and how often two consecutive ones stand in
 different files. Compiled loops count as the Python functions that call them.
 
-    python tools/walk.py [--list] [shareboost | fusion | command_line | adaboost | histogram_boosting ...]
+    python tools/walk.py [--list] [shareboost | gradient | fusion | command_line | adaboost | histogram_boosting ...]
 """
 
 import argparse
@@ -55,6 +55,16 @@ def shareboost() -> Callable[[], object]:
     X, y = load_iris(return_X_y=True)
     views = {"sepal": [0, 1], "petal": [2, 3]}
     return lambda: ShareBoostClassifier(views=views, n_estimators=20, random_state=0).fit(X, y)
+
+
+def gradient() -> Callable[[], object]:
+    from sklearn.datasets import load_iris
+
+    from fuselearn import ShareGradientBoostingClassifier
+
+    X, y = load_iris(return_X_y=True)
+    views = {"sepal": [0, 1], "petal": [2, 3]}
+    return lambda: ShareGradientBoostingClassifier(views=views, trees="per_view", n_estimators=20).fit(X, y)
 
 
 def fusion() -> Callable[[], object]:
@@ -124,6 +134,7 @@ def histogram_boosting() -> Callable[[], object]:
 
 JOBS = {
     "shareboost": (shareboost, "fuselearn"),
+    "gradient": (gradient, "fuselearn"),
     "fusion": (fusion, "fuselearn"),
     "command_line": (command_line, "fuselearn"),
     "adaboost": (adaboost, "sklearn"),
