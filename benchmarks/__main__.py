@@ -25,6 +25,7 @@ SCRIPTS = (
     "cluster_scaling",
     "gradient",
     "gradient_predict",
+    "trees",
     "peers",
     "kernels",
     "multilabel",
