@@ -48,12 +48,12 @@ class KernelTimes:
     def __enter__(self):
         from fuselearn.backends.gpu import gradient_kernels
 
-        self._module, self._kernel = gradient_kernels, gradient_kernels._kernel
-        gradient_kernels._kernel = self._timed
+        self._module, self._kernel = gradient_kernels, gradient_kernels.gradient_kernel
+        gradient_kernels.gradient_kernel = self._timed
         return self
 
     def __exit__(self, *exception):
-        self._module._kernel = self._kernel
+        self._module.gradient_kernel = self._kernel
 
     def _timed(self, name):
         return _TimedKernel(self._cupy, self._kernel(name), self._events[name])

@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from fuselearn import ShareGradientBoostingClassifier, ShareGradientBoostingRegressor
-from fuselearn.backends.gpu import gpu_gradients, gpu_table, gradient_kernels
+from fuselearn.backends.gpu import gpu_gradients, gpu_table, gradient_kernels, gradient_tiles
+from fuselearn.backends.gpu.cuda_kernels import cuda_source
 from fuselearn.boosting.gradient import gpu_gradient_data
 from tests.backends.gpu import cupy_stand_in
 from tests.backends.gpu.gpu_problems import ON_GPU, ON_TORCH, Library, Problem, Traffic
@@ -91,7 +92,7 @@ def test_regressions_are_the_same_bit_for_bit(library, settings, weighted):
 
 @pytest.mark.parametrize("view_policy", ["best", "exp3p"])
 def test_views_of_which_rows_lack_some(library, view_policy):
-    problem = Problem(6, n_rows=library.many_rows, absent=True)
+    problem = Problem(11, n_rows=library.many_rows, absent=True)
     model = ShareGradientBoostingClassifier(views=problem.views, trees="per_view", view_policy=view_policy, **SMALL)
     there, here = both(model, problem.X, problem.y, library.array)
     assert_same_trees(there, here)
@@ -241,14 +242,16 @@ def test_rows_stay_on_the_gpu(monkeypatch):
 @ON_GPU
 @pytest.mark.parametrize("n_rows", [1_000, 300_000])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_many_rows_and_leaves(n_rows, weighted):
+@pytest.mark.parametrize("loss", ["squared_error", "absolute_error"])
+def test_many_rows_and_leaves(n_rows, weighted, loss):
     cupy = importlib.import_module("cupy")
     rng = np.random.default_rng(n_rows)
     X = rng.normal(size=(n_rows, 40)).astype(np.float32)
     X[rng.random(X.shape) < 0.01] = np.nan
     y = np.nan_to_num(X[:, 0] * X[:, 1] + X[:, 2]) + rng.normal(size=n_rows)
     weights = rng.exponential(size=n_rows) if weighted else None
-    model = ShareGradientBoostingRegressor(n_estimators=5, max_leaf_nodes=200, early_stopping=False, random_state=0)
+    settings = {"n_estimators": 5, "max_leaf_nodes": 200, "early_stopping": False, "random_state": 0}
+    model = ShareGradientBoostingRegressor(loss=loss, **settings)
     here = clone(model).set_params(n_jobs=-1).fit(X, y, sample_weight=weights)
     for order in ("C", "F"):
         there = clone(model).fit(cupy.asarray(np.asarray(X, order=order)), y, sample_weight=weights)
@@ -290,7 +293,9 @@ def test_a_gpu_of_little_shared_memory(monkeypatch):
 
 
 def test_cuda_source_has_the_sizes_that_are_used():
-    source = gradient_kernels.cuda_source("gradient_boosting.cu")
-    sizes = "LANES BIN_ROWS CHUNK THREADS PART SEGMENTS RECORD MOST_BINS LIMB_BITS"
-    for name in sizes.split():
-        assert f"#define {name} {getattr(gradient_kernels, name)}\n" in source
+    source = "".join(map(cuda_source, gradient_tiles.SOURCES))
+    sizes = {name: getattr(gradient_tiles, name) for name in ("LANES", "BIN_ROWS")}
+    for name in ("CHUNK", "THREADS", "PART", "SEGMENTS", "RECORD", "MOST_BINS", "LIMB_BITS"):
+        sizes[name] = getattr(gradient_kernels, name)
+    for name, size in sizes.items():
+        assert f"#define {name} {size}\n" in source

@@ -1,4 +1,4 @@
-"""Rows of gradient boosting on a GPU by CUDA kernels, through CuPy; their source is in ``gradient_boosting.cu``.
+"""Rows of gradient boosting on a GPU by CUDA kernels, through CuPy; their source is in ``gradient_rows.cu`` and others.
 
 Everything that is as long as the rows stays on the GPU, and so do the histograms: of each leaf the host gets its best
 split. Rows are kept together by leaf, in one half of an array, and a split moves them into the other half.
@@ -8,24 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fuselearn.backends.gpu.arrays import Arrays, GpuArray, on_its_gpu
-from fuselearn.backends.gpu.cuda_kernels import FusedKernels, cuda_source
+from fuselearn.backends.gpu.cuda_kernels import FusedKernels
 from fuselearn.backends.gpu.gpu_gradients import ALL_VIEWS, KEY_BITS, GradientInputs, NodeRows, TreeNodes
 from fuselearn.backends.gpu.gpu_table import GpuTable
+from fuselearn.backends.gpu.gradient_tiles import LANES, ColumnTiles, gradient_kernel
 from fuselearn.numeric.gradients import N_ROLES, value_of_digits
 from fuselearn.typing import AnyArray, BoolArray, IntArray
 
-LANES = 32
-"""Columns of a tile, as in ``gradient_boosting.cu``; so are the next ones."""
-BIN_ROWS = 4096
 CHUNK = 2048
+"""Rows whose sums have 32 bits, as in ``gradient_tiles.cu``; so are the next ones."""
 THREADS = 512
 SEGMENTS = 8
 PART = 4096
@@ -95,21 +92,6 @@ class SplitRules:
     monotonic: IntArray
 
 
-@dataclass(frozen=True)
-class _ViewColumns:
-    """Where the columns of a view are: their tiles, their positions, and those of the categorical ones."""
-
-    tiles: GpuArray
-    n_tiles: int
-    positions: GpuArray
-    first: int
-    n_columns: int
-    categorical: GpuArray
-    numbers: GpuArray
-    n_categorical: int
-    is_set: list[bool]
-
-
 class FusedGradients:
     """Rows on a GPU, by CUDA kernels.
 
@@ -139,8 +121,7 @@ class FusedGradients:
         attributes = cupy.cuda.Device().attributes
         self._n_processors = int(attributes["MultiProcessorCount"])
         self._shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"])
-        self._place_columns()
-        self._fill_bins(table)
+        self._tiles = ColumnTiles(inputs, table, self._rules.monotonic)
         self._labels = [cupy.asarray(labels) for labels in inputs.labels]
         self._roles = cupy.asarray(inputs.roles)
         self._weights = NULL if inputs.weights is None else cupy.asarray(inputs.weights)
@@ -157,55 +138,14 @@ class FusedGradients:
         stride = 4 if n_words == 4 else 8
         self._words = cupy.empty((self.n_rows, stride), dtype=cupy.uint32)
         self._count_bytes = self._n_bins * n_words * LANES * 4 + (THREADS * stride * 4 if n_words < 7 else 0)
-        self._views: dict[int, _ViewColumns] = {}
         self._roots: dict[int, GpuArray] = {}
         self._presences: dict[int, GpuArray] = {}
-        self._histograms = cupy.empty((0, self._n_tiles, self._n_bins, 3, LANES), dtype=cupy.int64)
+        self._histograms = cupy.empty((0, self._tiles.n_tiles, self._n_bins, 3, LANES), dtype=cupy.int64)
         self._free_slots: list[int] = []
         self._slots: dict[int, int] = {}
         self._ranges: dict[int, tuple[int, int]] = {}
+        self._children: dict[int, tuple[int, int]] = {}
         self._view = ALL_VIEWS
-
-    def _place_columns(self) -> None:
-        """Give each column a position in the tiles: columns of a view stand together, where views do not overlap."""
-        inputs, cupy = self.inputs, self._cupy
-        n_columns = len(inputs.columns)
-        first_view = np.full(n_columns, len(inputs.view_columns))
-        for view in reversed(range(len(inputs.view_columns))):
-            first_view[inputs.view_columns[view]] = view
-        self._positions = np.empty(n_columns, dtype=np.int32)
-        self._positions[np.argsort(first_view, kind="stable")] = np.arange(n_columns)
-        self._n_tiles = -(-n_columns // LANES)
-
-        def by_position(values: AnyArray, fill: int) -> AnyArray:
-            spread = np.full(self._n_tiles * LANES, fill, dtype=np.int32)
-            spread[self._positions] = values
-            return spread
-
-        self._categorical = np.flatnonzero(inputs.categorical)
-        order_of = np.full(n_columns, -1)
-        order_of[self._categorical] = np.arange(len(self._categorical))
-        self._columns = cupy.asarray(by_position(inputs.columns, -1))
-        self._n_values = cupy.asarray(by_position(inputs.binning.n_edges + 1, 0))
-        self._monotonic = cupy.asarray(by_position(self._rules.monotonic, 0))
-        self._order_of = cupy.asarray(by_position(order_of, -1))
-
-    def _fill_bins(self, table: GpuTable) -> None:
-        """Turn the values into bins."""
-        cupy, binning, values = self._cupy, self.inputs.binning, table.values
-        n_edges = binning.edges.shape[1]
-        edges = np.full((self._n_tiles * LANES, n_edges), np.inf)
-        edges[self._positions] = binning.edges
-        self._bins = cupy.empty((self._n_tiles, self.n_rows, LANES), dtype=cupy.uint8)
-        row_step, column_step = (step // values.itemsize for step in values.strides)
-        shared_bytes = 8 * n_edges * LANES
-        kernel = _kernel(f"fill_bins_{table.dtype}")
-        kernel.max_dynamic_shared_size_bytes = max(shared_bytes, kernel.max_dynamic_shared_size_bytes)
-        arguments = (
-            values, np.int64(row_step), np.int64(column_step), np.int64(self.n_rows), self._columns,
-            cupy.asarray(edges), np.int32(n_edges), np.int32(binning.missing_bin), self._bins,
-        )  # fmt: skip
-        kernel((-(-self.n_rows // BIN_ROWS), self._n_tiles), (256,), arguments, shared_mem=shared_bytes)
 
     @on_its_gpu
     def fill_gradients(self, label_column: int, view: int) -> IntArray:
@@ -228,7 +168,7 @@ class FusedGradients:
             scale = np.float64(loss.scale)
             arguments = self._scores, labels, self._weights, self._roles, n_rows, *steps, scale, quantile
         n_blocks = min(-(-self.n_rows // 256), GRADIENT_BLOCKS * self._n_processors)
-        _kernel(name)((n_blocks,), (256,), (*arguments, self._g, self._h, sums))
+        gradient_kernel(name)((n_blocks,), (256,), (*arguments, self._g, self._h, sums))
         return cupy.asnumpy(sums)
 
     @on_its_gpu
@@ -239,7 +179,7 @@ class FusedGradients:
             self._roots[view] = self._cupy.asarray(rows)
         root = self._roots[view]
         self._rows[: len(root)] = root
-        self._view, self._ranges = view, {0: (0, len(root))}
+        self._view, self._ranges, self._children = view, {0: (0, len(root))}, {}
         self._free_slots, self._slots = list(range(len(self._histograms))), {}
 
     @on_its_gpu
@@ -254,17 +194,18 @@ class FusedGradients:
             host_starts,
             host_sizes,
             host_parts,
-            self._positions[[split.column for split in splits]],
+            self._tiles.positions[[split.column for split in splits]],
             np.stack([split.goes_left for split in splits]),
         )
         marks = cupy.empty(n_parts * (PART // 32), dtype=cupy.uint32)
         n_left, totals = cupy.empty(n_parts, dtype=cupy.int32), cupy.empty(len(splits), dtype=cupy.int32)
-        _kernel("mark_left")(
+        gradient_kernel("mark_left")(
             (n_parts,), (256,),
-            (self._bins, n_rows, self._rows, starts, sizes, positions, goes_left, part_starts, n_splits, marks, n_left),
+            (self._tiles.bins, n_rows, self._rows, starts, sizes, positions, goes_left, part_starts, n_splits, marks,
+             n_left),
         )  # fmt: skip
-        _kernel("add_parts")((len(splits),), (1024,), (part_starts, n_left, totals))
-        _kernel("move_rows")(
+        gradient_kernel("add_parts")((len(splits),), (1024,), (part_starts, n_left, totals))
+        gradient_kernel("move_rows")(
             (n_parts,), (256,), (n_rows, self._rows, starts, sizes, part_starts, n_splits, marks, n_left, totals)
         )
         for split, on_left in zip(splits, cupy.asnumpy(totals).tolist()):
@@ -272,11 +213,12 @@ class FusedGradients:
             start = (start + self.n_rows) % (2 * self.n_rows)
             self._ranges[split.left] = start, on_left
             self._ranges[split.right] = start + on_left, size - on_left
+            self._children[split.node] = split.left, split.right
 
     @on_its_gpu
     def count(self, nodes: Sequence[int], output: int) -> None:
         """Make the histograms of some nodes from their rows."""
-        view, new = self._view_columns(), self._new_slots(len(nodes))
+        view, new = self._tiles.of_view(self._view), self._new_slots(len(nodes))
         self._slots.update(zip(nodes, new))
         host_starts, host_sizes, host_parts = self._parts(nodes, PART)
         before = np.cumsum(host_sizes, dtype=np.int64) - host_sizes
@@ -291,24 +233,24 @@ class FusedGradients:
         self._subtract(slots, NULL, len(nodes))
         if not n_parts:  # no row has the view
             return
-        sizes_of_all = np.int32(self._n_tiles), slots, np.int32(self._n_bins)
+        sizes_of_all = np.int32(self._tiles.n_tiles), slots, np.int32(self._n_bins)
         if self._count_bytes > self._shared_bytes:
-            _kernel("count_in_place")(
+            gradient_kernel("count_in_place")(
                 (n_parts, view.n_tiles), (256,),
-                (self._bins, np.int64(self.n_rows), self._rows, starts, sizes, part_starts, n_nodes, view.tiles,
+                (self._tiles.bins, np.int64(self.n_rows), self._rows, starts, sizes, part_starts, n_nodes, view.tiles,
                  *sizes_of_all, self._g[output], self._h[output], self._whole_weights, self._histograms),
             )  # fmt: skip
             return
-        _kernel(f"pack_{self._counting}")(
+        gradient_kernel(f"pack_{self._counting}")(
             (n_parts,), (256,),
             (self._rows, starts, sizes, offsets, part_starts, n_nodes, self._g[output], self._h[output],
              self._whole_weights, self._words),
         )  # fmt: skip
-        kernel = _kernel(f"count_{self._counting}")
+        kernel = gradient_kernel(f"count_{self._counting}")
         kernel.max_dynamic_shared_size_bytes = max(self._count_bytes, kernel.max_dynamic_shared_size_bytes)
         kernel(
             (n_chunks, view.n_tiles), (THREADS,),
-            (self._bins, np.int64(self.n_rows), self._rows, starts, sizes, offsets, chunk_starts, n_nodes,
+            (self._tiles.bins, np.int64(self.n_rows), self._rows, starts, sizes, offsets, chunk_starts, n_nodes,
              np.int32(chunk_rows), view.tiles, *sizes_of_all, self._words, self._histograms),
             shared_mem=self._count_bytes,
         )  # fmt: skip
@@ -331,8 +273,8 @@ class FusedGradients:
     def sums(self, node: int) -> tuple[int, int, int]:
         """Return the sums of g, h and weights of a node, in units."""
         cupy, sums = self._cupy, self._cupy.empty(3, dtype=self._cupy.int64)
-        sizes = np.int32(self._n_tiles), np.int32(self._view_columns().first), np.int32(self._n_bins)
-        _kernel("leaf_sums")((1,), (32,), (self._histograms, np.int32(self._slots[node]), *sizes, sums))
+        sizes = np.int32(self._tiles.n_tiles), np.int32(self._tiles.of_view(self._view).first), np.int32(self._n_bins)
+        gradient_kernel("leaf_sums")((1,), (32,), (self._histograms, np.int32(self._slots[node]), *sizes, sums))
         g, h, weight = cupy.asnumpy(sums).tolist()
         return g, h, weight
 
@@ -344,35 +286,36 @@ class FusedGradients:
         bounds: Sequence[tuple[float, float]],
     ) -> list[SplitRecord]:
         """Return the best splits of some nodes, given their sums and the bounds of their values."""
-        cupy, view, rules = self._cupy, self._view_columns(), self._rules
-        n_nodes, n_categorical = len(nodes), len(self._categorical)
+        cupy, view, rules = self._cupy, self._tiles.of_view(self._view), self._rules
+        n_nodes, n_categorical = len(nodes), self._tiles.n_categorical
         slots, gpu_sums, gpu_bounds = self._upload(
             self._slots_of(nodes), np.array(sums, dtype=np.int64), np.array(bounds, dtype=np.float64)
         )
         unit_g, unit_h = np.float64(rules.units[0]), np.float64(rules.units[1])
         orders = cupy.empty((n_nodes, max(1, n_categorical), MOST_BINS), dtype=cupy.uint8)
         n_ordered = cupy.empty((n_nodes, max(1, n_categorical)), dtype=cupy.int32)
-        sizes = np.int32(self._n_tiles), np.int32(self._n_bins)
+        sizes = np.int32(self._tiles.n_tiles), np.int32(self._n_bins)
         if view.n_categorical:
-            _kernel("order_categories")(
+            gradient_kernel("order_categories")(
                 (n_nodes, view.n_categorical), (MOST_BINS,),
                 (self._histograms, slots, *sizes, view.categorical, view.numbers, np.int32(n_categorical), unit_g,
                  unit_h, orders, n_ordered),
             )  # fmt: skip
-        places = (n_nodes, self._n_tiles * LANES)
+        places = (n_nodes, self._tiles.n_tiles * LANES)
         scores, cuts = cupy.empty(places), cupy.empty((*places, 2), dtype=cupy.int32)
         left_sums = cupy.empty((*places, 3), dtype=cupy.int64)
-        _kernel("scan")(
+        gradient_kernel("scan")(
             (n_nodes, view.n_tiles), (SEGMENTS * LANES,),
-            (self._histograms, slots, view.tiles, *sizes, gpu_sums, gpu_bounds, self._n_values, self._monotonic,
-             self._order_of, orders, n_ordered, np.int32(n_categorical), unit_g, unit_h, np.float64(rules.l2),
-             np.int64(rules.least_weight), np.int64(rules.least_hessian), scores, cuts, left_sums),
+            (self._histograms, slots, view.tiles, *sizes, gpu_sums, gpu_bounds, self._tiles.n_values,
+             self._tiles.monotonic, self._tiles.order_of, orders, n_ordered, np.int32(n_categorical), unit_g, unit_h,
+             np.float64(rules.l2), np.int64(rules.least_weight), np.int64(rules.least_hessian), scores, cuts,
+             left_sums),
         )  # fmt: skip
         records = cupy.empty((n_nodes, RECORD), dtype=cupy.int64)
-        _kernel("choose")(
+        gradient_kernel("choose")(
             (n_nodes,), (256,),
             (self._histograms, slots, *sizes, view.positions, np.int32(view.n_columns), scores, cuts, left_sums,
-             self._order_of, orders, n_ordered, np.int32(n_categorical), records),
+             self._tiles.order_of, orders, n_ordered, np.int32(n_categorical), records),
         )  # fmt: skip
         on_host = cupy.asnumpy(records)
         score_bits = np.ascontiguousarray(on_host[:, 0]).view(np.float64)
@@ -385,7 +328,7 @@ class FusedGradients:
         """Return what the GPU wrote about the best split of a leaf."""
         place, cut, direction, g, h, weight, missing, n_ordered = numbers
         order = None
-        if self._view_columns().is_set[place]:
+        if self._tiles.of_view(self._view).is_set[place]:
             order = categories.view(np.uint8)[:n_ordered].astype(np.intp)
         return SplitRecord(score, place, cut, direction > 0, (g, h, weight), missing > 0, order)
 
@@ -393,36 +336,39 @@ class FusedGradients:
     def quantiles(self, nodes: Sequence[int], ranks: Sequence[int]) -> list[float]:
         """Return for each node the smallest residual up to which its residuals have a weight of at least its rank."""
         cupy, n_nodes = self._cupy, np.int32(len(nodes))
-        host_starts, host_sizes, host_parts = self._parts(nodes, PART)
-        n_parts = int(host_parts[-1])
-        starts, sizes, part_starts, gpu_ranks = self._upload(
-            host_starts, host_sizes, host_parts, np.array(ranks, dtype=np.int64)
+        # Rows of a node that was split ahead, but became a leaf, are with its children.
+        below = [self._ends_below(node) for node in nodes]
+        host_starts, host_sizes, host_parts = self._parts([end for ends in below for end in ends], PART)
+        host_leaves = np.repeat(np.arange(len(nodes), dtype=np.int32), [len(ends) for ends in below])
+        n_parts, n_ranges = int(host_parts[-1]), np.int32(len(host_starts))
+        starts, sizes, part_starts, leaves, gpu_ranks = self._upload(
+            host_starts, host_sizes, host_parts, host_leaves, np.array(ranks, dtype=np.int64)
         )
         lower = cupy.zeros(len(nodes), dtype=cupy.uint64)
         upper = cupy.asarray(np.full(len(nodes), 2**KEY_BITS - 1, dtype=np.uint64))
         totals = cupy.zeros(len(nodes), dtype=cupy.uint64)
         for _ in range(KEY_BITS):
-            _kernel("weigh")(
+            gradient_kernel("weigh")(
                 (n_parts,), (256,),
-                (self._rows, starts, sizes, part_starts, n_nodes, self._scores, self._labels[0], self._whole_weights,
-                 lower, upper, totals),
+                (self._rows, starts, sizes, part_starts, leaves, n_ranges, self._scores, self._labels[0],
+                 self._whole_weights, lower, upper, totals),
             )  # fmt: skip
-            _kernel("halve")((-(-len(nodes) // 32),), (32,), (n_nodes, gpu_ranks, lower, upper, totals))
+            gradient_kernel("halve")((-(-len(nodes) // 32),), (32,), (n_nodes, gpu_ranks, lower, upper, totals))
         return [value_of_digits(key) for key in cupy.asnumpy(lower).tolist()]
 
     @on_its_gpu
     def add_tree(self, tree: TreeNodes, output: int, view: int) -> None:
         """Add the values of the leaves of a tree to the scores of all rows that it reads."""
         cupy = self._cupy
-        positions = np.where(tree.column >= 0, self._positions[tree.column], -1)
+        positions = np.where(tree.column >= 0, self._tiles.positions[tree.column], -1)
         parts = positions, tree.cut_bin, tree.missing_left, tree.left, tree.right, tree.category_row
         nodes = cupy.asarray(np.column_stack(parts).astype(np.int32))
         categories = cupy.asarray(tree.categories_left) if len(tree.categories_left) else NULL
         arguments = (
-            self._bins, np.int64(self.n_rows), self._roles, self._presence(view), nodes, categories,
+            self._tiles.bins, np.int64(self.n_rows), self._roles, self._presence(view), nodes, categories,
             cupy.asarray(tree.value), np.int32(self._n_bins - 1), self._scores[output],
         )  # fmt: skip
-        _kernel("add_tree")((-(-self.n_rows // 256),), (256,), arguments)
+        gradient_kernel("add_tree")((-(-self.n_rows // 256),), (256,), arguments)
 
     def _presence(self, view: int) -> GpuArray:
         """Return the rows that have a view; a null pointer where all of them have."""
@@ -431,32 +377,18 @@ class FusedGradients:
             self._presences[view] = NULL if present is None else self._cupy.asarray(present)
         return self._presences[view]
 
-    def _view_columns(self) -> _ViewColumns:
-        """Return where the columns of the tree's view are."""
-        if self._view not in self._views:
-            cupy, columns = self._cupy, self.inputs.columns_of(self._view)
-            positions = self._positions[columns]
-            tiles = np.unique(positions // LANES).astype(np.int32)
-            categorical = np.flatnonzero(np.isin(self._categorical, columns)).astype(np.int32)
-            self._views[self._view] = _ViewColumns(
-                cupy.asarray(tiles),
-                len(tiles),
-                cupy.asarray(positions),
-                int(positions[0]),
-                len(positions),
-                cupy.asarray(self._positions[self._categorical[categorical]]),
-                cupy.asarray(categorical),
-                len(categorical),
-                self.inputs.categorical[columns].tolist(),
-            )
-        return self._views[self._view]
-
     def _parts(self, nodes: Sequence[int], size: int) -> tuple[IntArray, IntArray, IntArray]:
         """Cut the rows of nodes into parts: first row and number of rows of each node; its first part, then all."""
         ranges = np.array([self._ranges[node] for node in nodes], dtype=np.int64)
         part_starts = np.zeros(len(nodes) + 1, dtype=np.int32)
         np.cumsum(-(-ranges[:, 1] // size), out=part_starts[1:])
         return ranges[:, 0], ranges[:, 1].astype(np.int32), part_starts
+
+    def _ends_below(self, node: int) -> list[int]:
+        """Return the nodes that the rows of a node are in."""
+        if node not in self._children:
+            return [node]
+        return [end for child in self._children[node] for end in self._ends_below(child)]
 
     def _upload(self, *arrays: AnyArray) -> list[np.uintp]:
         """Copy small arrays to the GPU, all together, and return where they are there, until the next call."""
@@ -487,22 +419,7 @@ class FusedGradients:
 
     def _subtract(self, slots: GpuArray, others: GpuArray, count: int) -> None:
         """Subtract histograms from others, or set them to 0 where nothing is to be subtracted."""
-        view = self._view_columns()
+        view = self._tiles.of_view(self._view)
         grid = -(-self._n_bins * 3 * LANES // 256), view.n_tiles, count
-        sizes = np.int32(self._n_tiles), np.int32(self._n_bins)
-        _kernel("subtract")(grid, (256,), (self._histograms, slots, others, view.tiles, *sizes))
-
-
-@cache
-def _module() -> Any:
-    """Return the kernels, compiled on first use and kept on disk by CuPy."""
-    # Products are not fused with sums, so that scores of splits round as they do on the host.
-    return import_module("cupy").RawModule(
-        code=cuda_source("gradient_boosting.cu"), options=("--std=c++14", "--fmad=false")
-    )
-
-
-@cache
-def _kernel(name: str) -> Any:
-    """Return a kernel by its name."""
-    return _module().get_function(name)
+        sizes = np.int32(self._tiles.n_tiles), np.int32(self._n_bins)
+        gradient_kernel("subtract")(grid, (256,), (self._histograms, slots, others, view.tiles, *sizes))
