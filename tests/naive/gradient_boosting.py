@@ -111,9 +111,7 @@ def naive_fit(
     view_labels=None,
     choose=None,
     units=(2.0**-40, 2.0**-40),
-    weights_as_given=False,
-    tie=0.0,
-    median_gradients=False,
+    tie=1e-10,
     loss_limit=math.inf,
 ):
     """Boost trees and return what every round did.
@@ -122,7 +120,7 @@ def naive_fit(
     ----------
     bins : (n_columns, n_rows) whole numbers
     y : class codes for ``loss="log_loss"``, else numbers
-    weights : non-negative, or None: 1 each
+    weights : non-negative, or None: 1 each; a row of weight 2 is a row that is there twice
     loss : "log_loss", "squared_error", "absolute_error" or "quantile"
     monotonic : dict of column -> +1 or -1
     views : list of lists of columns; None is one view of all
@@ -131,10 +129,7 @@ def naive_fit(
     view_labels : (n_rows, n_views), the labels by which each view's gradients are computed; None is y for all
     choose : for per_view trees, None: the view of the largest score; or a function round -> view
     units : (unit_g, unit_h), or a function (round, g, h) -> (unit_g, unit_h) of the (n_rows, n_outputs) gradients
-    weights_as_given : False: the largest weight is 1, and an average row counts 1 towards `min_samples_leaf`; True:
-        weights are what they are, so that a row of weight 2 is a row that is there twice
     tie : share of a score or gain up to which another one that is larger is no better than an earlier one
-    median_gradients : True: the absolute error grows trees by the gradients of the median's loss, half of its own
     loss_limit : a row's loss counts as no more than this in ``losses``
 
     Returns
@@ -151,7 +146,7 @@ def naive_fit(
         presence = presence_of(bins, missing_bin, views)
     labels = [y] * len(views) if view_labels is None else np.asarray(view_labels).T.tolist()
     weights = [1.0] * n_rows if weights is None else [float(v) for v in weights]
-    w, w_int, unit_w = weights_given(weights) if weights_as_given else weights_of_average_one(weights)
+    w, w_int, unit_w = weights_given(weights)
     counted = [i for i in range(n_rows) if w_int[i] > 0]  # rows without weight are as if they were not there
     rules = Rules(
         n_edges=[int(m) for m in n_edges],
@@ -177,8 +172,7 @@ def naive_fit(
 
         def grow_round(view, columns, rows, labels_of_view, number=number):
             """Return one tree for each output, all from the scores at the start of the round."""
-            grown_by = "quantile" if loss == "absolute_error" and median_gradients else loss
-            g, h = gradients(grown_by, scores, labels_of_view, w, q)
+            g, h = gradients(loss, scores, labels_of_view, w, q)
             unit_g, unit_h = units(number, g, h) if callable(units) else units
             grown = []
             for k in range(len(baseline)):
@@ -186,7 +180,7 @@ def naive_fit(
                 whole = [Sums(round(g[i][k] / unit_g), round(h[i][k] / unit_h), w_int[i]) for i in range(n_rows)]
                 tree = grow_tree(bins, whole, rows, columns, rules, unit_g, unit_h, output=k, view=view)
                 if loss in ("absolute_error", "quantile"):
-                    set_quantiles(tree, labels_of_view, scores, w_int, q, learning_rate)
+                    set_quantiles(tree, labels_of_view, scores, w_int, q, learning_rate, rules)
                 grown.append(tree)
             return grown
 
@@ -235,19 +229,8 @@ def presence_of(bins, missing_bin, views):
     return [[any(bins[j][i] != missing_bin for j in columns) for columns in views] for i in range(len(bins[0]))]
 
 
-def weights_of_average_one(weights):
-    """The weights w, where the largest is 1; whole numbers in their place; and the unit of these, by which an average
-    row counts 1. Rows without weight are no rows.
-    """
-    w = [v / max(weights) for v in weights]
-    if all(v in (0, 1) for v in w):
-        return w, [int(v) for v in w], 1.0
-    w_int = [round(v * 2**30) for v in w]
-    return w, w_int, sum(v > 0 for v in w_int) / sum(w_int)
-
-
 def weights_given(weights):
-    """The same of weights that count as they are: the whole numbers are 1 where all are equal, else of 30 bits."""
+    """The weights; whole numbers in their place, 1 where all are equal, else of 30 bits; and the unit of these."""
     largest = max(weights)
     if all(v in (0, largest) for v in weights):
         return weights, [int(v > 0) for v in weights], largest
@@ -312,10 +295,7 @@ def gradients(loss, scores, y, w, q):
         elif loss == "squared_error":
             g.append([weight * (F - label)])
             h.append([weight])
-        elif loss == "absolute_error":
-            g.append([weight * (1 if label < F else -1 if label > F else 0)])
-            h.append([weight])
-        else:
+        else:  # the absolute error is twice the loss of the median
             g.append([weight * (1 - q) if label < F else -weight * q if label > F else 0.0])
             h.append([weight])
     return g, h
@@ -336,15 +316,14 @@ def row_loss(loss, scores_of_row, label, q):
 
 
 def mean_loss(loss, scores, labels, w_int, presence, own_labels, q, loss_limit):
-    """The weighted mean loss of the rows; with own labels of the views, a row's loss is the mean over its views."""
-    losses, rows = [], []
+    """The weighted mean loss of the rows; with own labels of the views, of all pairs of a row and a view it has."""
+    total, weight = [], 0
     for i, row in enumerate(scores):
-        of_views = labels if not own_labels else [labels[v] for v in range(len(labels)) if presence[i][v]]
-        if of_views:
-            of_row = [min(row_loss(loss, row, of_view[i], q), loss_limit) for of_view in of_views]
-            losses.append(sum(of_row) / len(of_row))
-            rows.append(i)
-    return math.fsum(w_int[i] * value for i, value in zip(rows, losses)) / sum(w_int[i] for i in rows)
+        of_views = labels[:1] if not own_labels else [labels[v] for v in range(len(labels)) if presence[i][v]]
+        for of_view in of_views:
+            total.append(w_int[i] * min(row_loss(loss, row, of_view[i], q), loss_limit))
+            weight += w_int[i]
+    return math.fsum(total) / weight
 
 
 # Trees
@@ -480,12 +459,35 @@ def child_bounds(node, split, rules):
     return (lower, upper), (lower, upper)
 
 
-def set_quantiles(tree, y, scores, w_int, q, learning_rate):
-    """Absolute and quantile loss: a leaf's value is the q-quantile of its rows' residuals."""
+def set_quantiles(tree, y, scores, w_int, q, learning_rate, rules):
+    """Absolute and quantile loss: a leaf's value is the q-quantile of its rows' residuals.
+
+    Below a split on a column with a monotonic constraint it stays on its side of the middle between the quantiles of
+    the two children.
+    """
+    quantiles = []
     for node in tree.nodes:
-        if node.column == -1 and node.sums.W > 0:
-            residuals = [float(y[i]) - scores[i][tree.output] for i in node.rows]
-            node.value = learning_rate * whole_quantile(residuals, [w_int[i] for i in node.rows], q)
+        residuals = [float(y[i]) - scores[i][tree.output] for i in node.rows]
+        quantiles.append(whole_quantile(residuals, [w_int[i] for i in node.rows], q) if node.sums.W > 0 else 0.0)
+
+    def settle(number, lower, upper):
+        """Set the values of the leaves below a node."""
+        node = tree.nodes[number]
+        if node.column == -1:
+            node.value = learning_rate * min(max(quantiles[number], lower), upper)
+            return
+        sides = [min(max(quantiles[child], lower), upper) for child in (node.left, node.right)]
+        middle = (sides[0] + sides[1]) / 2
+        sign = 0 if node.column in rules.categorical else rules.monotonic.get(node.column, 0)
+        settle(node.left, *{0: (lower, upper), 1: (lower, middle), -1: (middle, upper)}[sign])
+        settle(node.right, *{0: (lower, upper), 1: (middle, upper), -1: (lower, middle)}[sign])
+
+    if rules.monotonic:
+        settle(0, -math.inf, math.inf)
+    else:
+        for node, value in zip(tree.nodes, quantiles):
+            if node.column == -1:
+                node.value = learning_rate * value
 
 
 def leaf_of(tree, bins, i):

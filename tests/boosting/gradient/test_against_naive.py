@@ -17,8 +17,6 @@ N_CLASSES = {"two_classes": 2, "three_classes": 3}
 QUANTILE = {"absolute_error": 0.5, "quantile": 0.8}
 LOSS_LIMIT = 1024.0
 """Largest log loss of a row that counts."""
-DEPARTURES = {"weights_as_given": True, "tie": 1e-10, "median_gradients": True}
-"""Where the estimators differ from the oracle's defaults: it is told to do as they do."""
 
 
 class Problem:
@@ -176,7 +174,6 @@ class Problem:
             view_labels=self.view_labels,
             units=(loss.unit_g * scale, loss.unit_h * scale),
             **self.options,
-            **DEPARTURES,
             loss_limit=LOSS_LIMIT if self.task in N_CLASSES else np.inf,
             **options,
         )
@@ -192,18 +189,16 @@ def assert_same_model(problem, model, expected):
     assert_array_equal(model.winning_views_, expected["winners"])
     for number, tree in enumerate(flat):
         assert_same_tree(problem, trees.tree(number), tree, f"tree {number}")
-    presence = problem.presence(problem.X)
-    if problem.view_labels is None or presence.all():  # see test_the_loss_is_a_mean_over_the_views_of_a_row
-        # Losses are added up in units of a share of the largest one.
-        losses = np.array(expected["losses"])
-        assert_allclose(model.train_score_, -losses, rtol=1e-8, atol=1e-9 * losses[0])
+    # Losses are added up in units of a share of the largest one.
+    losses = np.array(expected["losses"])
+    assert_allclose(model.train_score_, -losses, rtol=1e-8, atol=1e-9 * losses[0])
     for X in (problem.X, other_rows(problem)):
         scores = naive_scores(expected, problem.bins(X), problem.presence(X))
         assert_allclose(raw_scores(model, X), scores, rtol=1e-12, atol=1e-12)
 
 
 def up_to_the_end(model, expected):
-    """Return the rounds that a model has: it ends without a split, see test_a_view_without_split_is_no_end."""
+    """Return the rounds that a model has: it ends where no view has a split."""
     if model.n_iter_ == len(expected["trees"]):
         return expected
     assert all(len(tree.nodes) == 1 for tree in expected["trees"][model.n_iter_])
@@ -269,7 +264,7 @@ def test_joint_trees(problem):
     st.builds(
         Problem,
         seeds,
-        st.sampled_from(["two_classes", "squared_error"]),
+        st.sampled_from(["two_classes", "squared_error", "absolute_error", "quantile"]),
         trees=st.sampled_from(["joint", "per_view"]),
         missing=st.booleans(),
         weighted=st.booleans(),
@@ -369,14 +364,6 @@ def test_a_split_may_have_a_negative_score():
     assert_same_model(problem, problem.fitted(), expected)
 
 
-@pytest.mark.xfail(reason="the model takes the mean over all pairs of a row and a view", strict=True)
-def test_the_loss_is_a_mean_over_the_views_of_a_row():
-    problem = Problem(1, trees="per_view", missing=True, own_labels=True)
-    assert not problem.presence(problem.X).all()
-    assert_allclose(problem.fitted().train_score_, -np.array(problem.oracle()["losses"]), rtol=1e-8)
-
-
-@pytest.mark.xfail(reason="the model ends where the view that wins has no split", strict=True)
 def test_a_view_without_split_is_no_end():
     """One view is a constant, but says much by being there; the other one has splits."""
     rng = np.random.default_rng(0)
@@ -386,8 +373,11 @@ def test_a_view_without_split_is_no_end():
     problem.X = np.column_stack([np.where(there, 1.0, np.nan), np.round(problem.y + rng.normal(size=100))])
     problem.views, problem.signs = [[0], [1]], [0, 0]
     problem.edges = [np.array(midpoints(column)) for column in problem.X.T]
+    problem.options["n_estimators"] = 8
     expected = problem.oracle()
-    assert [len(grown[0].nodes) > 1 for grown in expected["trees"]] == [False, True, True]
+    has_split = [len(grown[0].nodes) > 1 for grown in expected["trees"]]
+    assert not has_split[0]
+    assert any(has_split)
     model = problem.fitted()
-    assert model.n_iter_ == 3
+    assert model.n_iter_ == 8
     assert_same_model(problem, model, expected)

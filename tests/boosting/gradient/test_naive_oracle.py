@@ -92,18 +92,18 @@ def test_missing_values_learn_their_side():
 
 
 def test_weights_count_towards_the_size_of_a_leaf():
-    # Weights 4, 1, 1, 2 of mean 2 (largest 1: 1, 1/4, 1/4, 1/2): the first row alone counts 2, the next two 1/2 each.
+    # The first row alone weighs 4, the next three together as much.
     y, w = [0, 8, 8, 8], [4, 1, 1, 2]
-    result = fit([[0, 1, 2, 3]], y, w, min_samples_leaf=2, max_leaf_nodes=2)
+    result = fit([[0, 1, 2, 3]], y, w, min_samples_leaf=4, max_leaf_nodes=2)
     nodes = only_tree(result)
     assert result["baseline"] == [4.0]
     assert splits(nodes) == [(0, 0, True, 1, 2)]
-    assert [node.weight for node in nodes] == [4, 2, 2]
+    assert [node.weight for node in nodes] == [8, 4, 4]
     assert [node.value for node in nodes] == [0, -4, 4]
-    assert_allclose(nodes[0].gain, 16 * 1 + 16 * 1)  # g²/h: h is 1 on both sides, where the largest weight is 1
-    assert splits(only_tree(fit([[0, 1, 2, 3]], y, w, min_samples_leaf=2.1))) == []
+    assert_allclose(nodes[0].gain, 16**2 / 4 + 16**2 / 4)
+    assert splits(only_tree(fit([[0, 1, 2, 3]], y, w, min_samples_leaf=4.1))) == []
     equal = only_tree(fit([[0, 1, 2, 3]], y, [7, 7, 7, 7], min_samples_leaf=1))
-    assert equal[0].weight == 4
+    assert equal[0].weight == 28
 
 
 def test_a_side_without_second_derivative_is_refused():
@@ -195,9 +195,9 @@ def test_leaves_of_absolute_and_quantile_loss_are_quantiles():
     result = fit([[0, 0, 0, 1, 1, 1, 1]], y, loss="absolute_error", learning_rate=0.5, max_leaf_nodes=2)
     nodes = only_tree(result)
     assert result["baseline"] == [10.0]
-    # g = 1, 1, 1, 0, -1, -1, -1: the score of the cut is 9/3 + 9/4; of -9, -8, -7 half of the weight is at -8, of
-    # 0, 10, 30, 70 at 10.
-    assert_allclose(nodes[0].gain, 3 + 9 / 4)
+    # g = 1/2 three times, 0, -1/2 three times: the score of the cut is a quarter of 9/3 + 9/4; of -9, -8, -7 half of
+    # the weight is at -8, of 0, 10, 30, 70 at 10.
+    assert_allclose(nodes[0].gain, (3 + 9 / 4) / 4)
     assert [node.value for node in nodes[1:]] == [-4.0, 5.0]
     assert_allclose(result["losses"], [(9 + 8 + 7 + 0 + 10 + 30 + 70) / 7, (5 + 4 + 3 + 5 + 5 + 25 + 65) / 7])
 
@@ -257,8 +257,8 @@ def test_each_view_has_gradients_by_its_own_labels():
     # By the labels of view 1 g = -4, 4, -4 for its three rows.
     assert [node.value for node in only_tree(result)] == pytest.approx([4 / 3, 4.0, -4.0])
     assert_allclose(result["scores"][:, 0], [8, 0, 8, 4])
-    # Rows' losses are means over their views: before 16 each; after (64 + 0)/2, 0, 0 and 16 by its only view.
-    assert_allclose(result["losses"], [16, 12])
+    # The seven pairs of a row and a view: before 16 each; after 64 and 0, twice 0, twice 0, and 16 for the last row.
+    assert_allclose(result["losses"], [16, 80 / 7])
     assert fit(columns, y, **options)["winners"] == [0]
 
 

@@ -177,9 +177,9 @@ class GradientRun:
             trace.initial_losses = self._losses([], is_last=n_rounds < 1)
         while len(trace) < n_rounds and not self._ended():
             views = [ALL_VIEWS] if self._policy is None else self._policy.pull()
-            view, trees = self._best_trees(views)
+            view, trees, has_split = self._best_trees(views)
             competes = self._settings.view_policy is None or self._settings.view_policy.competes
-            if competes and all(finished.tree.n_leaves == 1 for finished in trees):
+            if competes and not has_split:
                 return
             training_loss, held_out_loss = self._losses([trees], is_last=len(trace) + 1 >= n_rounds)
             if self._policy is not None:
@@ -192,15 +192,20 @@ class GradientRun:
         n_rounds = self._settings.n_iter_no_change
         return n_rounds is not None and self._trace.stopped_improving(n_rounds)
 
-    def _best_trees(self, views: Sequence[int]) -> tuple[int, tuple[FinishedTree, ...]]:
-        """Let views grow trees on the shared gradients, and return those that lower the regularised loss most."""
+    def _best_trees(self, views: Sequence[int]) -> tuple[int, tuple[FinishedTree, ...], bool]:
+        """Let views grow trees on the shared gradients.
+
+        Returns the view whose trees lower the regularised loss most, these trees, and whether any tree of a view has a
+        split: that of the winner may be a single leaf, where having the view says more than what is in it.
+        """
         scores, trees_of_views = [], []
         for view in views:
             grown = [self._grow(view, output) for output in range(self._settings.n_outputs)]
             trees_of_views.append(tuple(finished for finished, _ in grown))
             scores.append(sum(score for _, score in grown))
         best = first_of_largest(np.array(scores))
-        return views[best], trees_of_views[best]
+        has_split = any(finished.tree.n_leaves > 1 for trees in trees_of_views for finished in trees)
+        return views[best], trees_of_views[best], has_split
 
     def _grow(self, view: int, output: int) -> tuple[FinishedTree, float]:
         """Grow a tree."""

@@ -101,7 +101,11 @@ def grow_tree(leaves: Leaves, request: TreeRequest, settings: GrowthSettings) ->
     ends = [nodes[number] for number in numbers]
     values = [settings.value(node.sums, node.bounds) for node in nodes]
     if settings.leaf_quantile is not None:
-        for number, value in zip(numbers, leaves.quantiles(ends, settings.leaf_quantile)):
+        if settings.monotonic.any():
+            quantiles = _in_order(leaves.quantiles(nodes, settings.leaf_quantile), growth, settings)
+        else:
+            quantiles = dict(zip(numbers, leaves.quantiles(ends, settings.leaf_quantile)))
+        for number, value in quantiles.items():
             values[number] = value
     finished = FinishedTree(request, _tree(nodes, growth.children, values, settings))
     leaves.finish(finished, {nodes[number].node: number for number in numbers})
@@ -129,6 +133,26 @@ def _best_first(leaves: Leaves, settings: GrowthSettings) -> Growth:
         open_leaves += [len(nodes), len(nodes) + 1]  # in increasing order
         nodes += leaf.children
     return Growth(nodes, children)
+
+
+def _in_order(quantiles: Sequence[float], growth: Growth, settings: GrowthSettings) -> dict[int, float]:
+    """Return the values of the leaves, from the quantiles of all nodes.
+
+    Below a split on a monotonic column they are kept on their side of the middle between its two children.
+    """
+    values, bounds = list(quantiles), {0: (-inf, inf)}
+    for number, left in growth.children.items():  # parents come before their children
+        split = growth.nodes[number].split
+        assert split is not None
+        lower, upper = bounds[number]
+        for child in (left, left + 1):
+            values[child] = min(max(values[child], lower), upper)
+            bounds[child] = lower, upper
+        if (sign := settings.monotonic[split.column]) != 0:
+            middle = (values[left] + values[left + 1]) / 2
+            low, high = (left, left + 1) if sign > 0 else (left + 1, left)
+            bounds[low], bounds[high] = (lower, middle), (middle, upper)
+    return {number: min(max(values[number], bounds[number][0]), bounds[number][1]) for number in growth.leaves}
 
 
 def _first_of_best(leaves: Sequence[Leaf]) -> int:
