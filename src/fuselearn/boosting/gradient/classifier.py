@@ -137,7 +137,7 @@ class ShareGradientBoostingClassifier(TreeClassification, ClassifierMixin, BaseG
     >>> model.score(X, y) > 0.98
     True
     >>> model.view_importances_.round(1)
-    array([0.1, 0. , 0.9])
+    array([0.2, 0. , 0.8])
     """
 
     def __init__(
