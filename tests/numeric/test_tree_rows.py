@@ -60,7 +60,7 @@ def test_rows_follow_a_tree_as_it_grows(seed, n_rows, n_threads):
             rows.follow(tree, threads)
             leaves = np.array([naive_leaf(tree, row) for row in bins.T])
             assert_array_equal(leaves_of_bins(bins, tree, threads=threads), leaves)
-            assert_array_equal(rows.leaf_values(np.arange(len(tree.feature))), leaves)
+            assert_array_equal(rows.leaf_values(np.arange(len(tree.feature)), threads), leaves)
             for node in np.flatnonzero(tree.feature < 0):
                 assert_array_equal(rows.rows_of(node), np.flatnonzero(leaves == node))
 

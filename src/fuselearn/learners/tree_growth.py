@@ -92,7 +92,7 @@ class TreeHypothesis(Hypothesis):
             return self.code[leaves_of_bins(prepared.bins, tree, threads=threads)]
         # It was grown on these rows, and only the last splits are to come. Whoever wants to know has grown it.
         rows.follow(tree, threads)
-        codes = rows.leaf_values(self.code)
+        codes = rows.leaf_values(self.code, threads)
         rows.forget()
         return codes
 

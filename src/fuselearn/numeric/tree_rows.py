@@ -95,11 +95,10 @@ class RowsByNode:
         start, stop = self._borders[node]
         return self._rows[start:stop]
 
-    def leaf_values(self, values: IntArray) -> IntArray:
+    def leaf_values(self, values: IntArray, threads: Threads = SERIAL) -> IntArray:
         """Return the value of the leaf of each row, where `values` has one for each node of the tree."""
         out = np.empty(self._bins.shape[1], dtype=values.dtype)
-        for node in self._borders:
-            _fill(self.rows_of(node), values[node], out)
+        threads.map(lambda node: _fill(self.rows_of(node), values[node], out), self._borders)
         return out
 
     def _divide(self, tree: BinTree, node: int) -> int:
