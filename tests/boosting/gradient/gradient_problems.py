@@ -29,6 +29,7 @@ CASES = {
     "categories": (Classifier(categorical_features=[2]), "three", ()),
     "a squared error": (Regressor(early_stopping=True), "number", ("sample_weight",)),
     "monotonic": (Regressor(monotonic_cst=[1, 0, 0, 0, -1, 0, 0, 0]), "number", ()),
+    "a monotonic median": (Regressor(loss="absolute_error", monotonic_cst=[1] + [0] * 7), "number", ()),
     "an absolute error": (Regressor(loss="absolute_error", trees="per_view"), "number", ("sample_weight",)),
     "a quantile": (Regressor(loss="quantile", quantile=0.2, early_stopping=True), "number", ("groups",)),
 }

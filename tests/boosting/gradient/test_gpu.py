@@ -157,6 +157,17 @@ def test_monotonic_constraints(library, signs):
     assert_same_trees(there, here)
 
 
+def test_monotonic_constraints_of_a_median(library):
+    """The quantiles of leaves are held against those of the nodes above them."""
+    rng = np.random.default_rng(13)
+    X = rng.normal(size=(300, 3))
+    y = X[:, 0] + np.sin(3 * X[:, 1]) + 0.3 * rng.normal(size=300)
+    model = ShareGradientBoostingRegressor(loss="absolute_error", monotonic_cst=[1, -1, 0], **SMALL)
+    there, here = both(model, X, y, library.array)
+    assert_same_trees(there, here)
+    assert not np.array_equal(here.trees_.value, clone(model).set_params(monotonic_cst=None).fit(X, y).trees_.value)
+
+
 def test_columns_of_several_views_in_any_order(library):
     rng = np.random.default_rng(12)
     X = rng.normal(size=(library.many_rows, 36))

@@ -278,6 +278,7 @@ class GpuGradients:
     def start_tree(self, view: int) -> None:
         """Put all rows that a tree of a view is grown on into its root, node 0."""
         self._nodes = self.arrays.from_host(np.where(self.inputs.training_rows(view), 0, -1).astype(np.int32))
+        self._children: dict[int, tuple[int, int]] = {}
         self._view = view
 
     @on_its_gpu
@@ -289,6 +290,14 @@ class GpuGradients:
             left = arrays.to_codes(arrays.take(arrays.from_host(split.goes_left.astype(np.int32)), bins))
             child = left * split.left + (1 - left) * split.right
             self._nodes = arrays.where(self._nodes == split.node, child, self._nodes)
+            self._children[split.node] = split.left, split.right
+
+    def _rows_below(self, node: int) -> GpuArray:
+        """Return 1 for the rows that are in a node or below it, else 0."""
+        if node in self._children:
+            left, right = self._children[node]
+            return self._rows_below(left) + self._rows_below(right)
+        return self.arrays.to_whole(self._nodes == node)
 
     @on_its_gpu
     def histogram(self, node: int, output: int) -> IntArray:
@@ -327,7 +336,7 @@ class GpuGradients:
         arrays, found = self.arrays, []
         residuals = self._labels[0] - self._scores[0] + 0.0
         for node, rank in zip(nodes, ranks):
-            counts = self._counts * arrays.to_whole(self._nodes == node)
+            counts = self._counts * self._rows_below(node)
             lower, upper = 0, 2**KEY_BITS - 1
             while lower < upper:
                 middle = (lower + upper) // 2
