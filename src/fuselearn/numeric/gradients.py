@@ -19,8 +19,9 @@ HESSIAN_UNIT = 2.0**-28
 """Unit of h, which is at most 1."""
 WEIGHT_UNIT = 2.0**-30
 LOSS_LIMIT = 1024.0
-"""Largest loss of a row, as a multiple of the scale of losses; a larger one counts as this."""
-SQUARED, ABSOLUTE = range(2)
+"""Largest log loss of a row; a larger one counts as this."""
+RESIDUAL_LOSS_LIMIT = 1.0
+"""The same of a regression, as a multiple of the loss of a residual as large as the scale of residuals."""
 DIGIT_BITS = 13
 """Bits of a value by which one pass of the search for a quantile narrows it down."""
 N_DIGITS = 2**DIGIT_BITS
@@ -173,8 +174,8 @@ def regression_gradients(
     bits : int
         Bits of a whole number.
     scale : float
-        Power of two above which no residual is expected. The unit of g is `scale`·2^-`bits` for the squared error and
-        2^-`bits` otherwise.
+        Power of two above which no residual is expected; a larger one counts as this. The unit of g is
+        `scale`·2^-`bits` for the squared error and 2^-`bits` otherwise.
     quantile : float or None
         The quantile; None for the squared error.
     g, h, threads
@@ -183,7 +184,7 @@ def regression_gradients(
     Returns
     -------
     int64 ndarray of shape (3,)
-        Sums of the losses of each role, in units of S·2^-(`bits` - 10) with S = `scale`² for the squared error and
+        Sums of the losses of each role, in units of S·2^-`bits` with S = `scale`² for the squared error and
         `scale` otherwise.
     """
 
@@ -191,7 +192,8 @@ def regression_gradients(
         sums = np.zeros(N_ROLES, dtype=np.int64)
         _regression_gradients(
             scores[0, part], target[part], weights[part], roles[part], 2.0**bits, 1 / HESSIAN_UNIT,
-            2.0**bits / LOSS_LIMIT, scale, -1.0 if quantile is None else quantile, g[0, part], h[0, part], sums,
+            2.0**bits / RESIDUAL_LOSS_LIMIT, scale, -1.0 if quantile is None else quantile, g[0, part], h[0, part],
+            sums,
         )  # fmt: skip
         return sums
 
@@ -225,7 +227,7 @@ def _regression_gradients(
             loss = gradient * excess / scale
         g[i] = np.int64(np.rint(w * gradient * g_steps))
         h[i] = np.int32(np.rint(w * h_steps))
-        loss_sums[roles[i]] += np.int64(np.rint(w * min(loss, LOSS_LIMIT) * loss_steps))
+        loss_sums[roles[i]] += np.int64(np.rint(w * min(loss, RESIDUAL_LOSS_LIMIT) * loss_steps))
 
 
 def row_parts(n_rows: int, threads: Threads) -> list[slice]:

@@ -16,7 +16,15 @@ import numpy as np
 from fuselearn.backends.gpu.arrays import Arrays, GpuArray, on_its_gpu
 from fuselearn.backends.gpu.gpu_table import GpuTable
 from fuselearn.learners.binning import Binning
-from fuselearn.numeric.gradients import HESSIAN_UNIT, LOSS_LIMIT, N_ROLES, TRAINING, UNUSED, value_of_digits
+from fuselearn.numeric.gradients import (
+    HESSIAN_UNIT,
+    LOSS_LIMIT,
+    N_ROLES,
+    RESIDUAL_LOSS_LIMIT,
+    TRAINING,
+    UNUSED,
+    value_of_digits,
+)
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 ALL_VIEWS = -1
@@ -52,7 +60,12 @@ class WholeLoss:
     @property
     def steps(self) -> tuple[float, float, float]:
         """Units in 1 of g, h and losses."""
-        return 2.0**self.bits, 1 / HESSIAN_UNIT, 2.0**self.bits / LOSS_LIMIT
+        return 2.0**self.bits, 1 / HESSIAN_UNIT, 2.0**self.bits / self.loss_limit
+
+    @property
+    def loss_limit(self) -> float:
+        """Largest loss of a row."""
+        return LOSS_LIMIT if self.scale is None else RESIDUAL_LOSS_LIMIT
 
 
 @dataclass(frozen=True)
@@ -266,7 +279,7 @@ class GpuGradients:
             slopes, curvatures = [w * slope], [w * arrays.full(self.n_rows, 1.0)]
         self._g = [arrays.to_whole(xp.round(slope * g_steps)) for slope in slopes]
         self._h = [arrays.to_whole(xp.round(curvature * h_steps)) for curvature in curvatures]
-        whole = arrays.to_whole(xp.round(w * self._at_most(losses, LOSS_LIMIT) * loss_steps))
+        whole = arrays.to_whole(xp.round(w * self._at_most(losses, loss.loss_limit) * loss_steps))
         sums = [arrays.sum(whole * arrays.to_whole(roles == role)) for role in range(N_ROLES)]
         return np.array([int(total) for total in sums], dtype=np.int64)
 

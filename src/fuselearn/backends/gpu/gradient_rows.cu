@@ -108,7 +108,7 @@ extern "C" __global__ void regression_loss(const double* scores, const double* t
         }
         g[i] = (int64)rint(w * gradient * g_steps);
         h[i] = (int)rint(w * h_steps);
-        note_loss(own, roles[i], (int64)rint(w * fmin(loss, LOSS_LIMIT) * loss_steps));
+        note_loss(own, roles[i], (int64)rint(w * fmin(loss, RESIDUAL_LOSS_LIMIT) * loss_steps));
     }
     add_losses(own, sums);
 }

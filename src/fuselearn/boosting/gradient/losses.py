@@ -10,6 +10,7 @@ from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradients import (
     HESSIAN_UNIT,
     LOSS_LIMIT,
+    RESIDUAL_LOSS_LIMIT,
     log_loss_gradients,
     regression_gradients,
     whole_number_bits,
@@ -142,7 +143,7 @@ class RegressionLoss(Loss):
     @property
     def loss_unit(self) -> float:  # type: ignore[override]  # as above
         scale = self.scale if self.leaf_quantile is not None else self.scale**2
-        return scale * LOSS_LIMIT * ldexp(1.0, -self.bits)
+        return scale * RESIDUAL_LOSS_LIMIT * ldexp(1.0, -self.bits)
 
     def fill_gradients(
         self,
