@@ -1,5 +1,7 @@
 """Stumps and trees equal the naive ones; what they ask for while they grow; their bins."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -149,6 +151,23 @@ def test_a_view_of_rows_that_weigh_next_to_nothing(weight, abstains):
     model.fit(X, y, sample_weight=np.r_[np.ones(30), np.full(30, weight)])
     assert_array_equal(model.winning_views_, 0)
     assert_array_equal(np.isnan(model.arm_errors_), [[False, abstains]] * 2)
+
+
+def test_every_request_can_be_answered_by_rows_that_were_just_loaded():
+    """As a worker does that takes over a partition in the middle of a tree."""
+    X, y, weights, learner = deep_problem()
+    whole, _ = asked_nodes(learner, X, y, weights)
+    view, units = View("view", X, np.arange(4), None), in_units(weights)
+    plan = learner.plan(view, np.random.SeedSequence(0))
+
+    def answer(statistic):
+        halves = np.array_split(np.arange(len(y)), 2)
+        partitions = [plan.prepare(View("view", X[rows], np.arange(4), None)) for rows in halves]
+        statistic = pickle.loads(pickle.dumps(statistic))
+        codes = y.astype(np.int32)
+        return sum(statistic(prepared, codes[rows], units[rows]) for prepared, rows in zip(partitions, halves))
+
+    assert_same_tree(run_reduction(learner.sums(plan, 3), answer), whole)
 
 
 def test_rows_that_a_tree_was_grown_on_are_predicted_by_leaf():
