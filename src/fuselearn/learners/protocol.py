@@ -359,8 +359,29 @@ def fit_sums(
     *,
     threads: Threads = SERIAL,
 ) -> Hypothesis:
-    """Fit a learner from sums over rows that are all here, under weights that are not all 0 and have a sum of about 1
-    at most.
+    """Fit a learner from sums over rows that are all here.
+
+    Parameters
+    ----------
+    learner : Learner
+        A learner that is fitted from sums.
+    plan : Plan
+        Its plan of the view.
+    prepared : object
+        Rows as the plan prepared them.
+    codes : int32 ndarray of shape (n_rows,)
+        Class of each row.
+    weights : ndarray of shape (n_rows,)
+        Weight of each row; they are not all 0, and their sum is 1 at most, but for rounding.
+    n_classes : int
+        Number of classes.
+    threads : Threads, default=SERIAL
+        Threads to use.
+
+    Returns
+    -------
+    Hypothesis
+        The fitted hypothesis.
     """
     whole_weights: IntArray | None = None
 

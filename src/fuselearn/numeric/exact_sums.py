@@ -42,9 +42,9 @@ def in_own_units(weights: FloatArray) -> IntArray:
 
     Examples
     --------
-    >>> units = in_own_units(np.array([3e-30, 1e-30]))
-    >>> float(units[0] / units[1]), 2**61 <= units.sum() <= 2**62
-    (3.0, True)
+    >>> units = in_own_units(np.array([0.75, 0.25]) * 2.0**-100)
+    >>> [int(unit) for unit in units] == [3 * 2**59, 2**59]
+    True
     """
     # 1 comes as 0.999… or 1.000…, and is to give the same units.
     power = max(0, -math.frexp(float(weights.sum()))[1])
