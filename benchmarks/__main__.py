@@ -15,7 +15,6 @@ from fuselearn.evaluation.result_table import wrap_markdown
 SCRIPTS = (
     "per_round",
     "early_exit",
-    "gradient_predict",
     "bandit",
     "scaling",
     "memory",
@@ -25,6 +24,7 @@ SCRIPTS = (
     "cluster_scaling",
     "gradient",
     "gradient_predict",
+    "gradient_views",
     "trees",
     "peers",
     "kernels",

@@ -40,7 +40,7 @@ SLOW_PAGES = {"index.md", "guide/wrong_labels.md"}
     "page",
     [
         pytest.param(page, marks=pytest.mark.long if name_of(page) in SLOW_PAGES else (), id=name_of(page))
-        for page in (DOCS / "index.md", DOCS / "fusion.md", *GUIDE)
+        for page in (DOCS / "index.md", DOCS / "fusion.md", DOCS / "gradient_boosting.md", *GUIDE)
     ],
 )
 def test_examples_of_a_page(page):
