@@ -105,7 +105,7 @@ def escape_shapes(app, what, name, obj, options, lines):
     """Keep "shape (n_iter_, n_arms)" text: a word that ends in an underscore is a link to reStructuredText."""
     for number, line in enumerate(lines):
         if "of shape (" in line:
-            lines[number] = re.sub(r"(?<=[( ])(\w+)_(?=[,)])", r"\1\_", line)
+            lines[number] = re.sub(r"(?<=[( ])(\w+)_(?=[,) ])", r"\1\_", line)
 
 
 def setup(app):

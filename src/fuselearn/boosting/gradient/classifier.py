@@ -51,7 +51,7 @@ class ShareGradientBoostingClassifier(TreeClassification, ClassifierMixin, BaseG
         Added to the second derivatives of a leaf.
     max_bins : int, default=255
         Most bins of a column. A column of no more distinct values than this is cut exactly.
-    categorical_features : "from_dtype", None, list of int or str, or boolean mask, default="from_dtype"
+    categorical_features : "from_dtype", None, list of int or str, or bool mask, default="from_dtype"
         Columns whose values are categories, which a split divides into two sets. By default the columns of a data
         frame that are of a categorical type. A category that was not there at the fit counts as missing.
     monotonic_cst : sequence of int, dict or None, default=None
