@@ -176,8 +176,8 @@ def naive_fit(
             unit_g, unit_h = units(number, g, h) if callable(units) else units
             grown = []
             for k in range(len(baseline)):
-                # round() takes halves to the even number, as rint does.
-                whole = [Sums(round(g[i][k] / unit_g), round(h[i][k] / unit_h), w_int[i]) for i in range(n_rows)]
+                # round() takes halves to the even number, as rint does; h is rounded up.
+                whole = [Sums(round(g[i][k] / unit_g), math.ceil(h[i][k] / unit_h), w_int[i]) for i in range(n_rows)]
                 tree = grow_tree(bins, whole, rows, columns, rules, unit_g, unit_h, output=k, view=view)
                 if loss in ("absolute_error", "quantile"):
                     set_quantiles(tree, labels_of_view, scores, w_int, q, learning_rate, rules)

@@ -3,6 +3,9 @@
 Every value is rounded to a whole number of a unit that is a power of two and stays the same for a run, so that sums of
 them are exact in any order. A row's weight is between 0 and 1. Rows have a role: those of `TRAINING` and `HELD_OUT` add
 to the sums of losses and weights, those of `UNUSED` to nothing.
+
+A sum of losses has two words: whole units, and whole shares of a unit. One unit is small next to the largest loss that
+a row may have, not next to those of other rows. h is rounded up, so that steps never get longer by it.
 """
 
 from itertools import pairwise
@@ -18,10 +21,9 @@ N_ROLES = 3
 HESSIAN_UNIT = 2.0**-28
 """Unit of h, which is at most 1."""
 WEIGHT_UNIT = 2.0**-30
-LOSS_LIMIT = 1024.0
-"""Largest log loss of a row; a larger one counts as this."""
-RESIDUAL_LOSS_LIMIT = 1.0
-"""The same of a regression, as a multiple of the loss of a residual as large as the scale of residuals."""
+LOSS_LIMIT = 2.0**20
+"""Largest loss of a row, of a regression as a multiple of that of a residual as large as the scale; a larger one counts
+as this."""
 DIGIT_BITS = 13
 """Bits of a value by which one pass of the search for a quantile narrows it down."""
 N_DIGITS = 2**DIGIT_BITS
@@ -69,13 +71,14 @@ def log_loss_gradients(
 
     Returns
     -------
-    int64 ndarray of shape (3,)
-        Sums of the losses of each role, in units of 2^-(`bits` - 10).
+    int64 ndarray of shape (2, 3)
+        Sums of the losses of each role, in units of 2^(20 - `bits`), and of what is left, in shares of 2^-`bits` of a
+        unit.
     """
     loop = _binary_gradients if len(scores) == 1 else _softmax_gradients
 
     def work(part: slice) -> IntArray:
-        sums = np.zeros(N_ROLES, dtype=np.int64)
+        sums = np.zeros((2, N_ROLES), dtype=np.int64)
         loop(
             scores[:, part], codes[part], weights[part], roles[part], 2.0**bits, 1 / HESSIAN_UNIT,
             2.0**bits / LOSS_LIMIT, g[:, part], h[:, part], sums,
@@ -108,9 +111,11 @@ def _binary_gradients(
         right = (score >= 0) == (codes[i] == 1)
         distance = unlikely if right else likely
         g[0, i] = np.int64(np.rint((-distance if codes[i] == 1 else distance) * w * g_steps))
-        h[0, i] = np.int32(np.rint(w * likely * unlikely * h_steps))
+        h[0, i] = np.int32(np.ceil(w * likely * unlikely * h_steps))
         loss = log1p(e) if right else log1p(e) + abs(score)
-        loss_sums[roles[i]] += np.int64(np.rint(w * min(loss, LOSS_LIMIT) * loss_steps))
+        steps = w * min(loss, LOSS_LIMIT) * loss_steps
+        loss_sums[0, roles[i]] += np.int64(steps)
+        loss_sums[1, roles[i]] += np.int64(np.rint((steps - np.floor(steps)) * g_steps))
 
 
 @compiled()
@@ -141,9 +146,11 @@ def _softmax_gradients(
         for k in range(n_classes):
             p = e[k] / total
             g[k, i] = np.int64(np.rint((p - 1.0 if codes[i] == k else p) * w * g_steps))
-            h[k, i] = np.int32(np.rint(w * p * (1.0 - p) * h_steps))
+            h[k, i] = np.int32(np.ceil(w * p * (1.0 - p) * h_steps))
         loss = log(total) + largest - scores[codes[i], i]
-        loss_sums[roles[i]] += np.int64(np.rint(w * min(loss, LOSS_LIMIT) * loss_steps))
+        steps = w * min(loss, LOSS_LIMIT) * loss_steps
+        loss_sums[0, roles[i]] += np.int64(steps)
+        loss_sums[1, roles[i]] += np.int64(np.rint((steps - np.floor(steps)) * g_steps))
 
 
 def regression_gradients(
@@ -183,16 +190,16 @@ def regression_gradients(
 
     Returns
     -------
-    int64 ndarray of shape (3,)
-        Sums of the losses of each role, in units of S·2^-`bits` with S = `scale`² for the squared error and
-        `scale` otherwise.
+    int64 ndarray of shape (2, 3)
+        Sums of the losses of each role, in units of S·2^(20 - `bits`) with S = `scale`² for the squared error and
+        `scale` otherwise, and of what is left, in shares of 2^-`bits` of a unit.
     """
 
     def work(part: slice) -> IntArray:
-        sums = np.zeros(N_ROLES, dtype=np.int64)
+        sums = np.zeros((2, N_ROLES), dtype=np.int64)
         _regression_gradients(
             scores[0, part], target[part], weights[part], roles[part], 2.0**bits, 1 / HESSIAN_UNIT,
-            2.0**bits / RESIDUAL_LOSS_LIMIT, scale, -1.0 if quantile is None else quantile, g[0, part], h[0, part],
+            2.0**bits / LOSS_LIMIT, scale, -1.0 if quantile is None else quantile, g[0, part], h[0, part],
             sums,
         )  # fmt: skip
         return sums
@@ -226,8 +233,10 @@ def _regression_gradients(
             gradient = (1.0 - quantile) if excess > 0 else (-quantile if excess < 0 else 0.0)
             loss = gradient * excess / scale
         g[i] = np.int64(np.rint(w * gradient * g_steps))
-        h[i] = np.int32(np.rint(w * h_steps))
-        loss_sums[roles[i]] += np.int64(np.rint(w * min(loss, RESIDUAL_LOSS_LIMIT) * loss_steps))
+        h[i] = np.int32(np.ceil(w * h_steps))
+        steps = w * min(loss, LOSS_LIMIT) * loss_steps
+        loss_sums[0, roles[i]] += np.int64(steps)
+        loss_sums[1, roles[i]] += np.int64(np.rint((steps - np.floor(steps)) * g_steps))
 
 
 def row_parts(n_rows: int, threads: Threads) -> list[slice]:

@@ -15,7 +15,7 @@ from tests.naive.tree import midpoints
 
 N_CLASSES = {"two_classes": 2, "three_classes": 3}
 QUANTILE = {"absolute_error": 0.5, "quantile": 0.8}
-LOSS_LIMIT = 1024.0
+LOSS_LIMIT = 2.0**20
 """Largest log loss of a row that counts."""
 
 

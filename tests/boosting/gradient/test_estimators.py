@@ -114,7 +114,7 @@ def test_the_number_of_threads_does_not_matter(name, n_jobs):
     )
 
 
-def test_threads_on_many_rows(monkeypatch):
+def test_threads_on_many_rows():
     """Enough rows for several blocks, and more distinct values than bins."""
     draws = np.random.default_rng(3)
     table = draws.normal(size=(20_000, 4))
@@ -152,7 +152,7 @@ def test_progress_is_printed(capsys):
 # Losses and leaves
 
 
-@settings(max_examples=40, deadline=None)
+@settings(deadline=None)
 @given(
     seed=st.integers(0, 2**31),
     n_rows=st.integers(2, 60),

@@ -15,7 +15,7 @@ from fuselearn import ShareGradientBoostingClassifier, ShareGradientBoostingRegr
 from fuselearn.backends.partitioned import parquet
 from fuselearn.backends.partitioned.partitions import LocalPartitions
 from fuselearn.boosting.gradient import gradient_data
-from fuselearn.boosting.gradient.gradient_reading import read_classes, read_targets
+from fuselearn.boosting.gradient.gradient_arguments import read_classes, read_targets
 from fuselearn.boosting.gradient.gradient_rows import NumberLeaves
 from fuselearn.boosting.gradient.growth import _next_splits
 from fuselearn.progress import listening

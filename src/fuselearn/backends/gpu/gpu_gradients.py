@@ -20,7 +20,6 @@ from fuselearn.numeric.gradients import (
     HESSIAN_UNIT,
     LOSS_LIMIT,
     N_ROLES,
-    RESIDUAL_LOSS_LIMIT,
     TRAINING,
     UNUSED,
     value_of_digits,
@@ -60,12 +59,7 @@ class WholeLoss:
     @property
     def steps(self) -> tuple[float, float, float]:
         """Units in 1 of g, h and losses."""
-        return 2.0**self.bits, 1 / HESSIAN_UNIT, 2.0**self.bits / self.loss_limit
-
-    @property
-    def loss_limit(self) -> float:
-        """Largest loss of a row."""
-        return LOSS_LIMIT if self.scale is None else RESIDUAL_LOSS_LIMIT
+        return 2.0**self.bits, 1 / HESSIAN_UNIT, 2.0**self.bits / LOSS_LIMIT
 
 
 @dataclass(frozen=True)
@@ -278,10 +272,11 @@ class GpuGradients:
                 losses = slope * excess / loss.scale
             slopes, curvatures = [w * slope], [w * arrays.full(self.n_rows, 1.0)]
         self._g = [arrays.to_whole(xp.round(slope * g_steps)) for slope in slopes]
-        self._h = [arrays.to_whole(xp.round(curvature * h_steps)) for curvature in curvatures]
-        whole = arrays.to_whole(xp.round(w * self._at_most(losses, loss.loss_limit) * loss_steps))
-        sums = [arrays.sum(whole * arrays.to_whole(roles == role)) for role in range(N_ROLES)]
-        return np.array([int(total) for total in sums], dtype=np.int64)
+        self._h = [arrays.to_whole(xp.ceil(curvature * h_steps)) for curvature in curvatures]
+        steps = w * self._at_most(losses, LOSS_LIMIT) * loss_steps
+        words = [arrays.to_whole(xp.floor(steps)), arrays.to_whole(xp.round((steps - xp.floor(steps)) * g_steps))]
+        sums = [[arrays.sum(word * arrays.to_whole(roles == role)) for role in range(N_ROLES)] for word in words]
+        return np.array([[int(total) for total in of_word] for of_word in sums], dtype=np.int64)
 
     def _at_most(self, values: GpuArray, most: float) -> GpuArray:
         """Return min(value, most)."""

@@ -154,7 +154,7 @@ class FusedGradients:
         Rows without the view, unless it is that of all, add to no sum.
         """
         cupy, loss = self._cupy, self.inputs.loss
-        sums = cupy.zeros(N_ROLES, dtype=cupy.int64)
+        sums = cupy.zeros((2, N_ROLES), dtype=cupy.int64)
         steps = tuple(np.float64(step) for step in loss.steps)
         labels, n_rows = self._labels[label_column], np.int64(self.n_rows)
         arguments: tuple[Any, ...]

@@ -44,17 +44,20 @@ extern "C" __global__ void fill_bins_float64(const double* X, int64 row_step, in
 
 // Adds the losses that the threads of a block have met, by role, to those of all rows.
 __device__ void add_losses(const int64* own, uint64* sums) {
-    for (int role = 0; role < 3; ++role) {
+    for (int role = 0; role < 6; ++role) {  // whole units of the three roles, then shares of a unit
         int64 sum = own[role];
         for (int step = 16; step > 0; step >>= 1) sum += __shfl_xor_sync(0xffffffffu, sum, step);
         if ((threadIdx.x & 31) == 0 && sum != 0) atomicAdd(&sums[role], (uint64)sum);
     }
 }
 
-__device__ void note_loss(int64* own, int role, int64 loss) {
-    own[0] += role == 0 ? loss : 0;
-    own[1] += role == 1 ? loss : 0;
-    own[2] += role == 2 ? loss : 0;
+__device__ void note_loss(int64* own, int role, double steps, double share_steps) {
+    double units = floor(steps);
+    int64 whole = (int64)units, shares = (int64)rint((steps - units) * share_steps);
+    for (int k = 0; k < 3; ++k) {
+        own[k] += role == k ? whole : 0;
+        own[3 + k] += role == k ? shares : 0;
+    }
 }
 
 // g, h and losses as `numeric.gradients` has them: two classes with one score, or a score for each class.
@@ -62,7 +65,7 @@ extern "C" __global__ void log_loss(const double* scores, const int* codes, cons
                                     const signed char* roles, const bool* present, int64 n_rows, int n_outputs,
                                     double g_steps, double h_steps, double loss_steps, int64* g, int* h,
                                     uint64* sums) {
-    int64 own[3] = {0, 0, 0};
+    int64 own[6] = {0, 0, 0, 0, 0, 0};
     for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows; i += (int64)gridDim.x * blockDim.x) {
         double w = weights ? weights[i] : 1.0, loss;
         int role = present && !present[i] ? UNUSED : roles[i], code = codes[i];
@@ -72,7 +75,7 @@ extern "C" __global__ void log_loss(const double* scores, const int* codes, cons
             bool right = (score >= 0) == (code == 1);
             double distance = right ? unlikely : likely;
             g[i] = (int64)rint((code == 1 ? -distance : distance) * w * g_steps);
-            h[i] = (int)rint(w * likely * unlikely * h_steps);
+            h[i] = (int)ceil(w * likely * unlikely * h_steps);
             loss = right ? log1p(e) : log1p(e) + fabs(score);
         } else {
             double largest = scores[i], total = 0.0;
@@ -81,11 +84,11 @@ extern "C" __global__ void log_loss(const double* scores, const int* codes, cons
             for (int k = 0; k < n_outputs; ++k) {
                 double p = exp(scores[k * n_rows + i] - largest) / total;
                 g[k * n_rows + i] = (int64)rint((code == k ? p - 1.0 : p) * w * g_steps);
-                h[k * n_rows + i] = (int)rint(w * p * (1.0 - p) * h_steps);
+                h[k * n_rows + i] = (int)ceil(w * p * (1.0 - p) * h_steps);
             }
             loss = log(total) + largest - scores[code * n_rows + i];
         }
-        note_loss(own, role, (int64)rint(w * fmin(loss, LOSS_LIMIT) * loss_steps));
+        note_loss(own, role, w * fmin(loss, LOSS_LIMIT) * loss_steps, g_steps);
     }
     add_losses(own, sums);
 }
@@ -95,7 +98,7 @@ extern "C" __global__ void regression_loss(const double* scores, const double* t
                                            const signed char* roles, int64 n_rows, double g_steps, double h_steps,
                                            double loss_steps, double scale, double quantile, int64* g, int* h,
                                            uint64* sums) {
-    int64 own[3] = {0, 0, 0};
+    int64 own[6] = {0, 0, 0, 0, 0, 0};
     for (int64 i = (int64)blockIdx.x * blockDim.x + threadIdx.x; i < n_rows; i += (int64)gridDim.x * blockDim.x) {
         double w = weights ? weights[i] : 1.0, excess = scores[i] - target[i], gradient, loss;
         if (quantile < 0) {
@@ -107,8 +110,8 @@ extern "C" __global__ void regression_loss(const double* scores, const double* t
             loss = gradient * excess / scale;
         }
         g[i] = (int64)rint(w * gradient * g_steps);
-        h[i] = (int)rint(w * h_steps);
-        note_loss(own, roles[i], (int64)rint(w * fmin(loss, RESIDUAL_LOSS_LIMIT) * loss_steps));
+        h[i] = (int)ceil(w * h_steps);
+        note_loss(own, roles[i], w * fmin(loss, LOSS_LIMIT) * loss_steps, g_steps);
     }
     add_losses(own, sums);
 }

@@ -23,8 +23,7 @@
 #define SEGMENTS 8
 #define RECORD 41
 #define UNUSED 0
-#define LOSS_LIMIT 1024.0
-#define RESIDUAL_LOSS_LIMIT 1.0
+#define LOSS_LIMIT 1048576.0
 #define TIE_SHARE 1e-10
 #define NEARLY (1 - 1e-9)
 #define CATEGORY_SMOOTHING 10.0

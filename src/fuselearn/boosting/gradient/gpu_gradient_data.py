@@ -21,7 +21,7 @@ from fuselearn.backends.gpu.gpu_gradients import ALL_VIEWS, GpuGradients, Gradie
 from fuselearn.backends.gpu.gpu_table import GpuView, check_gpu_table
 from fuselearn.backends.gpu.gradient_kernels import FusedGradients, SplitRules
 from fuselearn.boosting.gradient.gradient_data import GradientPlan, LocalGradientData
-from fuselearn.boosting.gradient.gradient_planning import ContentHashes, PlanQuestion
+from fuselearn.boosting.gradient.gradient_plan import ContentHashes, PlanQuestion
 from fuselearn.boosting.gradient.gradient_rounds import GradientRows
 from fuselearn.boosting.gradient.gradient_rows import (
     FinishedTree,

@@ -20,6 +20,7 @@ from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.checkpoint import CannotBeKeptError, check_checkpoint
 from fuselearn.boosting.gradient.gradient_data import GradientData, GradientPlan
 from fuselearn.boosting.gradient.gradient_log import GradientLog, gradient_identity
+from fuselearn.boosting.gradient.gradient_plan import FirstScores
 from fuselearn.boosting.gradient.gradient_rounds import (
     ALL_VIEWS,
     GradientRound,
@@ -116,9 +117,8 @@ class BaseGradientBoosting(BaseEstimator):
             self._quantile(),
             trace.seed,
             self.binning_ if continued else None,
+            self._first_scores() if continued else None,
         )
-        if continued:
-            plan = plan.starting_at(self.baseline_)
         check_weights(plan)
         self._warn_if_constant(plan)
         settings = self._run_settings(data, plan, stops_early)
@@ -222,7 +222,7 @@ class BaseGradientBoosting(BaseEstimator):
             data.n_label_columns,
             growth,
             plan.loss.n_outputs,
-            plan.loss_unit * self._loss_factor(),
+            np.array(plan.loss_units) * self._loss_factor(),
             plan.role_weights,
             int(self.n_iter_no_change) if stops_early else None,
         )
@@ -291,6 +291,10 @@ class BaseGradientBoosting(BaseEstimator):
         self.view_importances_ = shares(gains_of_views(self.trees_, data.columns))
         self.n_samples_fit_ = data.n_counted
         self._seed, self._horizon = trace.seed, trace.horizon
+
+    def _first_scores(self) -> FirstScores:
+        """Return the scores before the first tree of the last fit, and how far its trees may move them."""
+        return FirstScores(self.baseline_, float(np.abs(np.stack(self.trees_.leaf_bounds())).max(axis=0).sum()))
 
     def _recorded_trace(self) -> GradientTrace:
         """Return the rounds of the last fit."""

@@ -9,15 +9,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from math import ldexp
 from typing import Any
 
 import numpy as np
 
 from fuselearn.backends.partitioned.storage import ArrayStore
-from fuselearn.boosting.gradient.gradient_planning import (
+from fuselearn.boosting.gradient.gradient_plan import (
     AboutBins,
     ContentHashes,
+    FirstScores,
     GradientPart,
     PlanQuestion,
     WeightScale,
@@ -83,9 +85,10 @@ class GradientPlan:
         """Unit of the sums of losses."""
         return self.loss.loss_unit * self.largest_weight
 
-    def starting_at(self, baseline: FloatArray) -> GradientPlan:
-        """Return the plan of a run that is continued, whose scores began elsewhere."""
-        return replace(self, baseline=baseline)
+    @property
+    def loss_units(self) -> tuple[float, float]:
+        """Units of the two words of a sum of losses."""
+        return self.loss_unit, ldexp(self.loss_unit, -self.loss.bits)
 
 
 class GradientData(ABC):
@@ -139,7 +142,13 @@ class GradientData(ABC):
         return np.isin(self.used_columns, self.categories.columns)
 
     def plan(
-        self, max_bins: int, held_out: float | None, quantile: float | None, seed: int, binning: Binning | None
+        self,
+        max_bins: int,
+        held_out: float | None,
+        quantile: float | None,
+        seed: int,
+        binning: Binning | None,
+        continued: FirstScores | None = None,
     ) -> GradientPlan:
         """Make the plan of a run.
 
@@ -155,11 +164,15 @@ class GradientData(ABC):
             Seed of all draws.
         binning : Binning or None
             Bins of the run that is continued; None for new ones.
+        continued : FirstScores or None, default=None
+            Where the run began that is continued; None for a new one.
         """
         if held_out is not None:
             self._hold_out(held_out, seed)
         n_classes = 0 if self.classes is None else len(self.classes)
-        planning: dict[str, Generator[Any, Any, Any]] = {"loss": loss_planning(n_classes, self.n_rows, quantile)}
+        planning: dict[str, Generator[Any, Any, Any]] = {
+            "loss": loss_planning(n_classes, self.n_rows, quantile, continued)
+        }
         if binning is None:
             generator = np.random.SeedSequence(seed)
             planning["bins"] = Binning.planning(

@@ -25,7 +25,7 @@ from fuselearn.typing import FloatArray, IntArray
 ALL_VIEWS = -1
 """View of the trees that may read every column."""
 LEAST_IMPROVEMENT = 1e-7
-"""Decrease of the loss on held-out rows that counts as one."""
+"""Decrease of the loss on held-out rows, as a share of the first one, that counts as one."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class GradientTrace:
         losses = self.held_out_losses
         if len(losses) <= n_rounds or not np.isfinite(losses).all():
             return False
-        return bool(losses[-n_rounds:].min() > losses[:-n_rounds].min() - LEAST_IMPROVEMENT)
+        return bool(losses[-n_rounds:].min() > losses[:-n_rounds].min() - LEAST_IMPROVEMENT * losses[0])
 
 
 class GradientRows(Protocol):
@@ -127,8 +127,8 @@ class RunSettings:
         How trees grow.
     n_outputs : int
         Scores of a row.
-    loss_unit : float
-        Unit of the sums of losses, in weights as the user gave them.
+    loss_units : ndarray of shape (2,)
+        Units of the two words of a sum of losses, in weights as the user gave them.
     weights : ndarray of shape (n_label_columns, 3)
         Weight of the rows of each role, by label column.
     n_iter_no_change : int or None
@@ -140,7 +140,7 @@ class RunSettings:
     n_label_columns: int
     growth: GrowthSettings
     n_outputs: int
-    loss_unit: float
+    loss_units: FloatArray
     weights: FloatArray
     n_iter_no_change: int | None
 
@@ -226,7 +226,7 @@ class GradientRun:
         if not is_last and (settings.view_policy is None or settings.view_policy.competes):
             next_tree = self._request(len(updates), ALL_VIEWS if settings.view_policy is None else 0, 0)
         sums = np.array([answer for (answer,) in self._rows.ask(updates, questions, next_tree)])
-        totals, weights = sums.sum(axis=0) * settings.loss_unit, settings.weights.sum(axis=0)
+        totals, weights = settings.loss_units @ sums.sum(axis=0), settings.weights.sum(axis=0)
         held_out = totals[HELD_OUT] / weights[HELD_OUT] if weights[HELD_OUT] > 0 else np.nan
         return float(totals[TRAINING] / weights[TRAINING]), float(held_out)
 

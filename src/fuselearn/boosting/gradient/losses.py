@@ -10,7 +10,6 @@ from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradients import (
     HESSIAN_UNIT,
     LOSS_LIMIT,
-    RESIDUAL_LOSS_LIMIT,
     log_loss_gradients,
     regression_gradients,
     whole_number_bits,
@@ -143,7 +142,7 @@ class RegressionLoss(Loss):
     @property
     def loss_unit(self) -> float:  # type: ignore[override]  # as above
         scale = self.scale if self.leaf_quantile is not None else self.scale**2
-        return scale * RESIDUAL_LOSS_LIMIT * ldexp(1.0, -self.bits)
+        return scale * LOSS_LIMIT * ldexp(1.0, -self.bits)
 
     def fill_gradients(
         self,
@@ -174,6 +173,12 @@ def regression_loss(largest_residual: float, n_rows: int, quantile: float | None
             f"y holds numbers that are up to {largest_residual:.3g} away from their "
             f"{'mean' if quantile is None else 'quantile'}; sums of their losses are not finite. Divide y by a number, "
             f"so that this is below {largest:.0e}."
+        )
+    if 0 < largest_residual < 1 / largest:
+        raise ValueError(
+            f"y holds numbers that are at most {largest_residual:.3g} away from their "
+            f"{'mean' if quantile is None else 'quantile'}, and their losses are 0 to the computer. Multiply y by a "
+            f"number, so that this is above {1 / largest:.0e}."
         )
     # A power of two, so that dividing by it rounds nothing.
     exponent = frexp(largest_residual * RESIDUAL_GROWTH)[1] if largest_residual > 0 else 0

@@ -19,7 +19,7 @@ from fuselearn.backends.partitioned.partitions import Partitions
 from fuselearn.backends.partitioned.row_source import PartitionReader, PartitionSummary, RawPartition, RowSource
 from fuselearn.backends.partitioned.storage import ArrayStore
 from fuselearn.boosting.gradient.gradient_data import GradientData, GradientPlan
-from fuselearn.boosting.gradient.gradient_planning import GradientPart, PlanQuestion, WeightScale
+from fuselearn.boosting.gradient.gradient_plan import GradientPart, PlanQuestion, WeightScale
 from fuselearn.boosting.gradient.gradient_rounds import GradientRows
 from fuselearn.boosting.gradient.gradient_rows import (
     BlockSettings,

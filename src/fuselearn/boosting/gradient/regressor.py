@@ -8,9 +8,9 @@ from sklearn.base import RegressorMixin
 
 from fuselearn.backends.protocol import to_host
 from fuselearn.bandits.protocol import Policy
+from fuselearn.boosting.gradient.gradient_arguments import read_targets
 from fuselearn.boosting.gradient.gradient_base import BaseGradientBoosting
 from fuselearn.boosting.gradient.gradient_data import GradientData
-from fuselearn.boosting.gradient.gradient_reading import read_targets
 from fuselearn.boosting.gradient.stored_trees import check_fitted
 from fuselearn.boosting.gradient.tree_prediction import TreeRegression
 from fuselearn.estimators import check_choice

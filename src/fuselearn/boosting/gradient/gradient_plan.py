@@ -232,12 +232,12 @@ class TargetDigits:
 
 @dataclass(frozen=True)
 class LargestResidual:
-    """Asks how far from the first score a target is at most, also one of the rows that are held out."""
+    """Asks how far from the first score a target of the training rows is at most."""
 
     baseline: float
 
     def __call__(self, part: GradientPart) -> float:
-        return float(np.abs(part.labels[0][part.roles != UNUSED] - self.baseline).max(initial=0.0))
+        return float(np.abs(part.training()[0] - self.baseline).max(initial=0.0))
 
     def merged(self, answers: Sequence[float]) -> float:
         """Return the largest of all rows."""
@@ -277,7 +277,17 @@ class LossPlan:
 LossPlanning: TypeAlias = Generator[PlanQuestion, Any, LossPlan]
 
 
-def loss_planning(n_classes: int, n_rows: int, quantile: float | None) -> LossPlanning:
+@dataclass(frozen=True)
+class FirstScores:
+    """Scores at which a run that is continued began, and how far its trees may have moved them from there."""
+
+    baseline: FloatArray
+    reach: float
+
+
+def loss_planning(
+    n_classes: int, n_rows: int, quantile: float | None, continued: FirstScores | None = None
+) -> LossPlanning:
     """Return the generator of a loss: it yields questions about the rows and is sent the answers.
 
     Parameters
@@ -288,11 +298,14 @@ def loss_planning(n_classes: int, n_rows: int, quantile: float | None) -> LossPl
         Number of all rows.
     quantile : float or None
         Quantile of a regression; None for the squared error, and for classes.
+    continued : FirstScores or None, default=None
+        Where the run began that is continued, perhaps on other rows.
     """
     role_weights, class_weights, largest = yield LabelSums(n_classes)
     if n_classes:
         loss = log_loss(n_classes, n_rows)
-        return LossPlan(loss, loss.baseline(class_weights.astype(np.float64)), role_weights)
+        first = loss.baseline(class_weights.astype(np.float64)) if continued is None else continued.baseline
+        return LossPlan(loss, first, role_weights)
     weight = int(role_weights[0, TRAINING])
     baseline = 0.0
     if quantile is not None:
@@ -303,7 +316,10 @@ def loss_planning(n_classes: int, n_rows: int, quantile: float | None) -> LossPl
     elif largest > 0:
         unit = value_unit(largest)
         baseline = unit * ((yield TargetSum(unit)) / weight)
-    largest_residual = yield LargestResidual(baseline)
+    reach = 0.0
+    if continued is not None and baseline != continued.baseline[0]:  # on other rows than before
+        baseline, reach = float(continued.baseline[0]), continued.reach
+    largest_residual = reach + (yield LargestResidual(baseline))
     return LossPlan(regression_loss(largest_residual, n_rows, quantile), np.array([baseline]), role_weights)
 
 
