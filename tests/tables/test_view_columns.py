@@ -91,3 +91,17 @@ def test_views_and_columns_that_a_table_lacks(table, y):
         columns.transform(table.select(names))
     with pytest.raises(ValueError, match="X has none of the columns that the model was fitted on, such as 'site'"):
         columns.transform(table.select(["outcome"]))
+
+
+def test_columns_that_the_matrix_comes_from():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(30, 4)), columns=["a", "b", "c", "d"])
+    table["site"] = np.array(["north", "south", "east"])[np.arange(30) % 3]
+    views = {"first": ["a", "site", "b"], "second": ["c", "d"]}
+    y = np.arange(30) % 2
+    columns = ViewColumns(views).fit(table, y)
+    assert columns.source_columns() == ["a", "site", "site", "site", "b", "c", "d"]
+    projected = ViewColumns(views, preprocess={"second": ["pca:2"]}, random_state=0).fit(table, y)
+    # Even where there are as many components as columns.
+    assert projected.source_columns()[-2:] == ["second: component_0", "second: component_1"]
+    assert len(projected.source_columns()) == projected.transform(table).shape[1]
