@@ -13,6 +13,7 @@ from fuselearn.data import View
 from fuselearn.learners import Stump, Tree, tree_growth
 from fuselearn.learners.protocol import fit_sums, run_reduction
 from fuselearn.learners.tree_growth import NODE_KINDS, NodeHistograms, TreeHypothesis
+from fuselearn.numeric import tree_cuts
 from fuselearn.numeric.exact_sums import in_units
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.tree_histograms import column_edges
@@ -124,7 +125,8 @@ def test_sums_of_floats_give_the_same_tree(problem, criterion):
     assert split <= {node for _, nodes in requests for node in nodes}
 
 
-def test_the_order_of_rows_and_the_threads_change_nothing():
+def test_the_order_of_rows_and_the_threads_change_nothing(monkeypatch):
+    monkeypatch.setattr(tree_cuts, "SHARED_SIZE", 0)
     X, y, weights, learner = deep_problem(2000)
     whole = fit_learner(learner, X, y, weights, 3)
     for seed, n_threads in ((1, 1), (2, 2), (3, 3)):

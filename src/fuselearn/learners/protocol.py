@@ -271,6 +271,10 @@ class Learner(ABC, BaseEstimator):
         """
         raise TypeError(f"{type(self).__name__} is fitted from rows, not from sums.")
 
+    def sums_on(self, threads: Threads, plan: Any, n_classes: int) -> Sums:
+        """Fit from sums, as `sums` does, by threads that are free between two statistics."""
+        return self.sums(plan, n_classes)
+
     def check_rows(self, view: View) -> None:
         """Refuse rows that cannot be fitted, before any round is run. Only a learner that needs rows is asked.
 
@@ -393,7 +397,7 @@ def fit_sums(
             whole_weights = in_own_units(weights)
         return statistic(prepared, codes, whole_weights, threads)
 
-    return run_reduction(learner.sums(plan, n_classes), answer)
+    return run_reduction(learner.sums_on(threads, plan, n_classes), answer)
 
 
 def run_reduction(

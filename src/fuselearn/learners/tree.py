@@ -1,5 +1,6 @@
 """Stumps and trees on binned columns."""
 
+from abc import abstractmethod
 from numbers import Integral, Real
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import Learner, Planning, Sums
 from fuselearn.learners.tree_growth import Growth
+from fuselearn.numeric.execution import SERIAL, Threads
 
 CRITERIA = ("error", "gini", "entropy", "gain_ratio")
 
@@ -35,6 +37,18 @@ class _TreeLearner(Learner):
         """Place the edges of the bins; see `Learner.planning`."""
         return (yield from Binning.planning(n_columns, n_rows, self.max_bins, seed))
 
+    def sums(self, plan: Binning, n_classes: int) -> Sums:
+        """Grow a tree; see `Learner.sums`."""
+        return self.sums_on(SERIAL, plan, n_classes)
+
+    def sums_on(self, threads: Threads, plan: Binning, n_classes: int) -> Sums:
+        """Grow a tree; see `Learner.sums_on`."""
+        return self.growth(threads).sums(plan, n_classes)
+
+    @abstractmethod
+    def growth(self, threads: Threads) -> Growth:
+        """Return how it grows."""
+
 
 class Stump(_TreeLearner):
     """A tree of depth one: the cut on one column that errs least under the weights.
@@ -62,11 +76,10 @@ class Stump(_TreeLearner):
         self.criterion = criterion
         self.max_bins = max_bins
 
-    def sums(self, plan: Binning, n_classes: int) -> Sums:
-        """Find the best cut; see `Learner.sums`."""
+    def growth(self, threads: Threads) -> Growth:
+        """Return how it grows: by one cut."""
         # Under the error, both sides of the best cut may agree and still be the best weak hypothesis there is.
-        growth = Growth(1, self.criterion, 0.0, idle_splits=self.criterion == "error")
-        return (yield from growth.sums(plan, n_classes))
+        return Growth(1, self.criterion, 0.0, idle_splits=self.criterion == "error", threads=threads)
 
     def vc_dimension(self, n_columns: int) -> int:
         """Return a bound on the VC dimension; see `Learner.vc_dimension`."""
@@ -130,7 +143,6 @@ class Tree(_TreeLearner):
         if not (isinstance(self.impurity_tolerance, Real) and 0 <= self.impurity_tolerance < 1):
             raise ValueError(f"impurity_tolerance must be in [0, 1); got {self.impurity_tolerance!r}.")
 
-    def sums(self, plan: Binning, n_classes: int) -> Sums:
-        """Grow a tree; see `Learner.sums`."""
-        growth = Growth(self.max_depth, self.criterion, self.impurity_tolerance)
-        return (yield from growth.sums(plan, n_classes))
+    def growth(self, threads: Threads) -> Growth:
+        """Return how it grows: level by level."""
+        return Growth(self.max_depth, self.criterion, self.impurity_tolerance, threads=threads)

@@ -147,12 +147,15 @@ class Growth:
         A node whose minority weighs at most this part of all rows is a leaf (S3 §4).
     idle_splits : bool, default=False
         Whether a split that lowers no impurity is made all the same.
+    threads : Threads, default=SERIAL
+        Threads that look for the best cut of a node.
     """
 
     max_depth: int | None
     criterion: str
     impurity_tolerance: float
     idle_splits: bool = False
+    threads: Threads = SERIAL
 
     def sums(self, plan: Binning, n_classes: int) -> Sums:
         """Grow a tree: the generator of `Learner.sums`."""
@@ -193,7 +196,8 @@ class Growth:
         self, tree: "_GrowingTree", node: int, histogram: IntArray, total: int, depth: int
     ) -> "_Siblings | None":
         """Split a node where that helps; return its children, of that depth, if one of them may be split in turn."""
-        cut = best_cut(histogram, total, tree.plan.n_edges, self.criterion, idle_splits=self.idle_splits)
+        n_edges, idle_splits = tree.plan.n_edges, self.idle_splits
+        cut = best_cut(histogram, total, n_edges, self.criterion, idle_splits=idle_splits, threads=self.threads)
         if cut is None:
             return None
         left, right = tree.split(node, cut)

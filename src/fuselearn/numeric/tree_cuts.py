@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fuselearn.numeric.execution import compiled
+from fuselearn.numeric.execution import SERIAL, Threads, compiled
 from fuselearn.numeric.votes import TIE
 from fuselearn.typing import FloatArray, IntArray
 
 IMPURITIES = {"error": 0, "gini": 1, "entropy": 2, "gain_ratio": 2}
+SHARED_SIZE = 2**16
+"""Numbers in the histograms of a node from which on threads share its columns: handing out less takes longer."""
 LOG2 = (
     0.58496250072115608,
     0.48089799269241673,
@@ -53,13 +55,19 @@ class Cut(NamedTuple):
 
 
 def best_cut(
-    histograms: IntArray, total: int, n_edges: IntArray, criterion: str, *, idle_splits: bool = False
+    histograms: IntArray,
+    total: int,
+    n_edges: IntArray,
+    criterion: str,
+    *,
+    idle_splits: bool = False,
+    threads: Threads = SERIAL,
 ) -> Cut | None:
     """Return the best cut of a node.
 
     Parameters
     ----------
-    histograms, total, n_edges
+    histograms, total, n_edges, threads
         As for `best_cuts`.
     criterion : {"error", "gini", "entropy", "gain_ratio"}
         The cut of largest gain; or C4.5's: the best gain ratio among the columns of at least average gain.
@@ -71,7 +79,7 @@ def best_cut(
     Cut or None
         None where no cut gains anything.
     """
-    gains, candidates, left_weights = best_cuts(histograms, total, n_edges, criterion)
+    gains, candidates, left_weights = best_cuts(histograms, total, n_edges, criterion, threads=threads)
     by_ratio = criterion == "gain_ratio"
     least = -TIE if idle_splits else TIE
     sides = np.empty((2, histograms.shape[1]))
@@ -143,7 +151,7 @@ def _choose(
 
 
 def best_cuts(
-    histograms: IntArray, total: int, n_edges: IntArray, criterion: str
+    histograms: IntArray, total: int, n_edges: IntArray, criterion: str, *, threads: Threads = SERIAL
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return the best candidate of every column.
 
@@ -157,6 +165,8 @@ def best_cuts(
     criterion : {"error", "gini", "entropy", "gain_ratio"}
         The gain is the weight of the node times its impurity, less the same of both sides; for the gain ratio the
         impurity is the entropy.
+    threads : Threads, default=SERIAL
+        Threads that share the columns, where these are many.
 
     Returns
     -------
@@ -171,7 +181,16 @@ def best_cuts(
     left_weights = np.zeros(n_columns)
     # Unsigned: only these are turned into floats by vector instructions.
     histograms = np.ascontiguousarray(histograms).view(np.uint64)
-    _best_cuts(histograms, n_edges, IMPURITIES[criterion], 1.0 / total, TIE, gains, candidates, left_weights)
+
+    def work(start: int, stop: int) -> None:
+        some = slice(start, stop)
+        results = gains[some], candidates[some], left_weights[some]
+        _best_cuts(histograms[some], n_edges[some], IMPURITIES[criterion], 1.0 / total, TIE, *results)
+
+    if histograms.size < SHARED_SIZE:
+        work(0, n_columns)
+    else:
+        threads.share(n_columns, work)
     return gains, candidates, left_weights
 
 
