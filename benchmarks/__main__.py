@@ -25,6 +25,7 @@ SCRIPTS = (
     "gradient",
     "gradient_predict",
     "gradient_views",
+    "gradient_partitions",
     "trees",
     "peers",
     "kernels",
@@ -35,6 +36,7 @@ SCRIPTS = (
     "fusion --not_looked_at",
     "fusion --growth",
     "gpu",
+    "gradient_gpu",
 )
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fuselearn.numeric.execution import Scratch
 from fuselearn.numeric.gradient_loops import G, H, grow_loop
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -57,17 +58,19 @@ class GrownTree(NamedTuple):
 
 
 class GrowthMemory:
-    """Memory that trees of the same columns and size grow in, one after the other.
+    """Memory that a tree grows in.
 
     Parameters
     ----------
     n_columns, n_bins, max_leaf_nodes, n_categorical : int
-        Size of the trees.
+        Size of the tree.
+    scratch : Scratch
+        Memory of the histograms, which all trees of a run share, one after the other.
     """
 
-    def __init__(self, n_columns: int, n_bins: int, max_leaf_nodes: int, n_categorical: int) -> None:
+    def __init__(self, n_columns: int, n_bins: int, max_leaf_nodes: int, n_categorical: int, scratch: Scratch) -> None:
         n_nodes = 2 * max_leaf_nodes - 1
-        self.histograms = np.empty((max_leaf_nodes, n_columns, 3, n_bins), dtype=np.int64)
+        self.histograms = scratch.array("histograms", (max_leaf_nodes, n_columns, 3, n_bins), np.int64)
         self.splits, self.left_sums = np.empty((n_columns, 3)), np.empty((n_columns, 3), dtype=np.int64)
         self.orders = np.zeros((n_categorical, n_bins), dtype=np.intp)
         self.n_ordered = np.zeros(n_categorical, dtype=np.intp)

@@ -37,7 +37,7 @@ from fuselearn.data.training_data import RegressionData
 from fuselearn.data.view_table import Features
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import run_reductions
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.execution import Scratch, Threads
 from fuselearn.numeric.gradients import HELD_OUT, TRAINING, UNUSED
 from fuselearn.numeric.whole_tree import GrowthMemory
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
@@ -309,7 +309,7 @@ class LocalGradientRows:
 
     def __init__(self, block: GradientBlock, growth: GrowthSettings, threads: Threads) -> None:
         self._block, self._growth, self._threads = block, growth, threads
-        self._memory: dict[int, GrowthMemory] = {}
+        self._scratch = Scratch()
 
     def ask(
         self,
@@ -332,9 +332,7 @@ class LocalGradientRows:
         histograms = growth.max_leaf_nodes * len(columns) * 3 * self._block.settings.n_bins * 8
         if self._threads.count > 1 or histograms > WHOLE_TREE_BYTES:
             return HistogramLeaves(request, columns, growth, ask, expands_ahead=False, threads=self._threads)
-        if request.view not in self._memory:
-            n_categorical = int(np.count_nonzero(growth.categorical[columns]))
-            self._memory[request.view] = GrowthMemory(
-                len(columns), self._block.settings.n_bins, growth.max_leaf_nodes, n_categorical
-            )
-        return WholeTreeLeaves(request, self._block, growth, ask, self._memory[request.view])
+        n_categorical = int(np.count_nonzero(growth.categorical[columns]))
+        n_bins = self._block.settings.n_bins
+        memory = GrowthMemory(len(columns), n_bins, growth.max_leaf_nodes, n_categorical, self._scratch)
+        return WholeTreeLeaves(request, self._block, growth, ask, memory)
