@@ -40,7 +40,7 @@ def chunked(n_partitions, X, y, beside):
     return dict(zip(("X", "y", *beside), arrays))
 
 
-QUICK = ("early stopping", "a quantile")
+QUICK = ("early stopping",)
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, marks=() if c in QUICK else pytest.mark.long) for c in CASES])
@@ -64,6 +64,7 @@ def test_partitions_and_workers_do_not_matter(n_partitions, n_workers, client, m
         assert_same(model.fit(**chunked(n_partitions, X, y, beside)), local_model(case))
 
 
+@pytest.mark.long
 def test_a_partition_without_rows(client):
     model, X, y, beside = problem("class weights")
     lengths = ((0, 1000, 0, len(X) - 1000),)
@@ -71,6 +72,7 @@ def test_a_partition_without_rows(client):
     assert_same(model.fit(**dict(zip(("X", "y", *beside), arrays))), local_model("class weights"))
 
 
+@pytest.mark.long
 def test_a_weight_for_all_rows(client):
     X, targets, _ = rows()
     model = ShareGradientBoostingRegressor(n_estimators=1, max_leaf_nodes=4, random_state=0)
@@ -129,6 +131,7 @@ def test_predictions_are_lazy(client):
             assert_array_equal(there.compute(), getattr(model, method)(X))
 
 
+@pytest.mark.long
 def test_groups_of_a_data_frame(client):
     model, X, y, beside = problem("groups")
     table = dd.from_pandas(pd.DataFrame(X, columns=COLUMNS).assign(target=y, **beside), npartitions=3)

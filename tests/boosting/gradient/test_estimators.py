@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.class_weight import compute_sample_weight
 from threadpoolctl import threadpool_limits
 
-from fuselearn import ShareBoostClassifier, ShareGradientBoostingClassifier, ShareGradientBoostingRegressor
+from fuselearn import ShareGradientBoostingClassifier, ShareGradientBoostingRegressor
 from fuselearn.boosting.gradient import gradient_base, gradient_data
 from fuselearn.boosting.gradient.gradient_rows import GradientBlock
 from tests.boosting.gradient.fitted_models import (
@@ -106,7 +106,7 @@ def test_the_model_scores_training_rows_as_the_fit_did(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("n_jobs", [2, 4])
+@pytest.mark.parametrize("n_jobs", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_the_number_of_threads_does_not_matter(name, n_jobs):
     model, rows, y = CASES[name]
     assert_identical(
@@ -428,28 +428,3 @@ def test_categories_as_sets_beat_codes():
     assert by_index.score(codes[800:, None], target[800:]) > 0.8
     unknown = pd.DataFrame({"shop": pd.Categorical(["shop 99", None])})
     assert np.ptp(sets.predict(unknown)) == 0
-
-
-# What gradients have to do with the weights of ShareBoost
-
-
-@pytest.mark.parametrize("learner", ["stump", "tree", "gaussian_nb"])
-@pytest.mark.parametrize(
-    "settings_", [{}, {"view_policy": "exp3p"}, {"learning_rate": 0.5}], ids=["best", "exp3p", "slow"]
-)
-def test_gradients_of_the_exponential_loss_are_the_weights_of_shareboost(learner, settings_):
-    """With two classes: exp(-y F), the size of the gradient of exp(-y F) by F, is what S0 and S1 weigh rows by."""
-    rows = X[:, :5]
-    model = ShareBoostClassifier(
-        learner, views={"a": [0, 1, 2], "b": [3, 4]}, n_estimators=12, random_state=0, **settings_
-    ).fit(rows, TWO)
-    sign = np.where(model.classes_[1] == TWO, 1.0, -1.0)
-    scores = [np.zeros(len(sign)), *model.staged_decision_function(rows)]
-    weights = list(model.staged_sample_weights(rows, TWO))
-    assert len(weights) == len(scores) == model.n_iter_ + 1 > 3
-    present = ~np.column_stack([np.isnan(rows[:, :3]).all(axis=1), np.isnan(rows[:, 3:]).all(axis=1)])
-    for n_rounds, (shared, score) in enumerate(zip(weights, scores)):
-        # A row that no hypothesis has voted on yet is predicted by the prior, but its sum of votes is 0.
-        voted = present[:, model.winning_views_[:n_rounds]].any(axis=1)
-        gradients = np.exp(-sign * np.where(voted, score, 0.0))
-        assert_allclose(shared, gradients / gradients.sum(), rtol=1e-9)
