@@ -15,7 +15,6 @@ import numpy as np
 from fuselearn.numeric.execution import SERIAL, Threads, compiled
 from fuselearn.numeric.gradient_loops import (
     CATEGORY_SMOOTHING,
-    CHUNK_ROWS,
     TIE_SHARE,
     WEIGHT,
     G,
@@ -27,6 +26,12 @@ from fuselearn.numeric.gradient_loops import (
 )
 from fuselearn.typing import FloatArray, IntArray
 
+THREAD_CELLS = 2**20
+"""Cells, rows times columns, above which threads count a leaf together: to call them takes longer than a small leaf."""
+THREAD_BINS = 2**17
+"""The same for the numbers of a histogram."""
+THREAD_ROWS = 2**16
+"""The same for the rows of a leaf that is split."""
 NO_ORDERS = np.zeros((0, 1), dtype=np.intp), np.zeros(0, dtype=np.intp)
 BEYOND_SUMS = 2**61
 """More than any sum over the rows of a run."""
@@ -70,7 +75,12 @@ def fill_histogram(
     def work(first: int, last: int) -> None:
         fill_loop(bins, columns, rows, g, h, weights, n_values, histogram, first, last)
 
-    threads.share(len(columns), work)
+    _worth_it(threads, len(rows) * len(columns), THREAD_CELLS).share(len(columns), work)
+
+
+def _worth_it(threads: Threads, size: int, least: int) -> Threads:
+    """Return the threads, or none but this one where there is too little to do."""
+    return threads if size >= least else SERIAL
 
 
 def subtract_histogram(histogram: IntArray, child: IntArray, threads: Threads = SERIAL) -> None:
@@ -79,7 +89,7 @@ def subtract_histogram(histogram: IntArray, child: IntArray, threads: Threads = 
     def work(first: int, last: int) -> None:
         subtract_loop(histogram[first:last], child[first:last])
 
-    threads.share(len(histogram), work)
+    _worth_it(threads, histogram.size, THREAD_BINS).share(len(histogram), work)
 
 
 def best_splits(
@@ -146,7 +156,7 @@ def best_splits(
             order_of_column[part], padded, n_ordered, l2, *least, splits[part], left_sums[part],
         )  # fmt: skip
 
-    threads.share(len(histogram), work)
+    _worth_it(threads, histogram.size, THREAD_BINS).share(len(histogram), work)
 
 
 def least_whole(least: float, unit: float) -> int:
@@ -199,7 +209,7 @@ def split_rows(
         Threads that share the rows.
     """
     n_rows = len(rows)
-    n_parts = min(threads.count, n_rows // CHUNK_ROWS)
+    n_parts = min(threads.count, n_rows // THREAD_ROWS)
     if n_parts < 2:
         return int(split_loop(rows, scratch, column, goes_left))
     cuts = [n_rows * part // n_parts for part in range(n_parts + 1)]

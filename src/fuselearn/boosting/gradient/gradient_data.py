@@ -303,6 +303,9 @@ class LocalGradientData(GradientData):
 WHOLE_TREE_BYTES = 2**28
 """Memory of histograms up to which a tree grows in one call. Leaf by leaf, leaves without a split give theirs back."""
 
+WHOLE_TREE_CELLS = 2**23
+"""Cells, rows times columns, below which several threads take longer than one that grows a tree in one call."""
+
 
 class LocalGradientRows:
     """Rows in memory; see `fuselearn.boosting.gradient.gradient_rounds.GradientRows`."""
@@ -330,7 +333,8 @@ class LocalGradientRows:
 
         self._block.update(rounds, 0, self._threads)
         histograms = growth.max_leaf_nodes * len(columns) * 3 * self._block.settings.n_bins * 8
-        if self._threads.count > 1 or histograms > WHOLE_TREE_BYTES:
+        is_large = self._threads.count > 1 and self._block.n_rows * len(columns) >= WHOLE_TREE_CELLS
+        if is_large or histograms > WHOLE_TREE_BYTES:
             return HistogramLeaves(request, columns, growth, ask, expands_ahead=False, threads=self._threads)
         n_categorical = int(np.count_nonzero(growth.categorical[columns]))
         n_bins = self._block.settings.n_bins
