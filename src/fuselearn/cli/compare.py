@@ -32,9 +32,8 @@ from fuselearn.cli.console import (
     say_lines,
     tell,
 )
-from fuselearn.cli.files import Source, check_column, open_data, read_opened
+from fuselearn.cli.files import Source, check_column, check_output, open_data, read_opened, writing
 from fuselearn.cli.interrupts import interrupts
-from fuselearn.cli.outputs import check_output, writing
 
 if TYPE_CHECKING:
     import pyarrow

@@ -44,9 +44,8 @@ from fuselearn.cli.console import (
     say,
     say_json,
 )
-from fuselearn.cli.files import FORMATS, Source, check_column, open_data, read_opened
+from fuselearn.cli.files import FORMATS, Source, check_column, check_output, open_data, read_opened, save_model, size_of
 from fuselearn.cli.interrupts import interrupts
-from fuselearn.cli.outputs import check_output, save_model, size_of
 from fuselearn.cli.saved_models import trust_options
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from fuselearn.cli.console import AsJson, Model, Notes, Trust, one_line, say, say_json
-from fuselearn.cli.outputs import size_of
+from fuselearn.cli.files import size_of
 from fuselearn.cli.saved_models import describe_model, load_model
 
 SHOWN = 6

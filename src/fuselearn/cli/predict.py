@@ -33,9 +33,18 @@ from fuselearn.cli.console import (
     say_json,
     visible,
 )
-from fuselearn.cli.files import FORMATS, KINDS, Source, check_column, open_data, reading, words_for_nothing
+from fuselearn.cli.files import (
+    FORMATS,
+    KINDS,
+    Source,
+    check_column,
+    check_output,
+    open_data,
+    reading,
+    words_for_nothing,
+    writing,
+)
 from fuselearn.cli.interrupts import interrupts
-from fuselearn.cli.outputs import check_output, writing
 from fuselearn.cli.saved_models import load_model
 
 if TYPE_CHECKING:

@@ -23,9 +23,17 @@ from fuselearn.cli.console import (
     say,
     say_json,
 )
-from fuselearn.cli.files import Source, check_column, open_data, read_opened, words_for_nothing
+from fuselearn.cli.files import (
+    Source,
+    check_column,
+    check_output,
+    open_data,
+    read_opened,
+    size_of,
+    words_for_nothing,
+    writing,
+)
 from fuselearn.cli.interrupts import interrupts
-from fuselearn.cli.outputs import check_output, size_of, writing
 from fuselearn.cli.saved_models import load_model
 
 if TYPE_CHECKING:
