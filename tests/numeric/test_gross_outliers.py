@@ -150,3 +150,35 @@ def test_quartiles_look_at_a_sample_of_the_rows(monkeypatch):
         assert places(table) == [(7, 1)]
         # The rows drawn, those rows of all columns, the one column to look at, and one number for each column.
         assert sum(n_sorted) <= fast.SAMPLED_ROWS * 4 + n_rows + 3
+
+
+def in_partitions(table, cuts):
+    """Ranges of a table whose rows are in partitions."""
+    planning = fast.range_planning(len(table))
+    question = next(planning)
+    parts = list(zip(np.split(table, cuts), [0, *cuts]))
+    while True:
+        try:
+            question = planning.send(question.merged([question(part, first) for part, first in parts]))
+        except StopIteration as end:
+            return end.value
+
+
+@pytest.mark.parametrize("n_rows", [9, 300, 6000])
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_partitions_do_not_matter(n_rows, kind):
+    """Columns with a spread, mostly zero, and of counts; with outliers, infinite distances and gaps."""
+    rng = np.random.default_rng(n_rows)
+    table = rng.lognormal(sigma=4.0, size=(n_rows, 5)) * rng.choice([-1, 1], size=5)
+    table[:, 1] = np.where(rng.random(n_rows) < 0.8, 0, table[:, 1])
+    table[:, 2] = rng.poisson(0.3, n_rows)
+    spoilt = rng.random(table.shape) < 0.02
+    largest = 1e308 if kind is np.float64 else 1e38
+    table[spoilt] = rng.choice([1e4, -1e5, 1e20, largest, -largest], size=spoilt.sum())
+    table[rng.random(table.shape) < 0.1] = np.nan
+    table = table.astype(kind)
+    with np.errstate(over="ignore"):
+        whole = fast.ordinary_ranges(table)
+        assert len(fast.gross_outliers(table, whole).rows) or n_rows == 9
+        for cuts in ([4], [0, 0, 3, n_rows], [2, 3, 5, n_rows // 2]):
+            assert_array_equal(in_partitions(table, cuts), whole)

@@ -7,9 +7,13 @@ until a quarter of a column is wrong.
 
 Where more than half of a column's cells are equal, as in counts, its interquartile range is nothing. The median
 distance of the other cells takes its place, as long as it is not beyond all measure by that of the other columns.
+
+Rows may be in partitions: `range_planning` asks questions of them, and adds up their answers.
 """
 
-from typing import NamedTuple
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -29,6 +33,10 @@ LEAST_SIZE, LARGEST_SIZE = 1e-35, 1e35
 N_RANGES = 5
 LOWEST, HIGHEST, LEAST, LARGEST, FACTOR = range(N_RANGES)
 """Rows of ranges."""
+LEAST_EXPONENT, LARGEST_EXPONENT = -1074, 1025
+"""Exponents of base 2 that numbers have; the largest is that of infinity."""
+BUCKET_BITS = 48
+"""Last bits of a number that are left out to sort it into a bucket."""
 
 
 class Outliers(NamedTuple):
@@ -59,18 +67,45 @@ def ordinary_ranges(table: FloatArray) -> FloatArray:
     >>> ordinary_ranges(ages)[LEAST : LARGEST + 1].T
     array([[19., 61.]])
     """
-    least, largest = _extremes(table)
-    centre, spread = _quartiles(table)
+    planning = range_planning(len(table))
+    question = next(planning)
+    while True:
+        try:
+            question = planning.send(question.merged([question(table, 0)]))
+        except StopIteration as end:
+            ranges: FloatArray = end.value
+            return ranges
+
+
+class RangeQuestion(Protocol):
+    """A question about the columns of a table, which each partition of its rows answers."""
+
+    def __call__(self, table: FloatArray, first: int) -> Any:
+        """Return the answer of a partition; `first` is the number of rows before it."""
+
+    def merged(self, answers: Sequence[Any]) -> Any:
+        """Return the answer of all rows, from those of the partitions in their order."""
+
+
+RangePlanning: TypeAlias = Generator[RangeQuestion, Any, FloatArray]
+
+
+def range_planning(n_rows: int) -> RangePlanning:
+    """Return a generator of the ranges of a table of `n_rows` rows: it yields questions and is sent the answers."""
+    drawn = None
+    if n_rows > SAMPLED_ROWS:
+        drawn = np.sort(np.random.default_rng(n_rows).integers(0, n_rows, SAMPLED_ROWS))
+    least, largest, sample = yield SampledRows(drawn)
+    centre, spread = _quartiles(sample)
     with np.errstate(over="ignore"):
         distance = np.maximum(largest - centre, centre - least)
         distance[np.isnan(spread)] = 0.0  # too few cells to judge
-        ordinary, limits = _ordinary_distances(table, centre, spread, distance)
+        ordinary, limits = yield from _ordinary_distances(centre, spread, distance)
         lowest, highest = centre - limits, centre + limits
     # An extreme that is an outlier gives way to the most extreme other cell.
-    for column in np.flatnonzero(ordinary < distance).tolist():
-        values = table[:, column]
-        values = values[(values >= lowest[column]) & (values <= highest[column])]
-        least[column], largest[column] = values.min(), values.max()
+    columns = np.flatnonzero(ordinary < distance)
+    if len(columns):
+        least[columns], largest[columns] = yield OrdinaryExtremes(columns, lowest[columns], highest[columns])
     size = np.maximum(np.abs(least), np.abs(largest))
     unsafe = (size > LARGEST_SIZE) | ((size < LEAST_SIZE) & (size > 0))
     exponent = np.where(unsafe, np.clip(-np.frexp(size)[1], -1000, 1000), 0)
@@ -78,30 +113,202 @@ def ordinary_ranges(table: FloatArray) -> FloatArray:
 
 
 def _ordinary_distances(
-    table: FloatArray, centre: FloatArray, spread: FloatArray, distance: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+    centre: FloatArray, spread: FloatArray, distance: FloatArray
+) -> Generator[RangeQuestion, Any, tuple[FloatArray, FloatArray]]:
     """Return the largest distance from the centre that is no outlier's, and the distance beyond which all are."""
     flat = np.flatnonzero((spread == 0) & (distance > 0))
     typical = spread.copy()
-    # Only a column that even by the least of its distances reaches far is looked at in full.
-    typical[flat] = _nearest_others(table, centre, flat)
+    if len(flat):
+        # Only a column that even by the least of its distances reaches far is looked at in full.
+        typical[flat] = yield NearestOthers(flat, centre[flat])
     suspect = np.flatnonzero(distance > FAR * typical)
-    distances_of = {column: _distances(table[:, column], centre[column]) for column in suspect.tolist()}
-    for column in np.intersect1d(suspect, flat).tolist():
-        typical[column] = np.median(distances_of[column])
+    flat_suspect = np.intersect1d(suspect, flat)
+    if len(flat_suspect):
+        typical[flat_suspect] = yield from _median_distances(flat_suspect, centre[flat_suspect])
     measures = np.sort(spread[spread > 0] if (spread > 0).any() else typical[typical > 0])
     limit_of_flat = BEYOND_MEASURE * measures[(len(measures) - 1) // 2] if len(measures) else np.inf
-    for column in flat[distance[flat] > limit_of_flat].tolist():
-        distances_of.setdefault(column, _distances(table[:, column], centre[column]))
     limits = FAR * typical
     limits[flat] = np.minimum(limits[flat], limit_of_flat)
     ordinary = distance.copy()
-    for column, distances in distances_of.items():
-        ordinary[column] = _largest_ordinary(distances, limits[column])
+    far = np.union1d(suspect, flat[distance[flat] > limit_of_flat])
+    if len(far):
+        ordinary[far] = yield LargestOrdinary(far, centre[far], limits[far])
     limits = np.maximum(limits, GAP * ordinary)
     limits[typical == 0] = limit_of_flat
     limits[np.isnan(spread)] = np.inf
     return ordinary, limits
+
+
+def _median_distances(columns: IntArray, centre: FloatArray) -> Generator[RangeQuestion, Any, FloatArray]:
+    """Return the median distance from the centre of the cells that are not there, of some columns."""
+    counts = yield DistanceCounts(columns, centre)
+    middle = []
+    for buckets in counts:
+        ends, n_cells = np.cumsum(list(buckets.values())), sum(buckets.values())
+        keys = list(buckets)
+        ranks = [(n_cells - 1) // 2, n_cells // 2]
+        places = [int(np.searchsorted(ends, rank, side="right")) for rank in ranks]
+        before = int(ends[places[0]]) - buckets[keys[places[0]]]
+        middle.append((sorted({keys[place] for place in places}), [rank - before for rank in ranks]))
+    values = yield DistancesInBuckets(columns, centre, [buckets for buckets, _ in middle])
+    return np.array([np.mean(np.sort(of_column)[ranks]) for of_column, (_, ranks) in zip(values, middle)])
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """Asks for the least and the largest value of each column, and for the rows whose quartiles are taken.
+
+    `drawn` are the numbers of these rows, in ascending order; None for all rows.
+    """
+
+    drawn: IntArray | None
+
+    def __call__(self, table: FloatArray, first: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the answer of a partition; see `RangeQuestion`."""
+        if not len(table):
+            nothing = np.full(table.shape[1], np.nan)
+            return nothing, nothing, table
+        rows = table
+        if self.drawn is not None:
+            start, stop = np.searchsorted(self.drawn, [first, first + len(table)])
+            rows = table[self.drawn[start:stop] - first]
+        return *_extremes(table), rows
+
+    def merged(self, answers: Sequence[Any]) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the answer of all rows; see `RangeQuestion`."""
+        least, largest, rows = zip(*answers)
+        joined = rows[0] if len(rows) == 1 else np.concatenate([part for part in rows if len(part)])
+        return np.fmin.reduce(least), np.fmax.reduce(largest), joined
+
+
+@dataclass(frozen=True)
+class NearestOthers:
+    """Asks for the least distance from the centre that is not 0, of some columns."""
+
+    columns: IntArray
+    centre: FloatArray
+
+    def __call__(self, table: FloatArray, first: int) -> FloatArray:
+        """Return the answer of a partition; see `RangeQuestion`."""
+        nearest = np.full(len(self.columns), np.inf)
+        step = max(1, CELLS_AT_A_TIME // len(self.columns))
+        for start in range(0, len(table), step):
+            distances = np.abs(table[start : start + step, self.columns] - self.centre)
+            distances[distances == 0] = np.inf
+            np.fmin(nearest, np.fmin.reduce(distances, axis=0), out=nearest)
+        return nearest
+
+    def merged(self, answers: Sequence[FloatArray]) -> FloatArray:
+        """Return the answer of all rows; see `RangeQuestion`."""
+        least: FloatArray = np.min(answers, axis=0)
+        return least
+
+
+@dataclass(frozen=True)
+class DistanceCounts:
+    """Asks for the numbers of distances from the centre that are not 0, of some columns, by ascending bucket."""
+
+    columns: IntArray
+    centre: FloatArray
+
+    def __call__(self, table: FloatArray, first: int) -> list[dict[int, int]]:
+        """Return the answer of a partition; see `RangeQuestion`."""
+        counts = []
+        for column, centre in zip(self.columns, self.centre):
+            buckets, numbers = np.unique(_bucket(_distances(table[:, column], centre)), return_counts=True)
+            counts.append(dict(zip(buckets.tolist(), numbers.tolist())))
+        return counts
+
+    def merged(self, answers: Sequence[list[dict[int, int]]]) -> list[dict[int, int]]:
+        """Return the answer of all rows; see `RangeQuestion`."""
+        totals = []
+        for of_column in zip(*answers):
+            buckets = sorted(set().union(*of_column))
+            totals.append({bucket: sum(counts.get(bucket, 0) for counts in of_column) for bucket in buckets})
+        return totals
+
+
+@dataclass(frozen=True)
+class DistancesInBuckets:
+    """Asks for the distances from the centre in some buckets, of some columns."""
+
+    columns: IntArray
+    centre: FloatArray
+    buckets: list[list[int]]
+
+    def __call__(self, table: FloatArray, first: int) -> list[FloatArray]:
+        """Return the answer of a partition; see `RangeQuestion`."""
+        found = []
+        for column, centre, buckets in zip(self.columns, self.centre, self.buckets):
+            distances = _distances(table[:, column], centre)
+            found.append(distances[np.isin(_bucket(distances), buckets)])
+        return found
+
+    def merged(self, answers: Sequence[list[FloatArray]]) -> list[FloatArray]:
+        """Return the answer of all rows; see `RangeQuestion`."""
+        return [np.concatenate(of_column) for of_column in zip(*answers)]
+
+
+@dataclass(frozen=True)
+class LargestOrdinary:
+    """Asks for the largest distance before the first gap beyond a limit, of some columns.
+
+    Distances beyond the limit are known by the least and the largest between two powers of 2: a gap is wider than that.
+    """
+
+    columns: IntArray
+    centre: FloatArray
+    limits: FloatArray
+
+    def __call__(self, table: FloatArray, first: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the largest distance within the limit, and the least and largest ones by their exponents."""
+        n_exponents = LARGEST_EXPONENT - LEAST_EXPONENT + 1
+        within = np.zeros(len(self.columns))
+        least = np.full((len(self.columns), n_exponents), np.inf)
+        largest = np.full((len(self.columns), n_exponents), -np.inf)
+        for number, (column, centre, limit) in enumerate(zip(self.columns, self.centre, self.limits)):
+            distances = _distances(table[:, column], centre)
+            beyond = distances > limit
+            within[number] = distances[~beyond].max(initial=0.0)
+            distances = distances[beyond]
+            exponents = np.where(np.isinf(distances), LARGEST_EXPONENT, np.frexp(distances)[1]) - LEAST_EXPONENT
+            np.minimum.at(least[number], exponents, distances)
+            np.maximum.at(largest[number], exponents, distances)
+        return within, least, largest
+
+    def merged(self, answers: Sequence[tuple[FloatArray, FloatArray, FloatArray]]) -> FloatArray:
+        """Return the answer of all rows; see `RangeQuestion`."""
+        within, least, largest = zip(*answers)
+        ordinary: FloatArray = np.max(within, axis=0)
+        for number, (lows, highs) in enumerate(zip(np.min(least, axis=0), np.max(largest, axis=0))):
+            for place in np.flatnonzero(highs > 0).tolist():
+                if lows[place] >= GAP * ordinary[number]:
+                    break
+                ordinary[number] = highs[place]
+        return ordinary
+
+
+@dataclass(frozen=True)
+class OrdinaryExtremes:
+    """Asks for the least and the largest value of some columns within a range."""
+
+    columns: IntArray
+    lowest: FloatArray
+    highest: FloatArray
+
+    def __call__(self, table: FloatArray, first: int) -> tuple[FloatArray, FloatArray]:
+        """Return the answer of a partition; see `RangeQuestion`."""
+        least, largest = np.full(len(self.columns), np.inf), np.full(len(self.columns), -np.inf)
+        for number, (column, lowest, highest) in enumerate(zip(self.columns, self.lowest, self.highest)):
+            values = table[:, column]
+            values = values[(values >= lowest) & (values <= highest)]
+            least[number], largest[number] = values.min(initial=np.inf), values.max(initial=-np.inf)
+        return least, largest
+
+    def merged(self, answers: Sequence[tuple[FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
+        """Return the answer of all rows; see `RangeQuestion`."""
+        least, largest = zip(*answers)
+        return np.min(least, axis=0), np.max(largest, axis=0)
 
 
 def gross_outliers(table: FloatArray, ranges: FloatArray) -> Outliers:
@@ -142,9 +349,7 @@ def _extremes(table: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _quartiles(table: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return median and interquartile range of each column, of a sample of the rows; a range of NaN for few values."""
-    if len(table) > SAMPLED_ROWS:
-        table = table[np.sort(np.random.default_rng(len(table)).integers(0, len(table), SAMPLED_ROWS))]
+    """Return median and interquartile range of each column; a range of NaN for few values."""
     n_columns = table.shape[1]
     median, spread = np.empty(n_columns), np.empty(n_columns)
     step = max(1, CELLS_AT_A_TIME // len(table))
@@ -159,28 +364,13 @@ def _quartiles(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     return median, spread
 
 
-def _nearest_others(table: FloatArray, centre: FloatArray, columns: IntArray) -> FloatArray:
-    """Return the least distance from the centre that is not 0, of some columns."""
-    nearest = np.full(len(columns), np.inf)
-    step = max(1, CELLS_AT_A_TIME // max(1, len(columns)))
-    for start in range(0, len(table) if len(columns) else 0, step):
-        distances = np.abs(table[start : start + step, columns] - centre[columns])
-        distances[distances == 0] = np.inf
-        np.fmin(nearest, np.fmin.reduce(distances, axis=0), out=nearest)
-    return nearest
-
-
 def _distances(values: FloatArray, centre: float) -> FloatArray:
-    """Return the distances of values from the centre that are not 0, in ascending order."""
-    distances = np.abs(values.astype(np.float64) - centre)
-    return np.sort(distances[distances > 0])
+    """Return the distances of values from the centre that are not 0."""
+    with np.errstate(over="ignore"):
+        distances = np.abs(values.astype(np.float64) - centre)
+    return distances[distances > 0]
 
 
-def _largest_ordinary(distances: FloatArray, limit: float) -> float:
-    """Return the largest distance, in ascending order, before the first gap beyond the limit."""
-    first = int(np.searchsorted(distances, limit, side="right"))
-    before = distances[first - 1 : -1] if first else np.append(0.0, distances[:-1])
-    gaps = np.flatnonzero(distances[first:] >= GAP * before)
-    if not len(gaps):
-        return float(distances[-1])
-    return float(before[gaps[0]])
+def _bucket(distances: FloatArray) -> IntArray:
+    """Return the bucket of distances: their first bits, which are in the order of the numbers."""
+    return distances.view(np.uint64) >> np.uint64(BUCKET_BITS)
