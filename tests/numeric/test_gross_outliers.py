@@ -180,5 +180,5 @@ def test_partitions_do_not_matter(n_rows, kind):
     with np.errstate(over="ignore"):
         whole = fast.ordinary_ranges(table)
         assert len(fast.gross_outliers(table, whole).rows) or n_rows == 9
-        for cuts in ([4], [0, 0, 3, n_rows], [2, 3, 5, n_rows // 2]):
+        for cuts in ([4], [0, 0, 3, n_rows], [2, 3, n_rows // 2]):
             assert_array_equal(in_partitions(table, cuts), whole)
