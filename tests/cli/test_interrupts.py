@@ -16,8 +16,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 import fuselearn
 from fuselearn import progress
 from fuselearn.boosting import base
+from fuselearn.cli import console
 from fuselearn.cli import fit as fit_command
-from fuselearn.cli import interrupts
 from fuselearn.cli.model_columns import ModelColumns
 from fuselearn.persistence import model_file
 from fuselearn.tables import TableClassifier
@@ -39,11 +39,11 @@ def answered(monkeypatch):
 
     monkeypatch.setattr(os, "_exit", end)
     before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
-    interrupts.interrupts.install()
+    console.interrupts.install()
     yield
     signal.signal(signal.SIGINT, before)
     sys.unraisablehook = hook
-    interrupts.interrupts.begin()
+    console.interrupts.begin()
 
 
 def interrupting(function, at_call=1, times=1):

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fuselearn import __version__
-from fuselearn.cli.interrupts import INTERRUPTED, interrupts
+from fuselearn.cli.console import INTERRUPTED, interrupts, lead_nowhere, one_line, say, say_json, visible
 
 if TYPE_CHECKING:
     import typer
@@ -32,8 +32,6 @@ def main() -> None:
         _end(f"the command line needs {package}, which is not installed: pip install 'fuselearn[app]'")
     except OSError as error:
         # What no command foresaw, such as help that is printed to a full disk.
-        from fuselearn.cli.console import lead_nowhere, one_line, visible
-
         lead_nowhere(sys.stdout)
         place = "" if error.filename is None else f"{error.filename}: "
         _end(visible(f"{place}{one_line(error.strerror or error).rstrip('.')}."))
@@ -49,10 +47,10 @@ def make_app() -> "typer.Typer":
     from typer.core import TyperGroup
 
     from fuselearn.cli.compare import compare
-    from fuselearn.cli.console import AsJson, say, say_json, visible
     from fuselearn.cli.demo import demo
     from fuselearn.cli.fit import fit
     from fuselearn.cli.inspect import inspect
+    from fuselearn.cli.options import AsJson
     from fuselearn.cli.predict import predict
     from fuselearn.cli.report import report
     from fuselearn.cli.reproduce import reproduce

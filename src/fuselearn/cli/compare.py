@@ -10,6 +10,19 @@ import typer
 
 from fuselearn.cli.choices import ViewChoice, choose_views
 from fuselearn.cli.console import (
+    Notes,
+    check_jobs,
+    check_seed,
+    interruptible,
+    interrupts,
+    refuse,
+    refusing,
+    say_json,
+    say_lines,
+    tell,
+)
+from fuselearn.cli.files import Source, check_column, check_output, open_data, read_opened, writing
+from fuselearn.cli.options import (
     AsJson,
     Data,
     Delimiter,
@@ -18,22 +31,11 @@ from fuselearn.cli.console import (
     Format,
     Identifier,
     NaValues,
-    Notes,
     Processes,
     Target,
     ViewGlobs,
     ViewsFile,
-    check_jobs,
-    check_seed,
-    interruptible,
-    refuse,
-    refusing,
-    say_json,
-    say_lines,
-    tell,
 )
-from fuselearn.cli.files import Source, check_column, check_output, open_data, read_opened, writing
-from fuselearn.cli.interrupts import interrupts
 
 if TYPE_CHECKING:
     import pyarrow

@@ -1,61 +1,38 @@
-"""What passes between the user and a command: options that several commands have, results, refusals, notes, progress.
+"""What passes between the user and a command: results, refusals, notes, progress, and Ctrl-C.
 
 Whatever is printed goes through `say`, `say_json`, `refuse` or `Notes`. They show control characters, which a name in a
 file or in a model can hold, as escapes, so that none of them reaches the terminal.
+
+What Ctrl-C does depends on what it would cost. While nothing is finished it ends the command: at once or, where
+something has to be tidied up, by `KeyboardInterrupt`. From the first finished round of a fit on, it asks the fit to
+stop after the round that runs, and what is fitted is saved. Pressed a second time, it ends the command without that.
+
+The entry point answers Ctrl-C before typer is imported, so this file imports it where it is used.
 """
 
 import json
 import math
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, TYPE_CHECKING, Annotated, Any, NoReturn
-
-import typer
-
-from fuselearn.cli.interrupts import INTERRUPTED, EndedByUser, interrupts
+from enum import Enum
+from types import FrameType
+from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from fuselearn.progress import Step
 
-Data = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or Feather file; - is standard input.")]
-Model = Annotated[str, typer.Argument(help="File that fuselearn fit made.")]
-Target = Annotated[str, typer.Option(help="Column that holds the classes.")]
-Identifier = Annotated[str | None, typer.Option("--id", help="Column that names the objects; no view has it.")]
-FittedIdentifier = Annotated[
-    str | None, typer.Option("--id", help="Column that names the objects.", show_default="the one named at fit")
-]
-ViewGlobs = Annotated[list[str] | None, typer.Option(help="NAME=GLOB, once for each view.")]
-ViewsFile = Annotated[str | None, typer.Option(help="TOML file with the views.")]
-AllowMissingColumns = Annotated[
-    bool, typer.Option("--allow-missing-columns", help="Take single columns that the file lacks as missing.")
-]
-Seed = Annotated[int, typer.Option(help="Seed of all draws.")]
-Jobs = Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.", show_default="1")]
-Processes = Annotated[int | None, typer.Option("--jobs", help="Processes; -1 takes all cores.", show_default="1")]
-Format = Annotated[
-    str | None, typer.Option("--format", help="csv, tsv, parquet or feather.", show_default="by the suffix; - is csv")
-]
-Delimiter = Annotated[str | None, typer.Option(help="Of CSV.", show_default="a comma; a tab for TSV")]
-Encoding = Annotated[str, typer.Option(help="Of CSV and TSV.")]
-NaValues = Annotated[
-    list[str] | None, typer.Option(help="Word that stands for nothing, such as ?, repeated; blanks and NA always do.")
-]
-FittedNaValues = Annotated[
-    list[str] | None, typer.Option("--na-values", help="Further words that stand for nothing, beside those of the fit.")
-]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
-Trust = Annotated[
-    list[str] | None,
-    typer.Option(help="Type of another package that the model may hold, repeated; its code will run."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
-
 HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, those that turn the direction of text, and halves of pairs, which cannot be written."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C, as shells have it."""
+LATER = 0.02
+"""Seconds until an interrupt whose exception was lost is repeated."""
 
 
 def say(text: str) -> None:
@@ -76,6 +53,8 @@ def say_json(value: Any) -> None:
 
 def tell(text: str) -> None:
     """Print a line on stderr, if anybody listens there."""
+    import typer
+
     try:
         typer.echo(visible(text), err=True)
     except OSError:
@@ -87,6 +66,8 @@ def refuse(message: object) -> NoReturn:
 
     Exit code 2 is left to typer, for a command line that it cannot read.
     """
+    import typer
+
     tell(f"fuselearn: {one_line(message)}")
     raise typer.Exit(1)
 
@@ -117,6 +98,8 @@ def visible(text: str) -> str:
 
 def _print(text: str) -> None:
     """Print on standard output; what is wrong with it is said in one line."""
+    import typer
+
     try:
         typer.echo(text)
     except BrokenPipeError:
@@ -143,6 +126,8 @@ def refusing(*kinds: type[Exception], what: str | None = None) -> Iterator[None]
 @contextmanager
 def interruptible(consequence: str) -> Iterator[None]:
     """End the command in one line when it is interrupted, which says what that means for the output."""
+    import typer
+
     interrupts.consequence = consequence
     try:
         yield
@@ -199,6 +184,111 @@ class Notes:
                 self.add(f"Warning: some numbers are too large or too small to calculate with ({warning.message}).")
             elif not issubclass(warning.category, DeprecationWarning | PendingDeprecationWarning | FutureWarning):
                 self.add(f"Warning: {warning.message}")
+
+
+class EndedByUser(BaseException):
+    """Ctrl-C was pressed again while finished work was being saved. Fits do not catch it."""
+
+
+class _Way(Enum):
+    """Ways to answer Ctrl-C."""
+
+    AT_ONCE = "end the process: nothing is open, and an exception could be lost in an import"
+    UNWIND = "raise KeyboardInterrupt"
+    KEEP = "note it, and end by EndedByUser when it is repeated"
+
+
+class Interrupts:
+    """The answer to Ctrl-C, for a process that runs one command.
+
+    Attributes
+    ----------
+    consequence : str
+        What an end before the end means for the output, in words.
+    stop_asked : bool
+        Whether there was one that is to end a fit after the round that runs.
+    """
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin a command: nothing is finished."""
+        self.consequence = ""
+        self.stop_asked = False
+        self._way = _Way.AT_ONCE
+        self._stopped = False
+
+    def install(self) -> None:
+        """Answer the interrupts of this process; only its main thread can."""
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._answer)
+            sys.unraisablehook = _repeat_lost_interrupts
+
+    def end(self) -> None:
+        """Leave interrupts to the system: all is done or lost, and nothing is left to say."""
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    @contextmanager
+    def unwinding(self) -> Iterator[None]:
+        """Raise KeyboardInterrupt within the block, unless finished work is to be kept."""
+        before = self._way
+        if before is not _Way.KEEP:
+            self._way = _Way.UNWIND
+        try:
+            yield
+        finally:
+            if self._way is not _Way.KEEP:
+                self._way = before
+
+    def keep(self) -> None:
+        """Let nothing be lost from here on: something is finished."""
+        self._way = _Way.KEEP
+
+    def saved(self, consequence: str) -> None:
+        """End at once from here on: what is finished is saved."""
+        self.consequence = consequence
+        self._way = _Way.AT_ONCE
+
+    def stop_if_asked(self) -> None:
+        """Raise KeyboardInterrupt, once, where one was noted: called where a fit can stop and keeps what it has."""
+        if self.stop_asked and not self._stopped:
+            self._stopped = True
+            raise KeyboardInterrupt
+
+    def _answer(self, number: int, frame: FrameType | None) -> None:
+        """Answer an interrupt."""
+        if self._way is _Way.UNWIND:
+            raise KeyboardInterrupt
+        if self._way is _Way.AT_ONCE:
+            _write(f"fuselearn: interrupted{self.consequence and '; '}{self.consequence}.")
+            os._exit(INTERRUPTED)
+        if self.stop_asked:
+            raise EndedByUser
+        self.stop_asked = True
+        _write("fuselearn: interrupted; what is finished is kept and saved. Press Ctrl-C again to end without it.")
+
+
+def _repeat_lost_interrupts(lost: "sys.UnraisableHookArgs") -> None:
+    """Interrupt again where the exception of an interrupt met a callback of compiled code, which cannot pass it on."""
+    if not isinstance(lost.exc_value, KeyboardInterrupt | EndedByUser):
+        sys.__unraisablehook__(lost)
+        return
+    # Later, and from another thread: here, too, an exception would be lost.
+    again = threading.Timer(LATER, os.kill, (os.getpid(), signal.SIGINT))
+    again.daemon = True
+    again.start()
+
+
+def _write(line: str) -> None:
+    """Write a line to stderr, past Python's buffer, which may be in the middle of another one."""
+    with suppress(OSError):  # where nobody listens
+        os.write(2, f"{line}\n".encode(errors="backslashreplace"))
+
+
+interrupts = Interrupts()
+"""Those of this process."""
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fuselearn.cli.console import Jobs, check_jobs, check_seed, interruptible, progress_bar, refuse, say_json
+from fuselearn.cli.console import check_jobs, check_seed, interruptible, progress_bar, refuse, say_json
+from fuselearn.cli.options import Jobs
 
 if TYPE_CHECKING:
     from fuselearn.typing import AnyArray, FloatArray

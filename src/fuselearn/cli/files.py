@@ -19,8 +19,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from fuselearn.cli.console import one_line, refuse, refuse_standard_output, refusing
-from fuselearn.cli.interrupts import interrupts
+from fuselearn.cli.console import interrupts, one_line, refuse, refuse_standard_output, refusing
 
 if TYPE_CHECKING:
     import pyarrow

@@ -20,6 +20,20 @@ from fuselearn.cli.choices import (
     takes,
 )
 from fuselearn.cli.console import (
+    Notes,
+    check_choice,
+    check_jobs,
+    check_seed,
+    fit_shown,
+    interruptible,
+    interrupts,
+    refuse,
+    refusing,
+    say,
+    say_json,
+)
+from fuselearn.cli.files import FORMATS, Source, check_column, check_output, open_data, read_opened, save_model, size_of
+from fuselearn.cli.options import (
     AsJson,
     Data,
     Delimiter,
@@ -29,23 +43,11 @@ from fuselearn.cli.console import (
     Identifier,
     Jobs,
     NaValues,
-    Notes,
     Seed,
     Target,
     ViewGlobs,
     ViewsFile,
-    check_choice,
-    check_jobs,
-    check_seed,
-    fit_shown,
-    interruptible,
-    refuse,
-    refusing,
-    say,
-    say_json,
 )
-from fuselearn.cli.files import FORMATS, Source, check_column, check_output, open_data, read_opened, save_model, size_of
-from fuselearn.cli.interrupts import interrupts
 from fuselearn.cli.saved_models import trust_options
 
 if TYPE_CHECKING:

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from fuselearn.cli.console import AsJson, Model, Notes, Trust, one_line, say, say_json
+from fuselearn.cli.console import Notes, one_line, say, say_json
 from fuselearn.cli.files import size_of
+from fuselearn.cli.options import AsJson, Model, Trust
 from fuselearn.cli.saved_models import describe_model, load_model
 
 SHOWN = 6

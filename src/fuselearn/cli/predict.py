@@ -12,20 +12,10 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, Self
 import typer
 
 from fuselearn.cli.console import (
-    AllowMissingColumns,
-    AsJson,
-    Data,
-    Delimiter,
-    Encoding,
-    FittedIdentifier,
-    FittedNaValues,
-    Force,
-    Format,
-    Model,
     Notes,
-    Trust,
     check_count,
     interruptible,
+    interrupts,
     progress_bar,
     refuse,
     refusing,
@@ -44,7 +34,19 @@ from fuselearn.cli.files import (
     words_for_nothing,
     writing,
 )
-from fuselearn.cli.interrupts import interrupts
+from fuselearn.cli.options import (
+    AllowMissingColumns,
+    AsJson,
+    Data,
+    Delimiter,
+    Encoding,
+    FittedIdentifier,
+    FittedNaValues,
+    Force,
+    Format,
+    Model,
+    Trust,
+)
 from fuselearn.cli.saved_models import load_model
 
 if TYPE_CHECKING:

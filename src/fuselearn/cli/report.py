@@ -5,24 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fuselearn.cli.console import (
-    AllowMissingColumns,
-    AsJson,
-    Delimiter,
-    Encoding,
-    FittedIdentifier,
-    FittedNaValues,
-    Force,
-    Format,
-    Model,
-    Notes,
-    Trust,
-    interruptible,
-    refuse,
-    refusing,
-    say,
-    say_json,
-)
+from fuselearn.cli.console import Notes, interruptible, interrupts, refuse, refusing, say, say_json
 from fuselearn.cli.files import (
     Source,
     check_column,
@@ -33,7 +16,18 @@ from fuselearn.cli.files import (
     words_for_nothing,
     writing,
 )
-from fuselearn.cli.interrupts import interrupts
+from fuselearn.cli.options import (
+    AllowMissingColumns,
+    AsJson,
+    Delimiter,
+    Encoding,
+    FittedIdentifier,
+    FittedNaValues,
+    Force,
+    Format,
+    Model,
+    Trust,
+)
 from fuselearn.cli.saved_models import load_model
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from fuselearn.cli.console import (
-    Processes,
     check_jobs,
     check_seed,
     interruptible,
+    interrupts,
     refuse,
     refusing,
     say,
@@ -20,7 +20,7 @@ from fuselearn.cli.console import (
     say_lines,
     tell,
 )
-from fuselearn.cli.interrupts import interrupts
+from fuselearn.cli.options import Processes
 
 
 def reproduce(

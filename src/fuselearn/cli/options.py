@@ -1,0 +1,38 @@
+"""Arguments and options that several commands have, each with its help."""
+
+from typing import Annotated
+
+import typer
+
+Data = Annotated[str, typer.Argument(help="CSV, TSV, Parquet or Feather file; - is standard input.")]
+Model = Annotated[str, typer.Argument(help="File that fuselearn fit made.")]
+Target = Annotated[str, typer.Option(help="Column that holds the classes.")]
+Identifier = Annotated[str | None, typer.Option("--id", help="Column that names the objects; no view has it.")]
+FittedIdentifier = Annotated[
+    str | None, typer.Option("--id", help="Column that names the objects.", show_default="the one named at fit")
+]
+ViewGlobs = Annotated[list[str] | None, typer.Option(help="NAME=GLOB, once for each view.")]
+ViewsFile = Annotated[str | None, typer.Option(help="TOML file with the views.")]
+AllowMissingColumns = Annotated[
+    bool, typer.Option("--allow-missing-columns", help="Take single columns that the file lacks as missing.")
+]
+Seed = Annotated[int, typer.Option(help="Seed of all draws.")]
+Jobs = Annotated[int | None, typer.Option(help="Threads; -1 takes all cores.", show_default="1")]
+Processes = Annotated[int | None, typer.Option("--jobs", help="Processes; -1 takes all cores.", show_default="1")]
+Format = Annotated[
+    str | None, typer.Option("--format", help="csv, tsv, parquet or feather.", show_default="by the suffix; - is csv")
+]
+Delimiter = Annotated[str | None, typer.Option(help="Of CSV.", show_default="a comma; a tab for TSV")]
+Encoding = Annotated[str, typer.Option(help="Of CSV and TSV.")]
+NaValues = Annotated[
+    list[str] | None, typer.Option(help="Word that stands for nothing, such as ?, repeated; blanks and NA always do.")
+]
+FittedNaValues = Annotated[
+    list[str] | None, typer.Option("--na-values", help="Further words that stand for nothing, beside those of the fit.")
+]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
+Trust = Annotated[
+    list[str] | None,
+    typer.Option(help="Type of another package that the model may hold, repeated; its code will run."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
