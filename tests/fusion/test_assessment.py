@@ -6,17 +6,17 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from fuselearn import FusionClassifier
-from fuselearn.fusion import arm_weights
-from fuselearn.fusion.arm_weights import importances_of_views
+from fuselearn.fusion import assessment
+from fuselearn.fusion.assessment import importances_of_views
 from fuselearn.fusion.base_models.preparation import Arm
 from tests.fusion.fusion_data import MODEL, VIEWS, table
 
 
 def test_the_leaderboard(model):
     board = model.leaderboard_
-    assert list(board.columns) == ["view", "learner", "score", "weight", "fits"]
+    assert list(board.columns) == ["view", "learner", "accuracy", "weight", "fits"]
     assert len(board) == 12
-    assert board["score"].is_monotonic_decreasing
+    assert board["accuracy"].is_monotonic_decreasing
     assert sorted(zip(board["view"], board["learner"])) == sorted(model.arms_)
     learners = ("svm", "linear", "trees")
     assert model.arms_ == [(view, learner) for view in [*VIEWS, "all views"] for learner in learners]
@@ -65,7 +65,7 @@ def test_an_interrupt_at_the_very_end_leaves_the_last_model(monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(arm_weights, "importances_of_views", interrupted)
+    monkeypatch.setattr(assessment, "importances_of_views", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(rows[:40], 1 - labels[:40])
     assert_array_equal(model.predict_proba(rows), before)

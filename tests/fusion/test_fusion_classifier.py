@@ -288,6 +288,7 @@ def test_parameters_are_kept_as_given():
     assert model.get_params(deep=False) == {
         "views": views,
         "learners": learners,
+        "class_weight": None,
         "consensus": True,
         "time_limit": 3.0,
         "max_fits": None,

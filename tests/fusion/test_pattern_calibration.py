@@ -8,14 +8,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import clone
-from sklearn.metrics import balanced_accuracy_score, log_loss
+from sklearn.metrics import accuracy_score, log_loss
 
 from fuselearn import FusionClassifier
-from fuselearn.fusion import fusion_classifier
-from fuselearn.fusion.arm_weights import (
-    deal_folds,
-)
-from fuselearn.fusion.pattern_calibration import _design_effect, fit_full_calibration, out_of_fold_decisions
+from fuselearn.fusion import assessment
+from fuselearn.fusion.arm_weights import deal_folds
+from fuselearn.fusion.pattern_calibration import _design_effect, fit_full_calibration, out_of_fold_logits
 from tests.fusion.fusion_data import MODEL, VIEWS, split, table
 from tests.naive import fusion_arms as naive
 
@@ -45,18 +43,18 @@ def test_a_held_out_row_has_no_say_in_its_calibration():
 
     def noted(fused, arms, rows):
         seen["told"] = fused, arms, rows
-        return out_of_fold_decisions(fused, arms, rows)
+        return out_of_fold_logits(fused, arms, rows)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fusion_classifier, "out_of_fold_decisions", noted)
+        patch.setattr(assessment, "out_of_fold_logits", noted)
         model = clone(MODEL).fit(rows, labels)
     fused, arms, labelled = seen["told"]
-    before = out_of_fold_decisions(fused, arms, labelled)
+    before = out_of_fold_logits(fused, arms, labelled)
     given = labelled.votes().argmax(axis=1)
-    assert model.out_of_sample_score_ == balanced_accuracy_score(given, before.argmax(axis=1))
+    assert model.out_of_sample_score_ == accuracy_score(given, before.argmax(axis=1))
     believed = fused.class_targets.copy()
     believed[7] = believed[7][::-1]
-    after = out_of_fold_decisions(replace(fused, class_targets=believed), arms, labelled)
+    after = out_of_fold_logits(replace(fused, class_targets=believed), arms, labelled)
     _, part_of = deal_folds(90)
     assert_array_equal(after[part_of == part_of[7]], before[part_of == part_of[7]])
     assert (after != before)[part_of != part_of[7]].all()
@@ -80,11 +78,10 @@ def test_probabilities_and_decisions_follow_from_the_arms(n_classes):
     combined = naive.weighted_sum(values - model._target_means, model.arm_weights_)
     combined = np.column_stack([-combined, combined]) if n_classes == 2 else combined
     present = np.column_stack([~np.isnan(new[:, columns]).all(axis=1) for columns in VIEWS.values()])
-    slopes, shifts = naive.calibration_of_rows(model._calibration, present)
+    slopes, intercepts = naive.calibration_of_rows(model._calibration, present)
     assert len(np.unique(slopes)) > 1  # what is left of a row is worth less
-    decision = slopes * (combined + shifts)
-    expected = softmax(decision + model._calibration.log_shares, axis=1)
-    assert_allclose(model.predict_proba(new), expected, rtol=1e-6, atol=1e-9)
+    decision = slopes * combined + intercepts
+    assert_allclose(model.predict_proba(new), softmax(decision, axis=1), rtol=1e-6, atol=1e-9)
     assert_allclose(
         model.decision_function(new),
         decision[:, 1] - decision[:, 0] if n_classes == 2 else decision,

@@ -150,7 +150,7 @@ FORGERIES = {
     "a size too few": ("Scale", "size", lambda f: shorter, "size of a Scale has the shape"),
     "an endless scale": ("Scale", "largest", lambda f: lambda a: np.nan, "largest of a Scale is nan"),
     "a slope too few": ("PatternCalibration", "slopes", lambda f: shorter, "slopes of a PatternCalibration"),
-    "a class too few": ("PatternCalibration", "log_shares", lambda f: shorter, "shifts of a PatternCalibration"),
+    "a class too few": ("PatternCalibration", "log_prior", lambda f: shorter, "intercepts of a PatternCalibration"),
     "patterns of numbers": ("PatternCalibration", "patterns", lambda f: lambda a: a.astype(float), "not bool"),
     "no full pattern": ("PatternCalibration", "patterns", lambda f: put((0, 0), False), "begin with all views"),
     "a support vector too few": ("SupportVectorMachine", "centres", lambda f: shorter, "coefficients of a"),

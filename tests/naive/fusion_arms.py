@@ -159,14 +159,14 @@ def best_calibration(values, posterior, weights, log_shares, *penalties):
 
 
 def calibration_of_rows(calibration, present):
-    """Slope and shifts of each row: of the largest known pattern among its views, of several the lowest slope."""
-    slopes, shifts = np.zeros((len(present), 1)), np.zeros((len(present), len(calibration.log_shares)))
+    """Slope and intercepts of each row: of the largest known pattern among its views, of several the lowest slope."""
+    slopes, intercepts = np.zeros((len(present), 1)), np.tile(calibration.log_prior, (len(present), 1))
     for i, here in enumerate(present):
         known = [k for k, pattern in enumerate(calibration.patterns) if all(h or not p for h, p in zip(here, pattern))]
         if known:
             best = min(known, key=lambda k: (-calibration.patterns[k].sum(), calibration.slopes[k]))
-            slopes[i], shifts[i] = calibration.slopes[best], calibration.shifts[best]
-    return slopes, shifts
+            slopes[i], intercepts[i] = calibration.slopes[best], calibration.intercepts[best]
+    return slopes, intercepts
 
 
 # Reliabilities

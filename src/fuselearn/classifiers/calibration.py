@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import chdtrc, expit, log_softmax, logsumexp
+from scipy.special import expit, log_softmax, logsumexp
 
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -26,7 +26,8 @@ classes would be trusted without limit."""
 SHIFT_PENALTY = 10.0
 """Ridge on the shifts of the same values, which are seldom more than a third of a value. The evidence that it stands
 against grows with the square of the slope: labels that hardly follow the values hardly shift them."""
-SIGNIFICANCE = 0.05
+LEAST_SLOPE = 1e-6
+"""Least slope for values of mean square 1: values that say nothing of probabilities still break ties."""
 WEIGHT_PENALTY = 1.0
 """Ridge on the weights of the views, whose values have mean square 1: a Gaussian prior of variance 1."""
 BIAS_PENALTY = 1.0
@@ -60,7 +61,6 @@ class SoftmaxCalibration:
     slope: float
     shifts: FloatArray
     log_shares: FloatArray
-    """Equal ones, unless the classes clearly differ in size. Slope and shifts are fitted with the actual sizes."""
 
     def log_probabilities(self, values: FloatArray) -> FloatArray:
         """Return ln p of each class, from values of shape (n_rows, n_classes)."""
@@ -97,28 +97,27 @@ def fit_calibration(
     starts = [density.start(shifts) for shifts in (np.zeros(len(counts)), -density.offsets())]
     start = max(starts, key=lambda point: density.height(point)[0])
     slope, shifts = _split(density.ascend(start))
-    return SoftmaxCalibration(slope / size, shifts * size, log_shares)
+    return SoftmaxCalibration(max(slope, LEAST_SLOPE) / size, shifts * size, log_shares)
 
 
 def fit_slope(values: FloatArray, posterior: FloatArray, weights: FloatArray) -> SoftmaxCalibration:
     """Fit the slope alone, without shifts."""
     size, no_shifts = _root_mean_square(values), np.zeros(values.shape[1])
-    slope = _SlopeAndShifts(values / size, posterior, weights).best_slope(no_shifts) / size if size > 0 else 0.0
+    slope = 0.0
+    if size > 0:
+        slope = max(_SlopeAndShifts(values / size, posterior, weights).best_slope(no_shifts), LEAST_SLOPE) / size
     return SoftmaxCalibration(slope, no_shifts, np.log(class_shares(weights @ posterior)))
 
 
 def class_shares(counts: FloatArray) -> FloatArray:
-    """Return the shares of the classes: equal ones, unless their sizes differ significantly (χ² test, 5 %).
+    """Return the shares of the classes; one without rows has that of one row.
 
     Examples
     --------
-    >>> class_shares(np.array([52.0, 48.0])), class_shares(np.array([80.0, 20.0]))
-    (array([0.5, 0.5]), array([0.8, 0.2]))
+    >>> class_shares(np.array([79.0, 20.0, 0.0]))
+    array([0.79, 0.2 , 0.01])
     """
     counts = _at_least_one(counts)
-    expected = counts.mean()
-    if chdtrc(len(counts) - 1, ((counts - expected) ** 2).sum() / expected) >= SIGNIFICANCE:
-        return np.full(len(counts), 1 / len(counts))
     return counts / counts.sum()
 
 
@@ -214,7 +213,7 @@ class _SlopeAndShifts:
         self._likelihood = _SoftmaxLikelihood(np.asfortranarray(posterior), weights)
         self._slope_penalty = rows_per_observation * SLOPE_PENALTY
         self._shift_penalty = rows_per_observation * SHIFT_PENALTY
-        # The actual sizes, whether they differ significantly or not: a shift must not stand for them.
+        # A shift must not stand for the sizes of the classes.
         self._log_shares = np.log(_at_least_one(self._likelihood.counts))
 
     def offsets(self) -> FloatArray:

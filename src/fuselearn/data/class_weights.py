@@ -1,4 +1,4 @@
-"""`class_weight` of an estimator as weights of the training rows.
+"""`class_weight` of an estimator: weights of the classes, and of the training rows by their class.
 
 What a class weighs is known from the sums of weights of all classes. These are exact (`numeric.exact_sums`), so that
 rows in partitions, whose sums are added up, get the same weights as rows in one place, to the last bit.
@@ -67,19 +67,10 @@ class ClassWeights:
         ValueError
             If `class_weight` is something else, names a class that is not there, or has a weight that is not above 0.
         """
-        factors = np.ones(len(classes))
-        if class_weight is None:
-            pass
-        elif isinstance(class_weight, Mapping):
-            for label, weight in _checked_weights(class_weight, classes).items():
-                factors[classes.tolist().index(label)] = weight
-        elif isinstance(class_weight, str) and class_weight == BALANCED:
-            weighted = totals > 0
+        factors = given_class_weights(class_weight, classes)
+        if factors is None:
+            factors, weighted = np.ones(len(classes)), totals > 0
             factors[weighted] = totals.sum() / (np.count_nonzero(weighted) * totals[weighted])
-        else:
-            raise ValueError(
-                f"class_weight must be None, {BALANCED!r} or a dict of class to weight; got {class_weight!r:.60}."
-            )
         return cls(factors, float((factors * largest).max()))
 
     def of_rows(self, codes: IntArray, weights: FloatArray) -> FloatArray:
@@ -98,6 +89,44 @@ class ClassWeights:
             New weights.
         """
         return weights * np.append(self.factors, 1.0)[codes] / self.largest
+
+
+def given_class_weights(class_weight: ClassWeight, classes: AnyArray) -> FloatArray | None:
+    """Return the weight of each class; None for "balanced", which depends on how large the classes are.
+
+    Parameters
+    ----------
+    class_weight : None, "balanced" or dict of class to weight
+        None: 1 for each. Classes that a dict leaves out have 1.
+    classes : ndarray of shape (n_classes,)
+        The classes.
+
+    Returns
+    -------
+    ndarray of shape (n_classes,) or None
+        The weights.
+
+    Raises
+    ------
+    ValueError
+        If `class_weight` is something else, names a class that is not there, or has a weight that is not above 0.
+
+    Examples
+    --------
+    >>> given_class_weights({"b": 4}, np.array(["a", "b"]))
+    array([1., 4.])
+    """
+    if isinstance(class_weight, str) and class_weight == BALANCED:
+        return None
+    weights = np.ones(len(classes))
+    if isinstance(class_weight, Mapping):
+        for label, weight in _checked_weights(class_weight, classes).items():
+            weights[classes.tolist().index(label)] = weight
+    elif class_weight is not None:
+        raise ValueError(
+            f"class_weight must be None, {BALANCED!r} or a dict of class to weight; got {class_weight!r:.60}."
+        )
+    return weights
 
 
 def class_weighted(codes: IntArray, classes: AnyArray, weights: FloatArray, class_weight: ClassWeight) -> FloatArray:

@@ -6,37 +6,30 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
-from fuselearn.consensus.label_consensus import suspect_labels
-from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_rows, read_training_data
+from fuselearn.data import TrainingData, read_training_data
+from fuselearn.data.class_weights import ClassWeight, given_class_weights
 from fuselearn.data.labels import check_two_classes
-from fuselearn.data.view_table import data_frame
 from fuselearn.estimators import check_count, check_flag, check_jobs, check_positive
-from fuselearn.fusion.arm_weights import Assessment, assess, by_class, weighted_sum
+from fuselearn.fusion.assessment import assess
 from fuselearn.fusion.base_models.catalogue import (
     check_learners_take_weights,
-    check_models,
     make_arms,
     resolve_learners,
 )
-from fuselearn.fusion.base_models.preparation import Arm
-from fuselearn.fusion.passes import ArmRuns, Budget, PassResult, run_passes
-from fuselearn.fusion.pattern_calibration import PatternCalibration, fit_pattern_calibration, out_of_fold_decisions
+from fuselearn.fusion.fusion_prediction import FusionPrediction
+from fuselearn.fusion.passes import ArmRuns, Budget, run_passes
+from fuselearn.fusion.pattern_calibration import fit_pattern_calibration
 from fuselearn.numeric.execution import Threads, single_threaded_blas
-from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
-from fuselearn.numeric.votes import codes_of
-from fuselearn.persistence.validation import check_array, check_classes, check_part, check_views
-from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, RandomState, TableLike, Views
+from fuselearn.typing import ArrayLike, RandomState, TableLike, Views
 
 NEGLIGIBLE_WEIGHT = 1e-9
 """A row that counts no more than this share of the heaviest one counts nothing: rounding would be as large."""
 
 
-class FusionClassifier(ClassifierMixin, BaseEstimator):
+class FusionClassifier(FusionPrediction):
     """Fuse all views with several learners each, weighted by their out-of-fold values.
 
     Every view, and all views side by side, are tried with every learner: these pairs are the arms. An arm has
@@ -60,6 +53,11 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         ``"linear"``, ``"trees"``) and scikit-learn classifiers, which are cross-fitted in five folds. A dict of name to
         classifier names them. The default is a kernel machine (``"svm"`` for two classes and up to 1,000 rows, else
         ``"rbf"``), ``"linear"`` and ``"trees"``.
+    class_weight : None, "balanced" or dict of class to weight, default=None
+        Weights of the classes in decisions: `predict` takes the class with the largest weight times probability. None
+        is the most probable class. With "balanced", the weights are 1 / `class_prior_`, so that rare and frequent
+        classes are equally important, which makes the balanced accuracy high. Classes that a dict leaves out weigh 1.
+        Fitting and `predict_proba` do not depend on it.
     consensus : bool, default=True
         Whether labels may be wrong. If False they are taken as they are, which is quicker; use it when they are known
         to be right.
@@ -88,7 +86,8 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     estimators_ : list of list
         Fitted models of each arm; its value is their mean.
     leaderboard_ : data frame
-        A row per arm, the best first: its view, learner, out-of-fold balanced accuracy, weight and number of fits.
+        A row per arm, the best first: its view, learner, out-of-fold score of its own decisions (in the column
+        ``"accuracy"`` or ``"balanced_accuracy"``, see `out_of_sample_metric_`), weight and number of fits.
     view_importances_ : ndarray of shape (n_views,)
         Share of each view in the spread of the out-of-fold values. An arm of all views is shared out among them, by the
         combination of the same learner's values of single views that comes nearest to its own.
@@ -104,10 +103,16 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         `decision_function` of the training rows, by models that were fitted neither on them nor on others of their
         group. With consensus, the labels that other rows were fitted with depend a little on a row's own label.
     out_of_sample_score_ : float
-        Balanced accuracy on training rows, by models of the first pass that were fitted neither on them nor on others
-        of their group, against the labels given (where columns differ, the most frequent one).
+        Accuracy on training rows (with ``class_weight="balanced"``, balanced accuracy), by models of the first pass
+        that were fitted neither on them nor on others of their group, against the labels given (where columns differ,
+        the most frequent one).
+    out_of_sample_metric_ : str
+        Which of the two it is: ``"accuracy"`` or ``"balanced_accuracy"``.
     class_prior_ : ndarray of shape (n_classes,)
-        Estimated shares of the true classes. A row without any view gets it.
+        Shares of the classes that probabilities are calibrated for: of the labels or, where wrong labels explain them
+        clearly better, of the true classes by estimate. A row without any view gets it.
+    class_weights_ : ndarray of shape (n_classes,)
+        Weights of the classes in decisions, by `class_weight`.
     n_fits_ : int
         Number of fits of arms, in both passes.
     view_names_ : list of str
@@ -126,21 +131,22 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    All classes count alike. ``"svm"`` is the mean of support vector machines with C = 0.1, 1 and 10 on at most 1,000
-    rows, weighted by their likelihood of out-of-fold labels (in ten folds, above 500 rows in five). The others minimise
-    squares: a label that is wrong at random shrinks what they learn, but does not turn it. ``"rbf"`` and ``"linear"``
-    are kernel machines on at most 4,000 rows (``"rbf"`` above 600 with 400 landmarks, ``"linear"`` on 1,000 where a
-    view has more columns than that) whose leave-one-out values are exact; ``"trees"`` are randomised trees on as many
-    rows drawn with replacement, above 4,096 on a quarter of them, with values by the trees that have not drawn a row. A
-    view that fewer than ten rows have is left out.
+    All classes count alike in the fits of arms and in their weights, however rare they are; the calibration then takes
+    them as frequent as they are. ``"svm"`` is the mean of support vector machines with C = 0.1, 1 and 10 on at most
+    1,000 rows, weighted by their likelihood of out-of-fold labels (in ten folds, above 500 rows in five). The others
+    minimise squares: a label that is wrong at random shrinks what they learn, but does not turn it. ``"rbf"`` and
+    ``"linear"`` are kernel machines on at most 4,000 rows (``"rbf"`` above 600 with 400 landmarks, ``"linear"`` on
+    1,000 where a view has more columns than that) whose leave-one-out values are exact; ``"trees"`` are randomised
+    trees on as many rows drawn with replacement, above 4,096 on a quarter of them, with values by the trees that have
+    not drawn a row. A view that fewer than ten rows have is left out.
 
     Values of an arm count by the share of the labels' variance that they explain, shrunk to that of all arms as far as
     it may differ by chance. Weights differ from their plain average only where they are better by a standard error;
     where labels of two classes are wrong at the rate ρ, by 1 / (1 − 2ρ)² of them.
 
-    `predict` takes the class with the largest value, shifted to where classes balance in out-of-fold rows, and so
-    treats classes as equally important, however rare. Where classes are of different size this is not always the most
-    probable class: `predict_proba` gives the probability of each.
+    `predict_proba` is softmax(z), with z linear in the values of the arms, and `decision_function` is z_k + ln w_k with
+    w the class weights; for two classes, the difference. In :class:`ShareGradientBoostingClassifier` and in most of
+    scikit-learn `class_weight` weighs the training rows instead, which changes the probabilities, too.
 
     Values of rows whose views are partly missing are those of the arms that have a value, as if the others agreed.
 
@@ -163,6 +169,7 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         *,
         views: Views = None,
         learners: Any = "default",
+        class_weight: ClassWeight = None,
         consensus: bool = True,
         time_limit: float | None = None,
         max_fits: int | None = None,
@@ -172,6 +179,7 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.views = views
         self.learners = learners
+        self.class_weight = class_weight
         self.consensus = consensus
         self.time_limit = time_limit
         self.max_fits = max_fits
@@ -232,98 +240,11 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
             runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, self.consensus, report)
             first, last = run_passes(runs, data, votes, row_weights, self.consensus, seed)
             calibration = fit_pattern_calibration(last, arms, data)
-            # The labels that the second pass learns depend a little on every label: only the first has a fair score.
-            decisions = out_of_fold_decisions(first, arms, data)
-            assessment = assess(votes.argmax(axis=1), decisions, arms, last.weights, last.arm_values, len(data.names))
+            assessment = assess(first, last, arms, data, self.class_weight)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, arms, last, calibration, assessment)
         self.n_fits_ = runs.n_fits
         return self
-
-    def decision_function(self, X: TableLike) -> FloatArray:
-        """Return decision values of the classes, all of them being equally important.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,) for two classes
-            Positive means ``classes_[1]``. With more classes of shape (n_samples, n_classes). A row without any view
-            gets the prior.
-        """
-        values, covered, present = self._values(X)
-        return self._decide(values, covered, present)
-
-    def predict(self, X: TableLike) -> AnyArray:
-        """Predict classes, all of them being equally important.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Predicted labels. A row without any view gets the most frequent class.
-        """
-        codes = codes_of(self.decision_function(X))
-        return self.classes_[codes]
-
-    def predict_proba(self, X: TableLike) -> FloatArray:
-        """Return calibrated class probabilities.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            The rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of `classes_`. A row without any view gets the prior.
-        """
-        values, covered, present = self._values(X)
-        probabilities = np.exp(self._calibration.log_probabilities(by_class(values), present))
-        probabilities[~covered] = self.class_prior_
-        return probabilities
-
-    def suspects(self, n: int | None = None) -> list[dict[str, Any]]:
-        """Return training labels that are probably wrong, the most suspect first.
-
-        Parameters
-        ----------
-        n : int or None, default=None
-            Number of labels. None gives all labels that are more probably wrong than right.
-
-        Returns
-        -------
-        list of dict
-            One record per label, which ``pandas.DataFrame`` and ``polars.DataFrame`` take as they are:
-            ``"row"``, the row number in `X`; ``"column"``, the label column, ``"y"`` or the name of the view;
-            ``"given"``, the label; ``"proposed"``, the most probable other class; ``"probability"``, that the label is
-            wrong.
-        """
-        check_is_fitted(self)
-        return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n)
-
-    @property
-    def leaderboard_(self) -> Any:
-        """The arms as a data frame (pandas; without it polars, else an Arrow table), the best first."""
-        check_is_fitted(self)
-        order = np.lexsort((-self.arm_weights_, -self._arm_scores))
-        return data_frame(
-            {
-                "view": [self.arms_[arm][0] for arm in order],
-                "learner": [self.arms_[arm][1] for arm in order],
-                "score": self._arm_scores[order].tolist(),
-                "weight": self.arm_weights_[order].tolist(),
-                "fits": [len(self.estimators_[arm]) for arm in order],
-            }
-        )
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags of the estimator for scikit-learn; NaN is allowed."""
@@ -354,11 +275,13 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
             clip_outliers=True,
         )
         check_two_classes(data.codes[data.codes >= 0], data.classes, "labels of view_labels")
+        given_class_weights(self.class_weight, data.classes)
         # Groups of one row each are what None means, which is faster.
         grouped = data.groups is not None and data.groups.max() + 1 < len(data)
         return replace(data, groups=data.groups if grouped else None)
 
     def _check_settings(self) -> None:
+        """Refuse settings that are wrong whatever the data."""
         check_jobs(self.n_jobs)
         check_flag("consensus", self.consensus)
         if self.time_limit is not None:
@@ -366,85 +289,3 @@ class FusionClassifier(ClassifierMixin, BaseEstimator):
         if self.max_fits is not None:
             check_count("max_fits", self.max_fits)
         check_count("verbose", self.verbose, least=0)
-
-    def validate(self) -> None:
-        """Refuse a fusion, read from a file, whose base models, views and classes do not fit together.
-
-        :func:`fuselearn.load` calls it.
-
-        Raises
-        ------
-        ValueError
-            The fusion would read columns, or give values, that it was not fitted on.
-        """
-        check_views(self)
-        if "estimators_" not in vars(self):
-            return
-        n_classes, n_views = check_classes(self), len(self.view_names_)
-        n_arms = len(check_array(self, "arm_weights_", np.float64, (None,), at_least=0.0))
-        if not len(self.estimators_) == len(self._arm_columns) == len(self.arms_) == n_arms:
-            raise ValueError("it has other base models than arms")
-        check_array(self, "_target_means", np.float64, (1 if n_classes == 2 else n_classes,))
-        check_array(self, "_ranges", np.float64, (N_RANGES, self.n_features_in_), finite=False)
-        calibration = check_part(self, "_calibration", PatternCalibration)
-        if calibration.patterns.shape[1] != n_views or len(calibration.log_shares) != n_classes:
-            raise ValueError("it has a calibration of other views or classes")
-        check_models(self._arm_columns, self.estimators_, self.n_features_in_, n_views)
-
-    def _values(self, X: TableLike) -> tuple[FloatArray, BoolArray, BoolArray]:
-        """Return combined values of rows, a mask of those with a view of some arm, and the views that they have."""
-        check_is_fitted(self)
-        table = read_new_rows(self, X)
-        blocks = ViewBlocks.of(table, self.view_names_, self.view_columns_)
-        used = np.flatnonzero(self.arm_weights_ > 0)
-        arm_values = (self._arm_values(blocks.present, table, arm) for arm in used.tolist())
-        return *weighted_sum(arm_values, self.arm_weights_[used]), blocks.present
-
-    def _arm_values(self, present: BoolArray, table: FloatArray, arm: int) -> FloatArray:
-        """Return the values of an arm about their mean; NaN for rows that lack its view."""
-        view, columns = self._arm_columns[arm]
-        having = np.flatnonzero(present.all(axis=1) if view is None else present[:, view])
-        values = np.full((len(table), len(self._target_means)), np.nan)
-        if len(having):
-            rows = np.ascontiguousarray(table[np.ix_(having, columns)], dtype=np.float64)
-            rows = np.ascontiguousarray(ordinary_values(rows, self._ranges[:, columns]))
-            values[having] = np.mean([model.predict(rows) for model in self.estimators_[arm]], axis=0)
-            values[having] -= self._target_means
-        return values
-
-    def _decide(self, values: FloatArray, covered: BoolArray, present: BoolArray) -> FloatArray:
-        """Return decision values from combined values."""
-        decision = self._calibration.decision_values(by_class(values), present)
-        with np.errstate(divide="ignore"):
-            decision[~covered] = np.maximum(np.log(self.class_prior_), -1e3)
-        return decision[:, 1] - decision[:, 0] if decision.shape[1] == 2 else decision
-
-    def _publish(
-        self,
-        data: TrainingData,
-        arms: list[Arm],
-        result: PassResult,
-        calibration: PatternCalibration,
-        assessment: Assessment,
-    ) -> None:
-        """Set the fitted attributes."""
-        self.classes_, self.label_columns_ = data.classes, data.label_columns
-        self.arms_ = [(arm.view_name, arm.learner) for arm in arms]
-        self.arm_weights_ = result.weights
-        self.estimators_ = result.models
-        self.noise_rates_ = result.noise_rates
-        shares = data.weights @ result.posterior
-        self.class_prior_ = shares / shares.sum()
-        self._arm_columns = [(arm.view, arm.columns) for arm in arms]
-        self._target_means, self._calibration = result.target_means, calibration
-        decision = self._decide(result.values, result.covered, data.blocks.present)
-        self.out_of_sample_decision_ = data.over_all_rows(decision)
-        self.posterior_ = data.over_all_rows(result.posterior)
-        # For `suspects`.
-        self._given_codes = data.over_all_rows(data.codes, fill=-1)
-        self.out_of_sample_score_, self._arm_scores = assessment.score, assessment.arm_scores
-        self.view_importances_ = assessment.view_importances
-        self.view_names_, self.view_columns_ = data.names, data.columns
-        assert data.ranges is not None  # the table is in memory
-        self._ranges = data.ranges
-        note_features(self, data.features)

@@ -1,7 +1,9 @@
 """Calibration for each pattern of views that a row may have, and the choice between labels and consensus.
 
-A row that lacks views is predicted less surely: there are calibrations for what is left when a view is missing, for
-each view alone, and for the patterns of the training rows. All are fitted on out-of-fold values.
+Logits z are linear in the combined value of a row, and so in the values of its arms: z = slope · value + intercept, and
+softmax(z) are the class probabilities, for classes of the size that they have in the training rows. A row that lacks
+views is predicted less surely: there are slopes and intercepts for what is left when a view is missing, for each view
+alone, and for the patterns of the training rows. All are fitted on out-of-fold values.
 
 Wrong labels and classes that overlap look alike where there is one label column. The posterior of the consensus is
 calibrated for only where wrong labels explain the labels clearly better than overlap does; else probabilities are those
@@ -9,11 +11,10 @@ of the labels as given.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import log_softmax
 
 from fuselearn.classifiers.calibration import SoftmaxCalibration, fit_calibration, fit_slope
 from fuselearn.data import TrainingData
@@ -32,46 +33,53 @@ MOST_ROWS = 20_000
 
 @dataclass(frozen=True)
 class PatternCalibration:
-    """A calibration for each pattern of views that may be present.
+    """Slope and intercepts of the logits, for each pattern of views that may be present.
 
     Attributes
     ----------
     patterns : bool ndarray of shape (n_patterns, n_views)
         The first has all views.
     slopes : ndarray of shape (n_patterns,)
-    shifts : ndarray of shape (n_patterns, n_classes)
-    log_shares : ndarray of shape (n_classes,)
+    intercepts : ndarray of shape (n_patterns, n_classes)
+        They include the logarithms of the prior.
+    log_prior : ndarray of shape (n_classes,)
+        Logits of a row without any view.
     """
 
     patterns: BoolArray
     slopes: FloatArray
-    shifts: FloatArray
-    log_shares: FloatArray
+    intercepts: FloatArray
+    log_prior: FloatArray
+
+    @property
+    def prior(self) -> FloatArray:
+        """Shares of the classes that the probabilities are calibrated for."""
+        return np.exp(self.log_prior)
 
     def validate(self) -> None:
-        """Check that patterns, slopes and shifts are as many, and that the first pattern has all views."""
+        """Check that patterns, slopes and intercepts are as many, and that the first pattern has all views."""
         patterns = check_array(self, "patterns", np.bool_, (None, None))
-        n_classes = len(check_array(self, "log_shares", np.float64, (None,)))
+        n_classes = len(check_array(self, "log_prior", np.float64, (None,)))
         check_array(self, "slopes", np.float64, (len(patterns),))
-        check_array(self, "shifts", np.float64, (len(patterns), n_classes))
+        check_array(self, "intercepts", np.float64, (len(patterns), n_classes))
         if not len(patterns) or not patterns.shape[1] or not patterns[0].all():
             raise ValueError("patterns of a PatternCalibration does not begin with all views")
 
-    def decision_values(self, values: FloatArray, present: BoolArray) -> FloatArray:
-        """Return shifted values times slopes, by the largest known pattern among the views that a row has.
+    def logits(self, values: FloatArray, covered: BoolArray, present: BoolArray) -> FloatArray:
+        """Return z of each row and class, by the largest known pattern among the views that a row has.
 
-        Values are of shape (n_rows, n_classes), and `present` is of shape (n_rows, n_views).
+        Parameters
+        ----------
+        values : ndarray of shape (n_rows, n_classes)
+            Combined values of the arms.
+        covered : bool ndarray of shape (n_rows,)
+            Rows of which some arm has a value.
+        present : bool ndarray of shape (n_rows, n_views)
+            Views that the rows have.
         """
         pattern_of = self._pattern_of(present)
-        known = pattern_of >= 0
-        slopes = np.where(known, self.slopes[pattern_of], 0.0)
-        # Values that say nothing of probabilities are still the best there are to decide by.
-        slopes = np.maximum(slopes, np.finfo(float).tiny)
-        return slopes[:, None] * (values + np.where(known[:, None], self.shifts[pattern_of], 0.0))
-
-    def log_probabilities(self, values: FloatArray, present: BoolArray) -> FloatArray:
-        """Return ln p of each class, from the same arguments."""
-        return log_softmax(self.decision_values(values, present) + self.log_shares, axis=1)
+        logits = self.slopes[pattern_of, None] * values + self.intercepts[pattern_of]
+        return np.where((covered & (pattern_of >= 0))[:, None], logits, self.log_prior)
 
     def _pattern_of(self, present: BoolArray) -> IntArray:
         """Return the number of each row's pattern, -1 where none is known."""
@@ -118,18 +126,27 @@ def fit_pattern_calibration(result: "PassResult", arms: Sequence[Arm], data: Tra
     return _fit_patterns(result.calibration, result, arms, data, all_rows, _patterns(data.blocks.present))
 
 
-def out_of_fold_decisions(result: "PassResult", arms: Sequence[Arm], data: TrainingData) -> FloatArray:
-    """Return decision values of the training rows, of shape (n_rows, n_classes), calibrated on rows of other folds."""
+def out_of_fold_logits(result: "PassResult", arms: Sequence[Arm], data: TrainingData) -> FloatArray:
+    """Return logits of the training rows, of shape (n_rows, n_classes), calibrated on rows of other folds.
+
+    The prior is that of all rows: the classes that are frequent among the others are for that reason rare in a fold.
+    """
     values, present = by_class(result.values), data.blocks.present
-    patterns = _observed_patterns(present)
-    decisions = np.empty(values.shape)
+    patterns, log_prior = _observed_patterns(present), result.calibration.log_shares
+    logits = np.empty(values.shape)
     _, fold_of = deal_folds(len(data), data.groups)
     for fold in np.unique(fold_of):
         held_out = fold_of == fold
-        full = _fit(values, result.class_targets, data, ~held_out)
+        full = replace(_fit(values, result.class_targets, data, ~held_out), log_shares=log_prior)
         calibration = _fit_patterns(full, result, arms, data, ~held_out, patterns)
-        decisions[held_out] = calibration.decision_values(values[held_out], present[held_out])
-    return decisions
+        logits[held_out] = calibration.logits(values[held_out], result.covered[held_out], present[held_out])
+    return logits
+
+
+def fit_label_slope(values: FloatArray, codes: IntArray, weights: FloatArray) -> float:
+    """Return the slope of values of shape (n_rows, n_classes) that explains the given classes best."""
+    rows = _subsample(np.arange(len(values)))
+    return fit_slope(values[rows], np.eye(values.shape[1])[codes[rows]], weights[rows]).slope
 
 
 def _fit_patterns(
@@ -153,20 +170,26 @@ def _fit_patterns(
                 known.append(pattern)
                 calibrations.append(_fit(values, result.class_targets, data, covered & rows))
     slopes = np.array([calibration.slope for calibration in calibrations])
-    shifts = np.array([calibration.shifts for calibration in calibrations])
-    return PatternCalibration(np.array(known), slopes, shifts, full.log_shares)
+    # The prior is one for all patterns: which views a row has says nothing of its class.
+    intercepts = np.array([calibration.slope * calibration.shifts for calibration in calibrations]) + full.log_shares
+    return PatternCalibration(np.array(known), slopes, intercepts, full.log_shares)
 
 
 def _fit(
     values: FloatArray, posterior: FloatArray, data: TrainingData, among: BoolArray | None = None
 ) -> SoftmaxCalibration:
     """Fit a calibration on some of the rows, with as much evidence as their groups provide."""
-    rows = np.arange(len(values)) if among is None else np.flatnonzero(among)
-    if len(rows) > MOST_ROWS:
-        rows = np.sort(np.random.default_rng(len(rows)).permutation(rows)[:MOST_ROWS])
+    rows = _subsample(np.arange(len(values)) if among is None else np.flatnonzero(among))
     values, posterior, weights = values[rows], posterior[rows], data.weights[rows]
     groups = None if data.groups is None else data.groups[rows]
     return fit_calibration(values, posterior, weights, _design_effect(values, posterior, weights, groups))
+
+
+def _subsample(rows: IntArray) -> IntArray:
+    """Return as many of the rows as a calibration needs."""
+    if len(rows) <= MOST_ROWS:
+        return rows
+    return np.sort(np.random.default_rng(len(rows)).permutation(rows)[:MOST_ROWS])
 
 
 def _design_effect(values: FloatArray, posterior: FloatArray, weights: FloatArray, groups: IntArray | None) -> float:

@@ -1,0 +1,219 @@
+"""The fitted side of a fusion: what it holds, how it predicts, and what it says of its labels and arms.
+
+The decision on a row is made in three steps, each linear in the one before:
+
+- the values of the arms that have their view are added up with the arms' weights (`weighted_sum`);
+- the calibration for the views that the row has makes logits z of the sum, and probabilities softmax(z);
+- decision values are z_k + ln w_k, with w the class weights. `predict` takes the largest: argmax of w_k · p_k.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from fuselearn.consensus.label_consensus import suspect_labels
+from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_rows
+from fuselearn.data.class_weights import ClassWeight
+from fuselearn.data.view_table import data_frame
+from fuselearn.fusion.arm_weights import by_class, weighted_sum
+from fuselearn.fusion.assessment import ACCURACY, BALANCED_ACCURACY, Assessment, decision_weights
+from fuselearn.fusion.base_models.catalogue import check_models
+from fuselearn.fusion.base_models.preparation import Arm, FittedModel
+from fuselearn.fusion.passes import PassResult
+from fuselearn.fusion.pattern_calibration import PatternCalibration
+from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
+from fuselearn.numeric.votes import codes_of
+from fuselearn.persistence.validation import check_array, check_classes, check_part, check_views
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, TableLike
+
+
+class FusionPrediction(ClassifierMixin, BaseEstimator):
+    """Base of a fusion: predicts from `estimators_`, `arm_weights_`, the calibration and `class_weights_`."""
+
+    class_weight: ClassWeight
+    classes_: AnyArray
+    class_prior_: FloatArray
+    class_weights_: FloatArray
+    arms_: list[tuple[str, str]]
+    arm_weights_: FloatArray
+    estimators_: list[list[FittedModel]]
+    view_names_: list[str]
+    view_columns_: list[IntArray]
+    view_importances_: FloatArray
+    label_columns_: list[str]
+    noise_rates_: FloatArray
+    posterior_: FloatArray
+    out_of_sample_decision_: FloatArray
+    out_of_sample_score_: float
+    out_of_sample_metric_: str
+    n_features_in_: int
+
+    def decision_function(self, X: TableLike) -> FloatArray:
+        """Return decision values of the classes: logits of `predict_proba`, plus the logarithms of the class weights.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) for two classes
+            The difference of the two: positive means ``classes_[1]``. With more classes of shape (n_samples,
+            n_classes). For a row without any view the logits are those of the prior.
+        """
+        return self._decide(self._logits(X))
+
+    def predict(self, X: TableLike) -> AnyArray:
+        """Predict the most probable class or, with `class_weight`, that of the largest weight times probability.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Predicted labels. For a row without any view the probabilities are the prior.
+        """
+        codes = codes_of(self.decision_function(X))
+        return self.classes_[codes]
+
+    def predict_proba(self, X: TableLike) -> FloatArray:
+        """Return calibrated class probabilities, for classes as frequent as they are; `class_weight` has no part in it.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            The rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities in the order of `classes_`. A row without any view gets the prior.
+        """
+        return softmax(self._logits(X), axis=1)
+
+    def suspects(self, n: int | None = None) -> list[dict[str, Any]]:
+        """Return training labels that are probably wrong, the most suspect first.
+
+        Parameters
+        ----------
+        n : int or None, default=None
+            Number of labels. None gives all labels that are more probably wrong than right.
+
+        Returns
+        -------
+        list of dict
+            One record per label, which ``pandas.DataFrame`` and ``polars.DataFrame`` take as they are:
+            ``"row"``, the row number in `X`; ``"column"``, the label column, ``"y"`` or the name of the view;
+            ``"given"``, the label; ``"proposed"``, the most probable other class; ``"probability"``, that the label is
+            wrong.
+        """
+        check_is_fitted(self)
+        return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n)
+
+    @property
+    def leaderboard_(self) -> Any:
+        """The arms as a data frame (pandas; without it polars, else an Arrow table), the best first."""
+        check_is_fitted(self)
+        order = np.lexsort((-self.arm_weights_, -self._arm_scores))
+        return data_frame(
+            {
+                "view": [self.arms_[arm][0] for arm in order],
+                "learner": [self.arms_[arm][1] for arm in order],
+                self.out_of_sample_metric_: self._arm_scores[order].tolist(),
+                "weight": self.arm_weights_[order].tolist(),
+                "fits": [len(self.estimators_[arm]) for arm in order],
+            }
+        )
+
+    def validate(self) -> None:
+        """Refuse a fusion, read from a file, whose base models, views and classes do not fit together.
+
+        :func:`fuselearn.load` calls it.
+
+        Raises
+        ------
+        ValueError
+            The fusion would read columns, or give values, that it was not fitted on.
+        """
+        check_views(self)
+        if "estimators_" not in vars(self):
+            return
+        n_classes, n_views = check_classes(self), len(self.view_names_)
+        n_arms = len(check_array(self, "arm_weights_", np.float64, (None,), at_least=0.0))
+        if not len(self.estimators_) == len(self._arm_columns) == len(self.arms_) == n_arms:
+            raise ValueError("it has other base models than arms")
+        check_array(self, "_target_means", np.float64, (1 if n_classes == 2 else n_classes,))
+        check_array(self, "_ranges", np.float64, (N_RANGES, self.n_features_in_), finite=False)
+        if not (check_array(self, "class_weights_", np.float64, (n_classes,)) > 0).all():
+            raise ValueError("it has class weights that are not above 0")
+        check_array(self, "_arm_scores", np.float64, (n_arms,), finite=False)
+        if vars(self).get("out_of_sample_metric_") not in (ACCURACY, BALANCED_ACCURACY):
+            raise ValueError(f"it has a score that is neither {ACCURACY!r} nor {BALANCED_ACCURACY!r}")
+        calibration = check_part(self, "_calibration", PatternCalibration)
+        if calibration.patterns.shape[1] != n_views or len(calibration.log_prior) != n_classes:
+            raise ValueError("it has a calibration of other views or classes")
+        check_models(self._arm_columns, self.estimators_, self.n_features_in_, n_views)
+
+    def _logits(self, X: TableLike) -> FloatArray:
+        """Return z of rows, of shape (n_rows, n_classes); softmax(z) are the probabilities."""
+        check_is_fitted(self)
+        table = read_new_rows(self, X)
+        present = ViewBlocks.of(table, self.view_names_, self.view_columns_).present
+        used = np.flatnonzero(self.arm_weights_ > 0)
+        arm_values = (self._arm_values(present, table, arm) for arm in used.tolist())
+        values, covered = weighted_sum(arm_values, self.arm_weights_[used])
+        return self._calibration.logits(by_class(values), covered, present)
+
+    def _arm_values(self, present: BoolArray, table: FloatArray, arm: int) -> FloatArray:
+        """Return the values of an arm about their mean; NaN for rows that lack its view."""
+        view, columns = self._arm_columns[arm]
+        having = np.flatnonzero(present.all(axis=1) if view is None else present[:, view])
+        values = np.full((len(table), len(self._target_means)), np.nan)
+        if len(having):
+            rows = np.ascontiguousarray(table[np.ix_(having, columns)], dtype=np.float64)
+            rows = np.ascontiguousarray(ordinary_values(rows, self._ranges[:, columns]))
+            values[having] = np.mean([model.predict(rows) for model in self.estimators_[arm]], axis=0)
+            values[having] -= self._target_means
+        return values
+
+    def _decide(self, logits: FloatArray) -> FloatArray:
+        """Return decision values from logits: one column for two classes."""
+        decision = logits + np.log(self.class_weights_)
+        return decision[:, 1] - decision[:, 0] if decision.shape[1] == 2 else decision
+
+    def _publish(
+        self,
+        data: TrainingData,
+        arms: list[Arm],
+        result: PassResult,
+        calibration: PatternCalibration,
+        assessment: Assessment,
+    ) -> None:
+        """Set the fitted attributes."""
+        self.classes_, self.label_columns_ = data.classes, data.label_columns
+        self.arms_ = [(arm.view_name, arm.learner) for arm in arms]
+        self.arm_weights_ = result.weights
+        self.estimators_ = result.models
+        self.noise_rates_ = result.noise_rates
+        self.class_prior_ = calibration.prior
+        self.class_weights_ = decision_weights(self.class_weight, data.classes, calibration.prior)
+        self._arm_columns = [(arm.view, arm.columns) for arm in arms]
+        self._target_means, self._calibration = result.target_means, calibration
+        logits = calibration.logits(by_class(result.values), result.covered, data.blocks.present)
+        self.out_of_sample_decision_ = data.over_all_rows(self._decide(logits))
+        self.posterior_ = data.over_all_rows(result.posterior)
+        # For `suspects`.
+        self._given_codes = data.over_all_rows(data.codes, fill=-1)
+        self.out_of_sample_metric_, self.out_of_sample_score_ = assessment.metric, assessment.score
+        self._arm_scores, self.view_importances_ = assessment.arm_scores, assessment.view_importances
+        self.view_names_, self.view_columns_ = data.names, data.columns
+        assert data.ranges is not None  # the table is in memory
+        self._ranges = data.ranges
+        note_features(self, data.features)
