@@ -8,8 +8,9 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from fuselearn.data.labels import check_classes
+from fuselearn.data.outlier_warnings import ranges_with_warning
 from fuselearn.data.selectors import resolve_views
-from fuselearn.data.training_data import ViewEstimator, ranges_with_warning
+from fuselearn.data.training_data import ViewEstimator
 from fuselearn.data.view_table import Features, read_table
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, IntArray, TableLike
 

@@ -71,21 +71,35 @@ def check_view_labels(view_labels: ArrayLike, n_rows: int, view_names: list[str]
 
 
 def encode_view_labels(
-    labels: AnyArray, classes: AnyArray, view_names: list[str], present: BoolArray, *, optional: bool = False
+    labels: AnyArray,
+    classes: AnyArray,
+    view_names: list[str],
+    present: BoolArray,
+    *,
+    optional: bool = False,
+    all_rows: bool = True,
 ) -> IntArray:
     """Return the class codes of each view's own labels; -1 where the view is absent, whose label is not read.
 
-    With `optional`, NaN or None stands for a label that a view has not given, which is -1 as well.
+    With `optional`, NaN or None stands for a label that a view has not given, which is -1 as well; of `all_rows`, each
+    view must have given some.
     """
     codes = np.full(labels.shape, NO_LABEL, dtype=np.int32)
     for number, name in enumerate(view_names):
         given = present[:, number]
         if optional:
             given = given & ~_is_missing(labels[:, number])
-            if not given.any():
-                raise ValueError(f"view_labels has no label for any row of the view {name!r}; leave the view out.")
         codes[given, number] = encode_known(labels[given, number], classes, f"view_labels of the view {name!r}")
+    if optional and all_rows:
+        check_views_labelled((codes >= 0).any(axis=0), view_names)
     return codes
+
+
+def check_views_labelled(has_labels: BoolArray, view_names: list[str]) -> None:
+    """Refuse views that have not given a label of any row."""
+    for name, has_label in zip(view_names, has_labels):
+        if not has_label:
+            raise ValueError(f"view_labels has no label for any row of the view {name!r}; leave the view out.")
 
 
 def majority_codes(codes: IntArray, present: BoolArray, n_classes: int) -> IntArray:

@@ -1,6 +1,5 @@
 """The one reader of training data: `X`, `y`, `sample_weight`, `view_labels` and `groups` of every `fit`."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
@@ -18,6 +17,7 @@ from fuselearn.data.labels import (
     encode_view_labels,
     majority_codes,
 )
+from fuselearn.data.outlier_warnings import ranges_with_warning
 from fuselearn.data.selectors import resolve_views
 from fuselearn.data.view_table import (
     FEATURE_ATTRIBUTES,
@@ -27,11 +27,8 @@ from fuselearn.data.view_table import (
     is_gpu_array,
     read_table,
 )
-from fuselearn.numeric.gross_outliers import gross_outliers, ordinary_ranges, ordinary_values
+from fuselearn.numeric.gross_outliers import ordinary_values
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Views
-
-NAMED_COLUMNS = 5
-"""Columns that a warning names."""
 
 
 class ViewEstimator(Estimator, Protocol):
@@ -390,36 +387,3 @@ def note_features(model: Estimator, features: Features) -> None:
             setattr(model, name, features[name])
         elif hasattr(model, name):
             delattr(model, name)
-
-
-def ranges_with_warning(table: FloatArray, used: BoolArray, features: Features | None, *, clipped: bool) -> FloatArray:
-    """Return the ordinary ranges of the columns in the rows that count, and warn of gross outliers there.
-
-    Without `features`, the table is the one column `y`.
-    """
-    rows = np.arange(len(table)) if used.all() else np.flatnonzero(used)
-    table = table if len(rows) == len(table) else table[rows]
-    ranges = ordinary_ranges(table)
-    outliers = gross_outliers(table, ranges)
-    if len(outliers.rows):
-        places = []
-        for column, first in zip(*np.unique(outliers.columns, return_index=True)):
-            in_column = "in" if features is None else f"in column {_column_name(features, column)},"
-            places.append(f"{table[outliers.rows[first], column]:.3g} {in_column} row {rows[outliers.rows[first]]}")
-        n, n_more = len(outliers.rows), len(places) - NAMED_COLUMNS
-        consequence = "Each counts as the nearest of the others." if clipped else "One can decide the whole model."
-        correction = "make them NaN if they stand for missing ones" if features is not None else "leave their rows out"
-        warnings.warn(
-            f"{'y' if features is None else 'X'} has {n} gross outlier{'s' * (n > 1)}, more than a thousand times as "
-            f"far from the median of the column as half of its cells: {'; '.join(places[:NAMED_COLUMNS])}"
-            f"{f'; and in {n_more} more columns' if n_more > 0 else ''}. {consequence} Correct such cells, or "
-            f"{correction}.",
-            stacklevel=4,
-        )
-    return ranges
-
-
-def _column_name(features: Features, column: int) -> str:
-    """Return the name of a column, or its number where it has none, for a message."""
-    names = features.get("feature_names_in_")
-    return f"{column}" if names is None else f"{str(names[column])!r}"
