@@ -91,7 +91,7 @@ def encode_view_labels(
             given = given & ~_is_missing(labels[:, number])
         codes[given, number] = encode_known(labels[given, number], classes, f"view_labels of the view {name!r}")
     if optional and all_rows:
-        check_views_labelled((codes >= 0).any(axis=0), view_names)
+        check_views_labelled(np.logical_or.reduce(codes >= 0, axis=0), view_names)
     return codes
 
 
