@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fuselearn.consensus import agree
+from fuselearn.consensus.expectation_maximisation import agree_on_subsample
 from tests.naive import consensus as naive
 
 
@@ -55,6 +56,34 @@ def test_the_objective_never_falls(problem):
     found = agree(problem.values, problem.codes, max_iter=60, tol=1e-9)
     assert (np.diff(found.objective) >= -1e-9).all()
     assert_allclose(found.posterior.sum(axis=1), 1)
+
+
+@settings(max_examples=12)
+@given(evidence, st.integers(0, 2**32 - 1))
+def test_a_row_of_weight_two_is_the_row_twice(problem, seed):
+    counts = np.random.default_rng(seed).integers(4, size=len(problem.codes))
+    repeated = np.repeat(np.arange(len(counts)), counts)
+    expected = agree(problem.values[repeated], problem.codes[repeated], max_iter=30)
+    found = agree(problem.values, problem.codes, weights=counts.astype(float), max_iter=30)
+    assert found.n_iter == expected.n_iter
+    assert_allclose(found.objective, expected.objective, rtol=1e-9)
+    assert_allclose(found.posterior[repeated], expected.posterior, atol=1e-8)
+    assert_allclose(found.column_rates, expected.column_rates, atol=1e-8)
+    assert_allclose(found.noise_rates, expected.noise_rates, atol=1e-8)
+    assert_allclose(found.common_rate, expected.common_rate, atol=1e-8)
+    assert_allclose(found.view_weights, expected.view_weights, atol=1e-8)
+
+
+def test_weights_on_a_subsample_are_those_of_its_rows():
+    problem = Evidence(0, n_columns=2, n_rows=300)
+    values, weights = problem.values[:, 0], np.random.default_rng(1).uniform(0.5, 3, 300)
+    posterior, noise_rates, _ = agree_on_subsample(values, problem.codes, 100, 0, weights)
+    drawn = np.random.default_rng(0).permutation(300)[:100]
+    scaled = values / np.sqrt(np.average((values**2).mean(axis=1), weights=weights))
+    agreement = agree(scaled[drawn][:, None], problem.codes[drawn], weights=weights[drawn])
+    assert_allclose(posterior[drawn], agreement.posterior, atol=1e-9)
+    right = [weights @ posterior[np.arange(300), column] / weights.sum() for column in problem.codes.T]
+    assert_allclose(noise_rates, 1 - np.array(right))
 
 
 @settings(max_examples=12)

@@ -79,6 +79,21 @@ def test_weights_count():
     assert model.fit(rows, labels, sample_weight=first[::-1]).score(X_NEW, Y_NEW) < 0.25
 
 
+def test_weights_enter_the_judging_of_labels():
+    rows, labels = table(160, distance=2.0)
+    spoilt = np.arange(160) >= 100
+    given = np.where(spoilt & (np.arange(160) % 5 < 2), 1 - labels, labels)  # 24 of the last 60
+    model = clone(MODEL).set_params(learners="linear")
+
+    def noise_rate(weight_of_spoilt):
+        return model.fit(rows, given, sample_weight=np.where(spoilt, weight_of_spoilt, 1.0)).noise_rates_[0]
+
+    # The share of the weight that is wrong, not of the rows.
+    assert_allclose(noise_rate(0.1), 2.4 / 106, atol=0.04)
+    assert_allclose(noise_rate(1.0), 24 / 160, atol=0.04)
+    assert_allclose(noise_rate(3.0), 72 / 280, atol=0.06)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("orders", [3, 8, 50, 300])
 def test_weights_of_any_size(orders):

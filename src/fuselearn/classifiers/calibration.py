@@ -131,11 +131,13 @@ class ValueCalibration:
     ----------
     values : ndarray of shape (n_rows, n_views, n_classes)
         Zeros where a view abstains.
+    weights : ndarray of shape (n_rows,), default=None
+        None is ones.
     """
 
-    def __init__(self, values: FloatArray) -> None:
-        _, self._n_views, n_classes = values.shape
-        self._values = values
+    def __init__(self, values: FloatArray, weights: FloatArray | None = None) -> None:
+        n_rows, self._n_views, n_classes = values.shape
+        self._values, self._weights = values, np.ones(n_rows) if weights is None else weights
         self._penalties = np.repeat([WEIGHT_PENALTY, BIAS_PENALTY], [self._n_views, n_classes])
 
     @property
@@ -152,8 +154,8 @@ class ValueCalibration:
         return float(-0.5 * (self._penalties * coefficients**2).sum())
 
     def refit(self, posterior: FloatArray, coefficients: FloatArray) -> FloatArray:
-        """Maximise Σ posterior · ln p + ln prior from the given coefficients; the result is never worse than them."""
-        likelihood = _SoftmaxLikelihood(posterior, np.ones(len(posterior)))
+        """Maximise Σ weight · posterior · ln p + ln prior from a point; the result is never worse than it is."""
+        likelihood = _SoftmaxLikelihood(posterior, self._weights)
 
         def height(point: FloatArray) -> tuple[float, FloatArray]:
             log_likelihood, logs = likelihood.value(self._logits(point))

@@ -71,7 +71,9 @@ class Agreement:
     converged: bool
 
 
-def agree(values: FloatArray, codes: IntArray, *, max_iter: int = 500, tol: float = 1e-6) -> Agreement:
+def agree(
+    values: FloatArray, codes: IntArray, *, weights: FloatArray | None = None, max_iter: int = 500, tol: float = 1e-6
+) -> Agreement:
     """Estimate the true classes, and how often each label column is wrong.
 
     Parameters
@@ -81,10 +83,13 @@ def agree(values: FloatArray, codes: IntArray, *, max_iter: int = 500, tol: floa
         a mean square of 1.
     codes : int ndarray of shape (n_rows, n_columns)
         Class by each label column; -1 where a column has no label.
+    weights : ndarray of shape (n_rows,), default=None
+        How many rows each row stands for; None is one each. Their sum says how much evidence there is against the prior
+        of the rates.
     max_iter : int, default=500
         Most iterations.
     tol : float, default=1e-6
-        The run ends when an iteration raises the objective by less than this for each row.
+        The run ends when an iteration raises the objective by less than this for each row, or unit of the weights.
 
     Returns
     -------
@@ -109,8 +114,10 @@ def agree(values: FloatArray, codes: IntArray, *, max_iter: int = 500, tol: floa
     (0, True)
     """
     n_rows, n_views, n_classes = values.shape
-    labels = _Labels(codes, n_classes)
-    calibration = ValueCalibration(values)
+    weights = np.ones(n_rows) if weights is None else weights
+    labels = _Labels(codes, n_classes, weights)
+    calibration = ValueCalibration(values, weights)
+    least_gain = tol * weights.sum()
     rates = np.full((codes.shape[1], n_classes), START_RATE)
     common = np.full(n_classes, START_COMMON_RATE if codes.shape[1] > 1 else 0.0)
     coefficients = calibration.start
@@ -119,7 +126,7 @@ def agree(values: FloatArray, codes: IntArray, *, max_iter: int = 500, tol: floa
         prior, log_prior = np.exp(calibration.log_probabilities(coefficients)), calibration.log_prior(coefficients)
         posterior, columns, copied, log_likelihood = labels.expectation(prior, rates, common)
         objective.append(log_likelihood + log_prior + _log_prior(rates, common))
-        converged = len(objective) > 1 and objective[-1] - objective[-2] < tol * n_rows
+        converged = len(objective) > 1 and objective[-1] - objective[-2] < least_gain
         if converged or len(objective) > max_iter:
             break
         rates = _rate(*columns)
@@ -140,7 +147,9 @@ def agree(values: FloatArray, codes: IntArray, *, max_iter: int = 500, tol: floa
     )
 
 
-def judge(values: FloatArray, codes: IntArray, agreement: Agreement) -> tuple[FloatArray, FloatArray]:
+def judge(
+    values: FloatArray, codes: IntArray, agreement: Agreement, weights: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
     """Apply an agreement to rows that it was not estimated on.
 
     Parameters
@@ -151,6 +160,8 @@ def judge(values: FloatArray, codes: IntArray, agreement: Agreement) -> tuple[Fl
         Class by each label column, as for :func:`agree`.
     agreement : Agreement
         Estimated on other rows.
+    weights : ndarray of shape (n_rows,), default=None
+        Weights of the rows in the shares of wrong labels.
 
     Returns
     -------
@@ -159,7 +170,8 @@ def judge(values: FloatArray, codes: IntArray, agreement: Agreement) -> tuple[Fl
     noise_rates : ndarray of shape (n_columns,)
         Expected share of the labels of each column that are wrong.
     """
-    labels = _Labels(codes, values.shape[2])
+    weights = np.ones(len(codes)) if weights is None else weights
+    labels = _Labels(codes, values.shape[2], weights)
     coefficients = np.concatenate([agreement.view_weights, agreement.class_biases])
     prior = np.exp(ValueCalibration(values).log_probabilities(coefficients))
     posterior = labels.expectation(prior, agreement.column_rates, agreement.common_rates)[0]
@@ -167,7 +179,7 @@ def judge(values: FloatArray, codes: IntArray, agreement: Agreement) -> tuple[Fl
 
 
 def agree_on_subsample(
-    values: FloatArray, codes: IntArray, most_rows: int, seed: int
+    values: FloatArray, codes: IntArray, most_rows: int, seed: int, weights: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray | None]:
     """Estimate an agreement on a subsample of the rows, where there are many, and apply it to all of them.
 
@@ -181,6 +193,8 @@ def agree_on_subsample(
         Size of the subsample.
     seed : int
         Draws it.
+    weights : ndarray of shape (n_rows,), default=None
+        How many rows each row stands for, as for :func:`agree`.
 
     Returns
     -------
@@ -191,23 +205,25 @@ def agree_on_subsample(
     class_rates : ndarray of shape (n_classes,) or None
         The same of each class, where there is one column.
     """
-    scale = np.sqrt((values**2).mean()) or 1.0
+    weights = np.ones(len(values)) if weights is None else weights
+    scale = np.sqrt(np.average((values**2).mean(axis=1), weights=weights)) or 1.0
     view_values = (values / scale)[:, None, :]
     if len(values) <= most_rows:
-        agreement = agree(view_values, codes)
+        agreement = agree(view_values, codes, weights=weights)
         posterior, noise_rates = agreement.posterior, agreement.noise_rates
     else:
         subsample = np.random.default_rng(seed).permutation(len(values))[:most_rows]
-        agreement = agree(view_values[subsample], codes[subsample])
-        posterior, noise_rates = judge(view_values, codes, agreement)
+        agreement = agree(view_values[subsample], codes[subsample], weights=weights[subsample])
+        posterior, noise_rates = judge(view_values, codes, agreement, weights)
     return posterior, noise_rates, agreement.column_rates[0] if codes.shape[1] == 1 else None
 
 
 class _Labels:
-    """The label columns, and the E step on them."""
+    """The label columns, and the E step on them; a row counts as many times as its weight says."""
 
-    def __init__(self, codes: IntArray, n_classes: int) -> None:
+    def __init__(self, codes: IntArray, n_classes: int, weights: FloatArray) -> None:
         self._n_classes = n_classes
+        self._weights = weights
         self._shape = (len(codes), n_classes)
         self._given = [(rows, codes[rows, j]) for j, rows in enumerate(map(np.flatnonzero, codes.T >= 0))]
         self._any_given = (codes >= 0).any(axis=1)
@@ -233,20 +249,26 @@ class _Labels:
         of_written = (1 - common - slip) * prior + (prior @ slip)[:, None]
         joint = prior * of_truth
         evidence = joint.sum(axis=1, keepdims=True)
-        written = copies * of_written / evidence
+        counts = self._weights[:, None]
+        written = counts * copies * of_written / evidence
         right = np.array(
             [np.bincount(codes, written[rows, codes], minlength=self._n_classes) for rows, codes in self._given]
         )
         wrong = np.array([written[rows].sum(axis=0) for rows, _ in self._given]) - right
         posterior = joint / evidence
-        kept = (prior * (1 - common) * copies / evidence)[self._any_given].sum(axis=0)
-        lost = posterior[self._any_given].sum(axis=0) - kept
-        log_likelihood = float((np.log(evidence) + largest).sum())
+        kept = (counts * prior * (1 - common) * copies / evidence)[self._any_given].sum(axis=0)
+        lost = (counts * posterior)[self._any_given].sum(axis=0) - kept
+        log_likelihood = float((counts * (np.log(evidence) + largest)).sum())
         return posterior, (wrong, right), (np.maximum(lost, 0), kept), log_likelihood
 
     def shares_wrong(self, posterior: FloatArray) -> FloatArray:
         """Return the mean probability that a label of each column is not the true class."""
-        return np.array([1 - posterior[given].mean() if len(given[0]) else np.nan for given in self._given])
+        shares = []
+        for rows, codes in self._given:
+            weights = self._weights[rows]
+            right = weights @ posterior[rows, codes]
+            shares.append(1 - right / weights.sum() if weights.any() else np.nan)
+        return np.array(shares)
 
 
 def _rate(wrong: FloatArray, right: FloatArray) -> FloatArray:

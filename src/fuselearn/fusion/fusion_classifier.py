@@ -108,6 +108,9 @@ class FusionClassifier(FusionPrediction):
         the most frequent one).
     out_of_sample_metric_ : str
         Which of the two it is: ``"accuracy"`` or ``"balanced_accuracy"``.
+    out_of_sample_scores_ : dict of str to float
+        Both of them, and ``"roc_auc"``, the area under the ROC curve of the probabilities (mean over the classes, each
+        against all others).
     class_prior_ : ndarray of shape (n_classes,)
         Shares of the classes that probabilities are calibrated for: of the labels or, where wrong labels explain them
         clearly better, of the true classes by estimate. A row without any view gets it.
@@ -207,8 +210,9 @@ class FusionClassifier(FusionPrediction):
         y : array of shape (n_samples,)
             The labels.
         sample_weight : array of shape (n_samples,), default=None
-            Weights of the rows in fitting and calibrating; whether a label is wrong does not depend on them. Rows of
-            weight 0, or less than 1e-9 of the largest, take no part, but for their classes, which are in `classes_`.
+            Weights of the rows, in units of their mean, wherever rows are counted: in fitting, calibrating and judging
+            labels. Rows of weight 0, or less than 1e-9 of the largest, take no part, but for their classes, which are
+            in `classes_`.
         view_labels : array of shape (n_samples, n_views), default=None
             Each view's own label of each row; NaN or None where it gave none. With it, `y` supplies `classes_` only.
             For several annotators of one table, give each a view of all columns.

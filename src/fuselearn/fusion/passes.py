@@ -373,7 +373,9 @@ def _fuse(
         weights = weigh_arms(out_of_fold, given, row_weights, data.groups, standard_errors)
         if consensus:
             judged = by_class(weighted_sum(judging, weights)[0])
-            posterior, noise_rates, class_rates = agree_on_subsample(judged, data.codes, CONSENSUS_ROWS, seed)
+            posterior, noise_rates, class_rates = agree_on_subsample(
+                judged, data.codes, CONSENSUS_ROWS, seed, data.weights
+            )
             rate = float(noise_rates.mean())
     values, covered = weighted_sum(out_of_fold, weights)
     calibration, class_targets = fit_full_calibration(by_class(values), data, posterior, class_rates)
