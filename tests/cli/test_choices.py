@@ -1,6 +1,7 @@
 """Views, learners, methods and settings as the user chooses them."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ def test_views_are_guessed_and_the_guess_is_shown(data, tmp_path):
     result = run("fit", data, "--target", "outcome", "--id", "patient", *few, "--output", tmp_path / "model.fuse")
     assert result.exit_code == 0, result.output
     assert "Views, guessed from the columns' prefixes: rna (4), image (3), other (1)" in result.stderr
-    assert "out-of-fold balanced accuracy" in result.stdout
+    assert re.search(r"out-of-fold accuracy 0\.\d+ \(balanced accuracy 0\.\d+, AUC [01]\.\d+\)", result.stdout)
     assert "Saved" in result.stdout
     assert "90 rows, classes of outcome: ill (30), well (60)" in result.stdout
 

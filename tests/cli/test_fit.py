@@ -23,8 +23,7 @@ from tests.cli.patients import N_ROWS, NUMBERS, VIEWS, numbers
 def test_model_is_that_of_the_library(table, fit):
     model, told = fit(*NUMBERS, "--seed", "3")
     X, y = numbers(table), np.array(table.column("outcome").to_pylist())
-    expected = ShareBoostClassifier(views=VIEWS, n_estimators=5, random_state=3)
-    expected.fit(X, y, sample_weight=compute_sample_weight("balanced", y))
+    expected = ShareBoostClassifier(views=VIEWS, n_estimators=5, random_state=3).fit(X, y)
     assert isinstance(model, TableClassifier)
     np.testing.assert_array_equal(model.matrix(table), X)  # numbers stay as they are
     np.testing.assert_array_equal(model.predict_proba(table), expected.predict_proba(X))
@@ -33,7 +32,7 @@ def test_model_is_that_of_the_library(table, fit):
     assert told["view_importances"] == pytest.approx(dict(zip(VIEWS, expected.view_importances_)), abs=1e-4)
     assert told["classes"] == {"ill": 30, "well": 60}
     assert told["rows"] == N_ROWS
-    assert told["class_weight"] == "balanced"
+    assert told["class_weight"] == "none"
     assert told["interrupted"] is False
 
 
@@ -114,15 +113,40 @@ def test_gaps_and_absent_views(table, tmp_path, fit):
 
 def test_class_weights(table, fit):
     X, y = numbers(table), np.array(table.column("outcome").to_pylist())
-    plain, told = fit(*NUMBERS, "--class-weight", "none")
-    expected = ShareBoostClassifier(views=VIEWS, n_estimators=5, random_state=0).fit(X, y)
-    np.testing.assert_array_equal(plain.predict_proba(table), expected.predict_proba(X))
-    assert told["class_weight"] == "none"
-    _, told = fit(*NUMBERS, "--method", "augmented")
-    assert told["class_weight"] == "none"
-    assert any("takes no weights" in note for note in told["notes"])
+    expected = ShareBoostClassifier(views=VIEWS, n_estimators=5, random_state=0)
+    for options in ([], ["--class-weight", "none"]):
+        plain, told = fit(*NUMBERS, *options)
+        np.testing.assert_array_equal(plain.predict_proba(table), expected.fit(X, y).predict_proba(X))
+        assert told["class_weight"] == "none"
+    weighted, told = fit(*NUMBERS, "--class-weight", "balanced")
+    expected.fit(X, y, sample_weight=compute_sample_weight("balanced", y))
+    np.testing.assert_array_equal(weighted.predict_proba(table), expected.predict_proba(X))
+    assert told["class_weight"] == "balanced"
+    assert any("probabilities are those of equal classes" in note for note in told["notes"])
     voting, _ = fit(*NUMBERS, "--method", "svm_sum", "--class-weight", "balanced")
     assert np.mean(voting.predict(table)[y == "ill"] == "ill") > 0.7
+
+
+@pytest.mark.parametrize("class_weight", ["none", "balanced"])
+def test_class_weights_of_fusion_move_the_decision_only(table, tmp_path, fit, class_weight):
+    X, y = numbers(table), np.array(table.column("outcome").to_pylist())
+    few = ["--method", "fusion", "--set", "learners=linear"]
+    _, told = fit(*NUMBERS, *few, "--class-weight", class_weight)
+    expected = FusionClassifier(views=VIEWS, learners="linear", random_state=0)
+    expected.set_params(class_weight=None if class_weight == "none" else class_weight).fit(X, y)
+    assert told["class_weight"] == class_weight
+    assert told["out_of_sample_metric"] == expected.out_of_sample_metric_
+    assert told["out_of_sample_scores"] == expected.out_of_sample_scores_
+    assert told["out_of_sample_score"] == expected.out_of_sample_score_
+    csv.write_csv(table, tmp_path / "data.csv")
+    result = run("predict", tmp_path / "model.fuse", tmp_path / "data.csv", "--output", tmp_path / "predictions.csv")
+    assert result.exit_code == 0, result.output
+    predicted = csv.read_csv(tmp_path / "predictions.csv")
+    probabilities = np.column_stack([predicted.column(f"probability_{label}") for label in ("ill", "well")])
+    weights = np.ones(2) if class_weight == "none" else 1 / expected.class_prior_
+    most_probable = np.array(["ill", "well"])[(weights * probabilities).argmax(axis=1)]
+    np.testing.assert_array_equal(predicted.column("prediction"), most_probable)
+    np.testing.assert_allclose(probabilities, expected.predict_proba(X), rtol=1e-6)
 
 
 def test_labels_that_views_have_of_their_own(table, tmp_path, fit):
@@ -302,7 +326,7 @@ def test_noted_command_makes_the_same_model(table, data, tmp_path, fit):
     path = tmp_path / "other.csv"
     path.write_bytes(data.read_text().replace("north", "nörd").replace(",", ";").encode("latin-1"))
     options = ["--categorical", "target", "--delimiter", ";", "--encoding", "latin-1", "--format", "csv"]
-    model, _ = fit(*options, "--class-weight", "none", "--seed", "3", data=path)
+    model, _ = fit(*options, "--class-weight", "balanced", "--seed", "3", data=path)
     command = describe(tmp_path / "model.fuse")["note"]["command"]
     again = tmp_path / "again.fuse"
     result = run(*command[1:2], path, *command[3:-1], again)

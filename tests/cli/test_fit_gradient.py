@@ -38,14 +38,14 @@ def gaps(table, tmp_path):
 @pytest.mark.parametrize(("method", "trees"), TREES.items())
 def test_the_model_is_that_of_the_library(table, fit, method, trees):
     X, y = numbers(table), np.array(table.column("outcome").to_pylist())
-    model, told = fit(*NUMBERS, *FEW, "--method", method)
+    model, told = fit(*NUMBERS, *FEW, "--method", method, "--class-weight", "balanced")
     expected = expected_model(trees, class_weight="balanced").fit(X, y)
     np.testing.assert_array_equal(model.predict_proba(table), expected.predict_proba(X))
     weighted = expected_model(trees).fit(X, y, sample_weight=compute_sample_weight("balanced", y))
     np.testing.assert_allclose(model.predict_proba(table), weighted.predict_proba(X), rtol=1e-6)
     assert (told["class_weight"], told["rounds"]) == ("balanced", 6)
     assert model.model_.class_weight == "balanced"
-    plain, told = fit(*NUMBERS, *FEW, "--method", method, "--class-weight", "none")
+    plain, told = fit(*NUMBERS, *FEW, "--method", method)
     np.testing.assert_array_equal(plain.predict_proba(table), expected_model(trees).fit(X, y).predict_proba(X))
 
 
@@ -102,7 +102,7 @@ def test_groups_are_held_out_together_where_rows_are_held_out(table, tmp_path, f
     model, told = fit(*options, "--set", "early_stopping=true", data=tmp_path / "grouped.csv")
     assert not any("--group" in note for note in told["notes"])
     X, y = numbers(table), np.array(table.column("outcome").to_pylist())
-    expected = expected_model("joint", class_weight="balanced", early_stopping=True)
+    expected = expected_model("joint", early_stopping=True)
     expected.fit(X, y, groups=np.arange(N_ROWS) // 5)
     np.testing.assert_array_equal(model.predict_proba(table), expected.predict_proba(X))
 

@@ -20,8 +20,6 @@ Number = TypeVar("Number", int, float)
 
 FUSION = "fusion"
 DEFAULT_METHOD = FUSION
-BALANCES_ITSELF = (FUSION,)
-"""Methods that treat rare and frequent classes alike without weights."""
 OPTION_OF = {
     "views": "--view or --views",
     "class_weight": "--class-weight",

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fuselearn.cli.choices import (
-    BALANCES_ITSELF,
     CATEGORICAL,
     DEFAULT_METHOD,
     FUSION,
@@ -57,7 +56,8 @@ if TYPE_CHECKING:
     from fuselearn.registry import Method
     from fuselearn.typing import AnyArray, IntArray
 
-CLASS_WEIGHTS = ("auto", "balanced", "none")
+CLASS_WEIGHTS = ("none", "balanced")
+SCORE_WORDS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "roc_auc": "AUC"}
 FEW_IN_FOLDS = "The least populated class"
 """Begins a warning of scikit-learn: a class with fewer rows than folds is cross-fitted as well as it can be."""
 
@@ -111,8 +111,12 @@ def fit(
         str, typer.Option(help="What becomes of text: onehot, target (mean of a category), none (refuse).")
     ] = "onehot",
     class_weight: Annotated[
-        str, typer.Option(help="balanced, none, or auto: balanced unless the method sees to it.")
-    ] = "auto",
+        str,
+        typer.Option(
+            help="none, or balanced: rare classes count as much as frequent ones. With fusion this moves the decision "
+            "only, and probabilities stay those of the data; other methods weigh the rows they learn from."
+        ),
+    ] = "none",
     seed: Seed = 0,
     jobs: Jobs = None,
     file_format: Format = None,
@@ -130,11 +134,6 @@ def fit(
     check_jobs(jobs)
     check_choice("--categorical", categorical, CATEGORICAL)
     check_choice("--class-weight", class_weight, CLASS_WEIGHTS)
-    if class_weight != "auto" and method in BALANCES_ITSELF:
-        refuse(
-            f"--class-weight {class_weight}: {method} balances the classes by itself; leave the option out, or add "
-            "--method shareboost, which takes weights."
-        )
     _check_model_path(output, force, data)
     notes = Notes(as_json)
     options: dict[str, list[str | None] | list[str]] = {
@@ -147,7 +146,7 @@ def fit(
         "--label-columns": [label_columns],
         "--group": [group],
         "--categorical": [categorical if categorical != "onehot" else None],
-        "--class-weight": [class_weight if class_weight != "auto" else None],
+        "--class-weight": [class_weight if class_weight != "none" else None],
         "--seed": [str(seed) if seed else None],
         "--format": [file_format],
         "--delimiter": [delimiter],
@@ -334,7 +333,7 @@ def _fit_table(training: TrainingTable, task: Task, notes: Notes) -> tuple[Any, 
     y = training.y[has_view]
     learners = {name: choice.learner for name, choice in task.choices.items() if choice.learner}
     estimator = make_estimator(task.method, columns.views_, learners, task.settings, seed=task.seed, jobs=task.jobs)
-    arguments, weighting = _fit_arguments(estimator, task, training, has_view, notes)
+    arguments = _fit_arguments(estimator, task, training, has_view, notes)
     with warnings.catch_warnings(record=True) as caught, refusing(ValueError, TypeError, MemoryError):
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message=FEW_IN_FOLDS)
@@ -352,21 +351,20 @@ def _fit_table(training: TrainingTable, task: Task, notes: Notes) -> tuple[Any, 
         "rows": len(y),
         "rows_left_out": training.n_unlabelled + int(np.sum(~has_view)),
         "classes": class_counts(y),
-        "class_weight": weighting,
+        "class_weight": task.class_weight,
         "rounds": getattr(estimator, "n_iter_", None),
         "view_importances": None
         if shares is None
         else {name: round(float(share), 4) for name, share in zip(estimator.view_names_, shares)},
         "out_of_sample_score": None if score is None else float(score),
-        "out_of_sample_metric": "balanced accuracy" if task.method.name == FUSION else "score",
+        "out_of_sample_metric": getattr(estimator, "out_of_sample_metric_", None),
+        "out_of_sample_scores": getattr(estimator, "out_of_sample_scores_", None),
         "interrupted": any(issubclass(warning.category, InterruptedFitWarning) for warning in caught),
     }
 
 
-def _fit_arguments(
-    estimator: Any, task: Task, training: TrainingTable, rows: Any, notes: Notes
-) -> tuple[dict[str, Any], str]:
-    """Return the arguments of `fit` beside X and y, and how classes are weighted."""
+def _fit_arguments(estimator: Any, task: Task, training: TrainingTable, rows: Any, notes: Notes) -> dict[str, Any]:
+    """Return the arguments of `fit` beside X and y, after `class_weight` of the estimator is set where it has one."""
     name = task.method.name
     arguments = {}
     if training.view_labels is not None:
@@ -380,30 +378,30 @@ def _fit_arguments(
                 f"--group: {name} does not judge by out-of-fold rows; leave the option out, or add --method {FUSION}."
             )
         arguments["groups"] = training.groups[rows]
-    can_weigh = takes(estimator, "sample_weight")
-    if task.class_weight == "balanced" and not can_weigh:
-        refuse(f"--class-weight balanced: {name} takes no weights; use none, or another method.")
-    if task.class_weight == "none":
-        return arguments, "none"
-    if task.class_weight == "auto":
-        if name in BALANCES_ITSELF:
-            return arguments, "by the method"
-        if training.view_labels is not None:
-            # Weights of the target's classes would tell of the target, which is not to be learnt from here.
-            return arguments, "none"
-        if not can_weigh:
-            notes.add(f"Classes count by their number of rows: {name} takes no weights.")
-            return arguments, "none"
-    from sklearn.utils.class_weight import compute_sample_weight
-
-    weights = compute_sample_weight("balanced", training.y[rows])
-    if weights.max() > weights.min():
+    if task.class_weight == "balanced":
         if "class_weight" in estimator.get_params(deep=False):
-            estimator.set_params(class_weight="balanced")  # the same weights, which the model then tells of
+            estimator.set_params(class_weight="balanced")
+        elif takes(estimator, "sample_weight"):
+            from sklearn.utils.class_weight import compute_sample_weight
+
+            arguments["sample_weight"] = compute_sample_weight("balanced", training.y[rows])
         else:
-            arguments["sample_weight"] = weights
-        notes.add("Rows are weighted so that each class counts alike; --class-weight none turns it off.")
-    return arguments, "balanced"
+            refuse(f"--class-weight balanced: {name} takes no weights; use none, or another method.")
+        if name != FUSION:
+            notes.add("Rows are weighted so that each class counts alike: probabilities are those of equal classes.")
+    return arguments
+
+
+def _scored(summary: dict[str, Any]) -> str:
+    """Return the out-of-fold score in words and, where classes are unequal, the others beside it."""
+    if summary["out_of_sample_score"] is None:
+        return ""
+    from fuselearn.data.class_weights import are_unequal
+
+    metric, scores = summary["out_of_sample_metric"], summary["out_of_sample_scores"]
+    others = [name for name in scores if name != metric] if are_unequal(list(summary["classes"].values())) else []
+    beside = ", ".join(f"{SCORE_WORDS[name]} {scores[name]:.3f}" for name in others)
+    return f", out-of-fold {SCORE_WORDS[metric]} {scores[metric]:.3f}" + (f" ({beside})" if beside else "")
 
 
 def _print(summary: dict[str, Any]) -> None:
@@ -411,9 +409,7 @@ def _print(summary: dict[str, Any]) -> None:
     classes = ", ".join(f"{label} ({count})" for label, count in summary["classes"].items())
     say(f"{summary['rows']} rows, classes of {summary['target']}: {classes}")
     rounds = f", {summary['rounds']} rounds" if summary["rounds"] is not None else ""
-    score = summary["out_of_sample_score"]
-    scored = "" if score is None else f", out-of-fold {summary['out_of_sample_metric']} {score:.3f}"
-    say(f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{scored}")
+    say(f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{_scored(summary)}")
     if summary["view_importances"]:
         shares = sorted(summary["view_importances"].items(), key=lambda pair: -pair[1])
         say("Share of the views: " + ", ".join(f"{name} {share:.0%}" for name, share in shares))

@@ -12,11 +12,13 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 
 from fuselearn.numeric.exact_sums import limb_sums, sums_of_limbs
-from fuselearn.typing import AnyArray, FloatArray, IntArray
+from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray
 
 BALANCED = "balanced"
 ClassWeight: TypeAlias = str | Mapping[Any, float] | None
 """The `class_weight` argument of an estimator."""
+UNEQUAL = 1.5
+"""Ratio of the largest to the smallest class from which on accuracy is not the whole story."""
 
 
 @dataclass(frozen=True)
@@ -127,6 +129,29 @@ def given_class_weights(class_weight: ClassWeight, classes: AnyArray) -> FloatAr
             f"class_weight must be None, {BALANCED!r} or a dict of class to weight; got {class_weight!r:.60}."
         )
     return weights
+
+
+def are_unequal(counts: ArrayLike) -> bool:
+    """Return True if classes differ so much in size that accuracy hides how the small ones fare.
+
+    Parameters
+    ----------
+    counts : array of shape (n_classes,)
+        Rows of each class; those without rows do not count.
+
+    Returns
+    -------
+    bool
+        Whether the largest class has 1.5 times the rows of the smallest, or more.
+
+    Examples
+    --------
+    >>> are_unequal([50, 45]), are_unequal([90, 10, 0])
+    (False, True)
+    """
+    counts = np.asarray(counts, dtype=float)
+    counts = counts[counts > 0]
+    return bool(len(counts) > 1 and counts.max() >= UNEQUAL * counts.min())
 
 
 def class_weighted(codes: IntArray, classes: AnyArray, weights: FloatArray, class_weight: ClassWeight) -> FloatArray:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
+from scipy.special import softmax
+from sklearn.metrics import roc_auc_score
 
 from fuselearn.data import TrainingData
 from fuselearn.data.class_weights import BALANCED, ClassWeight, given_class_weights
@@ -19,7 +21,7 @@ from fuselearn.fusion.passes import PassResult
 from fuselearn.fusion.pattern_calibration import fit_label_slope, out_of_fold_logits
 from fuselearn.typing import AnyArray, FloatArray, IntArray
 
-ACCURACY, BALANCED_ACCURACY = "accuracy", "balanced_accuracy"
+ACCURACY, BALANCED_ACCURACY, ROC_AUC = "accuracy", "balanced_accuracy", "roc_auc"
 """Names of scores, as scikit-learn has them."""
 RIDGE = 1e-3
 """Of the combination by which an arm of all views is shared out among them."""
@@ -27,10 +29,21 @@ RIDGE = 1e-3
 
 @dataclass(frozen=True)
 class Assessment:
-    """Out-of-fold scores of a fusion and of each arm (NaN for one not fitted), their name, and importances of views."""
+    """Out-of-fold scores, and importances of views.
+
+    Attributes
+    ----------
+    metric : str
+        Name of the score that decisions are to be high in.
+    scores : dict of str to float
+        This and other scores of the fusion.
+    arm_scores : ndarray of shape (n_arms,)
+        That score of each arm; NaN for one not fitted.
+    view_importances : ndarray of shape (n_views,)
+    """
 
     metric: str
-    score: float
+    scores: dict[str, float]
     arm_scores: FloatArray
     view_importances: FloatArray
 
@@ -46,11 +59,11 @@ def assess(
     log_prior = first.calibration.log_shares
     log_weights = np.log(decision_weights(class_weight, data.classes, np.exp(log_prior)))
     codes = data.votes().argmax(axis=1)
-    predicted = (out_of_fold_logits(first, arms, data) + log_weights).argmax(axis=1)
+    logits = out_of_fold_logits(first, arms, data)
     offsets = log_prior + log_weights
     return Assessment(
         metric,
-        score_of(metric, codes, predicted),
+        scores_of(codes, logits, log_weights),
         np.array([arm_score(metric, codes, values, data.weights, offsets) for values in last.arm_values]),
         importances_of_views(arms, last.weights, last.arm_values, len(data.names)),
     )
@@ -87,6 +100,23 @@ def arm_score(metric: str, codes: IntArray, values: FloatArray, weights: FloatAr
     codes, by_classes = codes[known], by_class(values[known])
     slope = fit_label_slope(by_classes, codes, weights[known])
     return score_of(metric, codes, (slope * by_classes + offsets).argmax(axis=1))
+
+
+def scores_of(codes: IntArray, logits: FloatArray, log_weights: FloatArray) -> dict[str, float]:
+    """Return accuracy and balanced accuracy of decisions by logits, and the area under the ROC curve of probabilities.
+
+    The area is the mean over the classes, each against all others; it is left out where there is one class only.
+    """
+    predicted = (logits + log_weights).argmax(axis=1)
+    scores = {metric: score_of(metric, codes, predicted) for metric in (ACCURACY, BALANCED_ACCURACY)}
+    probabilities = softmax(logits, axis=1)
+    given = np.unique(codes)
+    if len(given) < 2:
+        return scores
+    if logits.shape[1] == 2:
+        return scores | {ROC_AUC: float(roc_auc_score(codes, probabilities[:, 1]))}
+    areas = [roc_auc_score(codes == code, probabilities[:, code]) for code in given]
+    return scores | {ROC_AUC: float(np.mean(areas))}
 
 
 def score_of(metric: str, codes: IntArray, predicted: IntArray) -> float:

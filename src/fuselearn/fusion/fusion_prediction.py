@@ -7,13 +7,16 @@ The decision on a row is made in three steps, each linear in the one before:
 - decision values are z_k + ln w_k, with w the class weights. `predict` takes the largest: argmax of w_k · p_k.
 """
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from fuselearn.backends.protocol import row_location
 from fuselearn.consensus.label_consensus import suspect_labels
 from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_rows
 from fuselearn.data.class_weights import ClassWeight
@@ -28,6 +31,9 @@ from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
 from fuselearn.numeric.votes import codes_of
 from fuselearn.persistence.validation import check_array, check_classes, check_part, check_views
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, TableLike
+
+if TYPE_CHECKING:
+    from fuselearn.backends.partitioned.dask_collections import PredictMethod
 
 
 class FusionPrediction(ClassifierMixin, BaseEstimator):
@@ -49,6 +55,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
     out_of_sample_decision_: FloatArray
     out_of_sample_score_: float
     out_of_sample_metric_: str
+    out_of_sample_scores_: dict[str, float]
     n_features_in_: int
 
     def decision_function(self, X: TableLike) -> FloatArray:
@@ -56,47 +63,49 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
-            The rows.
+        X : array, data frame, Dask collection or paths of Parquet files
+            The rows. Those of files are read some at a time; their columns are found by name.
 
         Returns
         -------
         ndarray of shape (n_samples,) for two classes
             The difference of the two: positive means ``classes_[1]``. With more classes of shape (n_samples,
-            n_classes). For a row without any view the logits are those of the prior.
+            n_classes). For a row without any view the logits are those of the prior. Of a Dask collection it is a
+            collection like it, computed when it is asked for.
         """
-        return self._decide(self._logits(X))
+        return self._predicted(X, "decision_function", self._decide)
 
     def predict(self, X: TableLike) -> AnyArray:
         """Predict the most probable class or, with `class_weight`, that of the largest weight times probability.
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
-            The rows.
+        X : array, data frame, Dask collection or paths of Parquet files
+            The rows. Those of files are read some at a time; their columns are found by name.
 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Predicted labels. For a row without any view the probabilities are the prior.
+            Predicted labels. For a row without any view the probabilities are the prior. Of a Dask collection it is a
+            collection like it, computed when it is asked for.
         """
-        codes = codes_of(self.decision_function(X))
-        return self.classes_[codes]
+        return self._predicted(X, "predict", lambda logits: self.classes_[codes_of(self._decide(logits))])
 
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Return calibrated class probabilities, for classes as frequent as they are; `class_weight` has no part in it.
 
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
-            The rows.
+        X : array, data frame, Dask collection or paths of Parquet files
+            The rows. Those of files are read some at a time; their columns are found by name.
 
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Probabilities in the order of `classes_`. A row without any view gets the prior.
+            Probabilities in the order of `classes_`. A row without any view gets the prior. Of a Dask collection it is
+            a collection like it, computed when it is asked for.
         """
-        return softmax(self._logits(X), axis=1)
+        return self._predicted(X, "predict_proba", partial(softmax, axis=1))
 
     def suspects(self, n: int | None = None) -> list[dict[str, Any]]:
         """Return training labels that are probably wrong, the most suspect first.
@@ -161,10 +170,22 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
             raise ValueError("it has a calibration of other views or classes")
         check_models(self._arm_columns, self.estimators_, self.n_features_in_, n_views)
 
-    def _logits(self, X: TableLike) -> FloatArray:
-        """Return z of rows, of shape (n_rows, n_classes); softmax(z) are the probabilities."""
+    def _predicted(self, X: TableLike, method: "PredictMethod", of_logits: Callable[[FloatArray], AnyArray]) -> Any:
+        """Return what follows from the logits of rows, wherever these are; a method does it for some of the rows."""
         check_is_fitted(self)
-        table = read_new_rows(self, X)
+        location = row_location(X)
+        if location == "dask":
+            from fuselearn.backends.partitioned.dask_collections import predict_lazily
+
+            return predict_lazily(self, method, X)
+        if location == "files":
+            from fuselearn.backends.partitioned.parquet import map_files
+
+            return map_files(X, self, lambda table: of_logits(self._logits(table)))
+        return of_logits(self._logits(read_new_rows(self, X)))
+
+    def _logits(self, table: FloatArray) -> FloatArray:
+        """Return z of rows, of shape (n_rows, n_classes); softmax(z) are the probabilities."""
         present = ViewBlocks.of(table, self.view_names_, self.view_columns_).present
         used = np.flatnonzero(self.arm_weights_ > 0)
         arm_values = (self._arm_values(present, table, arm) for arm in used.tolist())
@@ -211,7 +232,8 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         self.posterior_ = data.over_all_rows(result.posterior)
         # For `suspects`.
         self._given_codes = data.over_all_rows(data.codes, fill=-1)
-        self.out_of_sample_metric_, self.out_of_sample_score_ = assessment.metric, assessment.score
+        self.out_of_sample_metric_, self.out_of_sample_scores_ = assessment.metric, assessment.scores
+        self.out_of_sample_score_ = assessment.scores[assessment.metric]
         self._arm_scores, self.view_importances_ = assessment.arm_scores, assessment.view_importances
         self.view_names_, self.view_columns_ = data.names, data.columns
         assert data.ranges is not None  # the table is in memory

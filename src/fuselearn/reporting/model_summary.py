@@ -27,8 +27,6 @@ LEAST_IMPROVEMENT = 1e-7
 MAX_PAIRS = 20
 MAX_BINS = 150
 """Rounds beyond this number are drawn together."""
-METRICS = {"score": "balanced accuracy"}
-"""Names of a model's own leaderboard columns that say what they hold."""
 INTERVAL_COLUMNS = ("low", "high")
 
 
@@ -179,10 +177,12 @@ def summarize_leaderboard(model: FittedModel, comparison: Any) -> Record | None:
     if arms is None:
         return None
     records = _checked_records(arms, "leaderboard_")
-    records = [{METRICS.get(name, name): value for name, value in record.items()} for record in records]
-    return _board(records, METRICS["score"] if METRICS["score"] in records[0] else None, "arms") | {
+    metric = getattr(model, "out_of_sample_metric_", "score")
+    name = metric.replace("_", " ")
+    records = [{name if key == metric else key: value for key, value in record.items()} for record in records]
+    return _board(records, name if name in records[0] else None, "arms") | {
         "title": "",
-        "note": "Balanced accuracy of each arm, a view together with a learner, on out-of-fold training rows.",
+        "note": f"{name.capitalize()} of each arm, a view together with a learner, on out-of-fold training rows.",
     }
 
 

@@ -46,10 +46,10 @@ def test_leaderboard_of_arms(iris):
     model = FusionClassifier(views=VIEWS, learners=["linear", "trees"], max_fits=4, random_state=0).fit(X, y)
     display = LeaderboardDisplay.from_estimator(model)
     board = model.leaderboard_
-    board = board[board["score"].notna()]
+    board = board[board["accuracy"].notna()]
     assert 2 <= len(board) < 6  # arms that were not fitted have no score
     shown = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert shown[0] == f"{board['view'].iloc[0]} · {board['learner'].iloc[0]}"
     assert len(shown) == len(board)
-    np.testing.assert_array_equal(display.scores, board["score"])
-    assert display.ax_.get_xlabel() == "balanced accuracy"
+    np.testing.assert_array_equal(display.scores, board["accuracy"])
+    assert display.ax_.get_xlabel() == "accuracy"

@@ -110,8 +110,8 @@ class LeaderboardDisplay:
     def from_estimator(cls, model: FittedModel, *, ax: Axes | None = None) -> Self:
         """Draw the `leaderboard_` of a fitted FusionClassifier.
 
-        It has the out-of-fold balanced accuracy of each arm, a view together with a learner. Arms that were not fitted
-        are not shown.
+        It has the out-of-fold score of each arm, a view together with a learner: the accuracy or, where its
+        `class_weight` is "balanced", the balanced accuracy. Arms that were not fitted are not shown.
 
         Parameters
         ----------
@@ -126,12 +126,14 @@ class LeaderboardDisplay:
             The display, drawn.
         """
         check_has(model, "leaderboard_", "only FusionClassifier has one; use from_results for other scores.")
+        metric = model.out_of_sample_metric_
+        name = metric.replace("_", " ")
         arms = [
-            {"arm": f"{record['view']} · {record['learner']}", "balanced accuracy": record["score"]}
+            {"arm": f"{record['view']} · {record['learner']}", name: record[metric]}
             for record in as_records(model.leaderboard_)
-            if record["score"] == record["score"]
+            if record[metric] == record[metric]
         ]
-        return cls.from_results(arms, method="arm", score="balanced accuracy", ax=ax)
+        return cls.from_results(arms, method="arm", score=name, ax=ax)
 
     @classmethod
     def from_results(
