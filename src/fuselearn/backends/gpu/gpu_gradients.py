@@ -190,19 +190,21 @@ class GpuGradients:
     ----------
     inputs : GradientInputs
         What the rows are made of.
+    bins : list of arrays, default=None
+        Bins of the columns, where the rows were binned before.
     """
 
-    def __init__(self, inputs: GradientInputs) -> None:
+    def __init__(self, inputs: GradientInputs, bins: list[GpuArray] | None = None) -> None:
         self.inputs = inputs
         self.arrays: Arrays = inputs.table.arrays
         self.n_rows = len(inputs.table)
-        self._start()
+        self._start(bins)
 
     @on_its_gpu
-    def _start(self) -> None:
+    def _start(self, bins: list[GpuArray] | None) -> None:
         """Bin the rows, and set their scores to those before the first tree."""
         inputs, arrays = self.inputs, self.arrays
-        self._bins = [self._binned(place) for place in range(len(inputs.columns))]
+        self.bins = [self._binned(place) for place in range(len(inputs.columns))] if bins is None else bins
         self._labels = [arrays.from_host(labels) for labels in inputs.labels]
         self._roles = arrays.from_host(inputs.roles.astype(np.int32))
         self._weights: GpuArray = 1.0 if inputs.weights is None else arrays.from_host(inputs.weights)
@@ -294,7 +296,7 @@ class GpuGradients:
         """Move the rows of nodes to their children."""
         arrays = self.arrays
         for split in splits:
-            bins = arrays.to_codes(self._bins[split.column])
+            bins = arrays.to_codes(self.bins[split.column])
             left = arrays.to_codes(arrays.take(arrays.from_host(split.goes_left.astype(np.int32)), bins))
             child = left * split.left + (1 - left) * split.right
             self._nodes = arrays.where(self._nodes == split.node, child, self._nodes)
@@ -332,7 +334,7 @@ class GpuGradients:
             sums: GpuArray = 0.0
             for start in range(0, self.n_rows, step):
                 stop = min(start + step, self.n_rows)
-                ones = arrays.to_double(arrays.to_codes(self._bins[column][start:stop])[None, :] == numbers)
+                ones = arrays.to_double(arrays.to_codes(self.bins[column][start:stop])[None, :] == numbers)
                 sums = sums + arrays.matmul(ones, table[start:stop, :])
             whole = np.asarray(arrays.to_host(sums)).astype(np.int64).T.reshape(3, N_LIMBS, n_bins)
             histogram[place] = sum(whole[:, limb] << (LIMB_BITS * limb) for limb in range(N_LIMBS))
@@ -370,7 +372,7 @@ class GpuGradients:
             if tree.category_row[node] >= 0:
                 goes_left = tree.categories_left[tree.category_row[node]] != 0
             goes_left[missing_bin] = tree.missing_left[node]
-            bins = arrays.to_codes(self._bins[int(tree.column[node])])
+            bins = arrays.to_codes(self.bins[int(tree.column[node])])
             left = arrays.to_codes(arrays.take(arrays.from_host(goes_left.astype(np.int32)), bins))
             child = left * int(tree.left[node]) + (1 - left) * int(tree.right[node])
             nodes = arrays.where(nodes == node, child, nodes)

@@ -103,25 +103,29 @@ class FusedGradients:
         What the rows are made of.
     rules : SplitRules
         What splits are judged by.
+    tiles : ColumnTiles, default=None
+        The columns, where the rows were binned before.
     """
 
-    def __init__(self, kernels: FusedKernels, inputs: GradientInputs, rules: SplitRules) -> None:
+    def __init__(
+        self, kernels: FusedKernels, inputs: GradientInputs, rules: SplitRules, tiles: ColumnTiles | None = None
+    ) -> None:
         self.inputs, self._rules = inputs, rules
         table = kernels.table(inputs.table)
         self.arrays: Arrays = table.arrays
         self.n_rows = len(table)
         self._n_bins = inputs.binning.n_bins
-        self._start(table)
+        self._start(table, tiles)
 
     @on_its_gpu
-    def _start(self, table: GpuTable) -> None:
+    def _start(self, table: GpuTable, tiles: ColumnTiles | None) -> None:
         """Bin the rows, and set their scores to those before the first tree."""
         cupy, inputs = self.arrays.xp, self.inputs
         self._cupy: Any = cupy
         attributes = cupy.cuda.Device().attributes
         self._n_processors = int(attributes["MultiProcessorCount"])
         self._shared_bytes = int(attributes["MaxSharedMemoryPerBlockOptin"])
-        self._tiles = ColumnTiles(inputs, table, self._rules.monotonic)
+        self.tiles = ColumnTiles(inputs, table, self._rules.monotonic) if tiles is None else tiles
         self._labels = [cupy.asarray(labels) for labels in inputs.labels]
         self._roles = cupy.asarray(inputs.roles)
         self._weights = NULL if inputs.weights is None else cupy.asarray(inputs.weights)
@@ -140,7 +144,7 @@ class FusedGradients:
         self._count_bytes = self._n_bins * n_words * LANES * 4 + (THREADS * stride * 4 if n_words < 7 else 0)
         self._roots: dict[int, GpuArray] = {}
         self._presences: dict[int, GpuArray] = {}
-        self._histograms = cupy.empty((0, self._tiles.n_tiles, self._n_bins, 3, LANES), dtype=cupy.int64)
+        self._histograms = cupy.empty((0, self.tiles.n_tiles, self._n_bins, 3, LANES), dtype=cupy.int64)
         self._free_slots: list[int] = []
         self._slots: dict[int, int] = {}
         self._ranges: dict[int, tuple[int, int]] = {}
@@ -194,14 +198,14 @@ class FusedGradients:
             host_starts,
             host_sizes,
             host_parts,
-            self._tiles.positions[[split.column for split in splits]],
+            self.tiles.positions[[split.column for split in splits]],
             np.stack([split.goes_left for split in splits]),
         )
         marks = cupy.empty(n_parts * (PART // 32), dtype=cupy.uint32)
         n_left, totals = cupy.empty(n_parts, dtype=cupy.int32), cupy.empty(len(splits), dtype=cupy.int32)
         gradient_kernel("mark_left")(
             (n_parts,), (256,),
-            (self._tiles.bins, n_rows, self._rows, starts, sizes, positions, goes_left, part_starts, n_splits, marks,
+            (self.tiles.bins, n_rows, self._rows, starts, sizes, positions, goes_left, part_starts, n_splits, marks,
              n_left),
         )  # fmt: skip
         gradient_kernel("add_parts")((len(splits),), (1024,), (part_starts, n_left, totals))
@@ -218,7 +222,7 @@ class FusedGradients:
     @on_its_gpu
     def count(self, nodes: Sequence[int], output: int) -> None:
         """Make the histograms of some nodes from their rows."""
-        view, new = self._tiles.of_view(self._view), self._new_slots(len(nodes))
+        view, new = self.tiles.of_view(self._view), self._new_slots(len(nodes))
         self._slots.update(zip(nodes, new))
         host_starts, host_sizes, host_parts = self._parts(nodes, PART)
         before = np.cumsum(host_sizes, dtype=np.int64) - host_sizes
@@ -233,11 +237,11 @@ class FusedGradients:
         self._subtract(slots, NULL, len(nodes))
         if not n_parts:  # no row has the view
             return
-        sizes_of_all = np.int32(self._tiles.n_tiles), slots, np.int32(self._n_bins)
+        sizes_of_all = np.int32(self.tiles.n_tiles), slots, np.int32(self._n_bins)
         if self._count_bytes > self._shared_bytes:
             gradient_kernel("count_in_place")(
                 (n_parts, view.n_tiles), (256,),
-                (self._tiles.bins, np.int64(self.n_rows), self._rows, starts, sizes, part_starts, n_nodes, view.tiles,
+                (self.tiles.bins, np.int64(self.n_rows), self._rows, starts, sizes, part_starts, n_nodes, view.tiles,
                  *sizes_of_all, self._g[output], self._h[output], self._whole_weights, self._histograms),
             )  # fmt: skip
             return
@@ -250,7 +254,7 @@ class FusedGradients:
         kernel.max_dynamic_shared_size_bytes = max(self._count_bytes, kernel.max_dynamic_shared_size_bytes)
         kernel(
             (n_chunks, view.n_tiles), (THREADS,),
-            (self._tiles.bins, np.int64(self.n_rows), self._rows, starts, sizes, offsets, chunk_starts, n_nodes,
+            (self.tiles.bins, np.int64(self.n_rows), self._rows, starts, sizes, offsets, chunk_starts, n_nodes,
              np.int32(chunk_rows), view.tiles, *sizes_of_all, self._words, self._histograms),
             shared_mem=self._count_bytes,
         )  # fmt: skip
@@ -273,7 +277,7 @@ class FusedGradients:
     def sums(self, node: int) -> tuple[int, int, int]:
         """Return the sums of g, h and weights of a node, in units."""
         cupy, sums = self._cupy, self._cupy.empty(3, dtype=self._cupy.int64)
-        sizes = np.int32(self._tiles.n_tiles), np.int32(self._tiles.of_view(self._view).first), np.int32(self._n_bins)
+        sizes = np.int32(self.tiles.n_tiles), np.int32(self.tiles.of_view(self._view).first), np.int32(self._n_bins)
         gradient_kernel("leaf_sums")((1,), (32,), (self._histograms, np.int32(self._slots[node]), *sizes, sums))
         g, h, weight = cupy.asnumpy(sums).tolist()
         return g, h, weight
@@ -286,28 +290,28 @@ class FusedGradients:
         bounds: Sequence[tuple[float, float]],
     ) -> list[SplitRecord]:
         """Return the best splits of some nodes, given their sums and the bounds of their values."""
-        cupy, view, rules = self._cupy, self._tiles.of_view(self._view), self._rules
-        n_nodes, n_categorical = len(nodes), self._tiles.n_categorical
+        cupy, view, rules = self._cupy, self.tiles.of_view(self._view), self._rules
+        n_nodes, n_categorical = len(nodes), self.tiles.n_categorical
         slots, gpu_sums, gpu_bounds = self._upload(
             self._slots_of(nodes), np.array(sums, dtype=np.int64), np.array(bounds, dtype=np.float64)
         )
         unit_g, unit_h = np.float64(rules.units[0]), np.float64(rules.units[1])
         orders = cupy.empty((n_nodes, max(1, n_categorical), MOST_BINS), dtype=cupy.uint8)
         n_ordered = cupy.empty((n_nodes, max(1, n_categorical)), dtype=cupy.int32)
-        sizes = np.int32(self._tiles.n_tiles), np.int32(self._n_bins)
+        sizes = np.int32(self.tiles.n_tiles), np.int32(self._n_bins)
         if view.n_categorical:
             gradient_kernel("order_categories")(
                 (n_nodes, view.n_categorical), (MOST_BINS,),
                 (self._histograms, slots, *sizes, view.categorical, view.numbers, np.int32(n_categorical), unit_g,
                  unit_h, orders, n_ordered),
             )  # fmt: skip
-        places = (n_nodes, self._tiles.n_tiles * LANES)
+        places = (n_nodes, self.tiles.n_tiles * LANES)
         scores, cuts = cupy.empty(places), cupy.empty((*places, 2), dtype=cupy.int32)
         left_sums = cupy.empty((*places, 3), dtype=cupy.int64)
         gradient_kernel("scan")(
             (n_nodes, view.n_tiles), (SEGMENTS * LANES,),
-            (self._histograms, slots, view.tiles, *sizes, gpu_sums, gpu_bounds, self._tiles.n_values,
-             self._tiles.monotonic, self._tiles.order_of, orders, n_ordered, np.int32(n_categorical), unit_g, unit_h,
+            (self._histograms, slots, view.tiles, *sizes, gpu_sums, gpu_bounds, self.tiles.n_values,
+             self.tiles.monotonic, self.tiles.order_of, orders, n_ordered, np.int32(n_categorical), unit_g, unit_h,
              np.float64(rules.l2), np.int64(rules.least_weight), np.int64(rules.least_hessian), scores, cuts,
              left_sums),
         )  # fmt: skip
@@ -315,7 +319,7 @@ class FusedGradients:
         gradient_kernel("choose")(
             (n_nodes,), (256,),
             (self._histograms, slots, *sizes, view.positions, np.int32(view.n_columns), scores, cuts, left_sums,
-             self._tiles.order_of, orders, n_ordered, np.int32(n_categorical), records),
+             self.tiles.order_of, orders, n_ordered, np.int32(n_categorical), records),
         )  # fmt: skip
         on_host = cupy.asnumpy(records)
         score_bits = np.ascontiguousarray(on_host[:, 0]).view(np.float64)
@@ -328,7 +332,7 @@ class FusedGradients:
         """Return what the GPU wrote about the best split of a leaf."""
         place, cut, direction, g, h, weight, missing, n_ordered = numbers
         order = None
-        if self._tiles.of_view(self._view).is_set[place]:
+        if self.tiles.of_view(self._view).is_set[place]:
             order = categories.view(np.uint8)[:n_ordered].astype(np.intp)
         return SplitRecord(score, place, cut, direction > 0, (g, h, weight), missing > 0, order)
 
@@ -360,12 +364,12 @@ class FusedGradients:
     def add_tree(self, tree: TreeNodes, output: int, view: int) -> None:
         """Add the values of the leaves of a tree to the scores of all rows that it reads."""
         cupy = self._cupy
-        positions = np.where(tree.column >= 0, self._tiles.positions[tree.column], -1)
+        positions = np.where(tree.column >= 0, self.tiles.positions[tree.column], -1)
         parts = positions, tree.cut_bin, tree.missing_left, tree.left, tree.right, tree.category_row
         nodes = cupy.asarray(np.column_stack(parts).astype(np.int32))
         categories = cupy.asarray(tree.categories_left) if len(tree.categories_left) else NULL
         arguments = (
-            self._tiles.bins, np.int64(self.n_rows), self._roles, self._presence(view), nodes, categories,
+            self.tiles.bins, np.int64(self.n_rows), self._roles, self._presence(view), nodes, categories,
             cupy.asarray(tree.value), np.int32(self._n_bins - 1), self._scores[output],
         )  # fmt: skip
         gradient_kernel("add_tree")((-(-self.n_rows // 256),), (256,), arguments)
@@ -419,7 +423,7 @@ class FusedGradients:
 
     def _subtract(self, slots: GpuArray, others: GpuArray, count: int) -> None:
         """Subtract histograms from others, or set them to 0 where nothing is to be subtracted."""
-        view = self._tiles.of_view(self._view)
+        view = self.tiles.of_view(self._view)
         grid = -(-self._n_bins * 3 * LANES // 256), view.n_tiles, count
-        sizes = np.int32(self._tiles.n_tiles), np.int32(self._n_bins)
+        sizes = np.int32(self.tiles.n_tiles), np.int32(self._n_bins)
         gradient_kernel("subtract")(grid, (256,), (self._histograms, slots, others, view.tiles, *sizes))

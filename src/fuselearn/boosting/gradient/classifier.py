@@ -10,7 +10,8 @@ from fuselearn.backends.protocol import to_host
 from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.gradient.gradient_arguments import read_classes
 from fuselearn.boosting.gradient.gradient_base import BaseGradientBoosting
-from fuselearn.boosting.gradient.gradient_data import GradientData, GradientPlan
+from fuselearn.boosting.gradient.gradient_data import GradientData
+from fuselearn.boosting.gradient.gradient_plan import GradientPlan
 from fuselearn.boosting.gradient.gradient_rounds import GradientTrace
 from fuselearn.boosting.gradient.stored_trees import check_fitted
 from fuselearn.boosting.gradient.tree_prediction import TreeClassification

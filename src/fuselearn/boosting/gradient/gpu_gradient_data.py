@@ -20,8 +20,9 @@ from fuselearn.backends.gpu.cuda_kernels import fused_kernels
 from fuselearn.backends.gpu.gpu_gradients import ALL_VIEWS, GpuGradients, GradientInputs, WholeLoss
 from fuselearn.backends.gpu.gpu_table import GpuView, check_gpu_table
 from fuselearn.backends.gpu.gradient_kernels import FusedGradients, SplitRules
-from fuselearn.boosting.gradient.gradient_data import GradientPlan, LocalGradientData
-from fuselearn.boosting.gradient.gradient_plan import ContentHashes, PlanQuestion
+from fuselearn.boosting.gradient.gradient_data import FoldPlan, FoldRuns, LocalGradientData
+from fuselearn.boosting.gradient.gradient_folds import FoldOfView
+from fuselearn.boosting.gradient.gradient_plan import ContentHashes, GradientPart, GradientPlan, PlanQuestion
 from fuselearn.boosting.gradient.gradient_rounds import GradientRows
 from fuselearn.boosting.gradient.gradient_rows import (
     FinishedTree,
@@ -69,7 +70,17 @@ class GpuGradientData(LocalGradientData):
     @contextmanager
     def rows(self, plan: GradientPlan, growth: GrowthSettings, threads: Threads) -> Iterator[GradientRows]:
         """Yield the rows at the scores before the first round; see `GradientData.rows`."""
-        part = self._part
+        yield self.start(self._part, plan, growth)
+
+    @contextmanager
+    def fold_runs(self, plan: FoldPlan, threads: Threads) -> Iterator[FoldRuns]:
+        """Yield the rows in their bins; see `GradientData.fold_runs`."""
+        yield GpuFoldRuns(self, plan)
+
+    def start(
+        self, part: GradientPart, plan: GradientPlan, growth: GrowthSettings, like: GpuGradientRows | None = None
+    ) -> GpuGradientRows:
+        """Return rows at the scores before the first round of a run; `like` are the same rows, in their bins."""
         inputs = GradientInputs(
             self._table,
             self.used_columns,
@@ -85,13 +96,15 @@ class GpuGradientData(LocalGradientData):
             part.present,
         )
         kernels = fused_kernels(self._table.arrays)
+        earlier = None if like is None else like.gradients
         if kernels is None:
-            yield GpuGradientRows(GpuGradients(inputs), growth, self.n_label_columns)
-            return
+            bins = earlier.bins if isinstance(earlier, GpuGradients) else None
+            return GpuGradientRows(GpuGradients(inputs, bins), growth, self.n_label_columns)
         rules = SplitRules(
             growth.units, growth.l2_regularization, growth.least_weight, growth.least_hessian, growth.monotonic
         )
-        yield GpuGradientRows(FusedGradients(kernels, inputs, rules), growth, self.n_label_columns)
+        tiles = earlier.tiles if isinstance(earlier, FusedGradients) else None
+        return GpuGradientRows(FusedGradients(kernels, inputs, rules, tiles), growth, self.n_label_columns)
 
     def _answers(self, questions: Mapping[str, PlanQuestion]) -> dict[str, Any]:
         """Return the answers to questions about all rows; see `GradientData._answers`."""
@@ -104,6 +117,21 @@ class GpuGradientData(LocalGradientData):
                     part = replace(part, view=View("", arrays.to_host(self._table.values), self.used_columns, None))
             answers[name] = question.merged([question(part)])
         return answers
+
+
+class GpuFoldRuns:
+    """Rows on a GPU, whose bins stay there; see `fuselearn.boosting.gradient.gradient_data.FoldRuns`."""
+
+    side_by_side = False
+
+    def __init__(self, data: GpuGradientData, plan: FoldPlan) -> None:
+        self._data, self._plan = data, plan
+        self._last: GpuGradientRows | None = None
+
+    def start(self, rows: FoldOfView, growth: GrowthSettings, threads: Threads) -> GradientRows:
+        """Return the rows at the scores before the first round of a run; see `FoldRuns.start`."""
+        self._last = self._data.start(self._data.part_of(rows), self._plan.plan(rows), growth, self._last)
+        return self._last
 
 
 def _whole_loss(loss: Loss) -> WholeLoss:
@@ -154,7 +182,7 @@ class GpuGradientRows:
     """
 
     def __init__(self, gradients: GpuGradients | FusedGradients, growth: GrowthSettings, n_label_columns: int) -> None:
-        self._gradients, self._growth = gradients, growth
+        self.gradients, self._growth = gradients, growth
         self._has_view_labels = n_label_columns > 1
         self._n_updates = 0
         self._gradients_of: tuple[int, int] | None = None
@@ -174,9 +202,9 @@ class GpuGradientRows:
     def leaves(self, request: TreeRequest, rounds: Sequence[Sequence[FinishedTree]]) -> HistogramLeaves:
         """Return the leaves of a new tree; see `GradientRows.leaves`."""
         self._update(rounds)
-        columns = self._gradients.inputs.columns_of(request.view)
-        if isinstance(self._gradients, FusedGradients):
-            return FusedLeaves(request, columns, self._growth, self, self._gradients)
+        columns = self.gradients.inputs.columns_of(request.view)
+        if isinstance(self.gradients, FusedGradients):
+            return FusedLeaves(request, columns, self._growth, self, self.gradients)
         return GpuLeaves(request, columns, self._growth, self, expands_ahead=False)
 
     def advance(self, tree: TreeRequest, splits: Sequence[NodeSplit]) -> None:
@@ -184,9 +212,9 @@ class GpuGradientRows:
         if self._gradients_of != (tree.round, tree.label_column):
             self._fill_gradients(tree.round, tree.label_column)
         if self._growing != tree.token:
-            self._gradients.start_tree(tree.view)
+            self.gradients.start_tree(tree.view)
             self._growing, self._n_splits = tree.token, 0
-        self._gradients.split(splits[self._n_splits :])
+        self.gradients.split(splits[self._n_splits :])
         self._n_splits = len(splits)
 
     def quantiles(
@@ -194,22 +222,22 @@ class GpuGradientRows:
     ) -> list[float]:
         """Return the residual of a rank, by weight, in each of some nodes."""
         self.advance(tree, splits)
-        return self._gradients.quantiles(nodes, ranks)
+        return self.gradients.quantiles(nodes, ranks)
 
     def _update(self, rounds: Sequence[Sequence[FinishedTree]]) -> None:
         """Add the trees of rounds to the scores that were not added yet."""
         for trees in rounds[self._n_updates :]:
             for finished in trees:
-                self._gradients.add_tree(finished.tree, finished.request.output, finished.request.view)
+                self.gradients.add_tree(finished.tree, finished.request.output, finished.request.view)
             self._n_updates += 1
 
     def _answer(self, question: Question) -> tuple[IntArray, ...]:
         """Return the answer to a question."""
         if isinstance(question, LossSums):
             return (self._fill_gradients(question.round, question.label_column),)
-        if isinstance(question, LeafHistograms) and isinstance(self._gradients, GpuGradients):
+        if isinstance(question, LeafHistograms) and isinstance(self.gradients, GpuGradients):
             self.advance(question.tree, question.splits)
-            return tuple(self._gradients.histogram(node, question.tree.output) for node in question.nodes)
+            return tuple(self.gradients.histogram(node, question.tree.output) for node in question.nodes)
         raise TypeError(f"Rows on a GPU cannot answer the question {type(question).__name__}.")
 
     def _fill_gradients(self, round_number: int, label_column: int) -> IntArray:
@@ -219,7 +247,7 @@ class GpuGradientRows:
                 f"The rows are after {self._n_updates} rounds; they were asked about round {round_number}."
             )
         self._gradients_of = (round_number, label_column)
-        return self._gradients.fill_gradients(label_column, label_column if self._has_view_labels else ALL_VIEWS)
+        return self.gradients.fill_gradients(label_column, label_column if self._has_view_labels else ALL_VIEWS)
 
 
 class GpuLeaves(HistogramLeaves):

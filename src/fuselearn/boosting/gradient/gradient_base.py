@@ -18,9 +18,9 @@ from sklearn.utils import Tags, check_random_state
 from fuselearn import progress
 from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.checkpoint import CannotBeKeptError, check_checkpoint
-from fuselearn.boosting.gradient.gradient_data import GradientData, GradientPlan
+from fuselearn.boosting.gradient.gradient_data import GradientData
 from fuselearn.boosting.gradient.gradient_log import GradientLog, gradient_identity
-from fuselearn.boosting.gradient.gradient_plan import FirstScores
+from fuselearn.boosting.gradient.gradient_plan import FirstScores, GradientPlan
 from fuselearn.boosting.gradient.gradient_rounds import (
     ALL_VIEWS,
     GradientRound,

@@ -7,28 +7,30 @@ memory.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from math import ldexp
-from typing import Any
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from fuselearn.backends.partitioned.storage import ArrayStore
+from fuselearn.boosting.gradient.gradient_folds import FoldOfView, FoldSums, FoldWeights
 from fuselearn.boosting.gradient.gradient_plan import (
     AboutBins,
     ContentHashes,
     FirstScores,
     GradientPart,
+    GradientPlan,
     PlanQuestion,
     WeightScale,
     loss_planning,
 )
 from fuselearn.boosting.gradient.gradient_rounds import GradientRows
-from fuselearn.boosting.gradient.gradient_rows import BlockSettings, FinishedTree, GradientBlock, Question, TreeRequest
-from fuselearn.boosting.gradient.growth import HistogramLeaves, WholeTreeLeaves
-from fuselearn.boosting.gradient.losses import Loss
+from fuselearn.boosting.gradient.gradient_rows import BlockSettings
+from fuselearn.boosting.gradient.local_gradient_rows import LocalGradientRows
+from fuselearn.boosting.gradient.losses import LogLoss, log_loss
 from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.data import TrainingData, View
 from fuselearn.data.categories import Categories
@@ -37,9 +39,8 @@ from fuselearn.data.training_data import RegressionData
 from fuselearn.data.view_table import Features
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import run_reductions
-from fuselearn.numeric.execution import Scratch, Threads
+from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.gradients import HELD_OUT, TRAINING, UNUSED
-from fuselearn.numeric.whole_tree import GrowthMemory
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 SKETCH_ROWS = 2**16
@@ -47,48 +48,62 @@ SKETCH_ROWS = 2**16
 
 
 @dataclass(frozen=True)
-class GradientPlan:
-    """What a run has to know about all rows before its first round.
+class FoldPlan:
+    """What the runs of a cross-fitting have to know about all rows, and the plan of each of them.
 
     Attributes
     ----------
-    loss : Loss
+    loss : LogLoss
         The loss, with its units.
-    baseline : ndarray of shape (n_outputs,)
-        Scores before the first tree.
     binning : Binning
-        Edges between the bins of the columns that are in a view.
-    weight_unit : float
-        Unit of whole weights, as the user gave the weights.
-    largest_weight : float
-        Weight that counts as 1 in a block: the largest that the user gave, or a power of two above it; 1 where none
-        were given.
-    role_weights : ndarray of shape (n_label_columns, 3)
-        Weight of the rows of each role, by label column.
+        Edges between the bins, the same for all runs.
+    scale : WeightScale
+        What the weights of rows are to a block.
+    sums : FoldSums
+        Whole weights by view, fold and class.
+    n_counted : int
+        Number of rows with weight.
     """
 
-    loss: Loss
-    baseline: FloatArray
+    loss: LogLoss
     binning: Binning
-    weight_unit: float
-    largest_weight: float
-    role_weights: FloatArray
+    scale: WeightScale
+    sums: FoldSums
+    n_counted: int
 
     @property
-    def units(self) -> tuple[float, float, float]:
-        """Units of g, h and weights."""
-        largest = self.largest_weight
-        return self.loss.unit_g * largest, self.loss.unit_h * largest, self.weight_unit
+    def mean_weight(self) -> float:
+        """Mean weight of a row with weight, in the units of the runs."""
+        return float(self.sums.weights[-1].sum()) * self.scale.unit / self.n_counted
 
-    @property
-    def loss_unit(self) -> float:
-        """Unit of the sums of losses."""
-        return self.loss.loss_unit * self.largest_weight
+    def plan(self, rows: FoldOfView) -> GradientPlan:
+        """Return the plan of a run."""
+        role_weights, class_weights = self.sums.of_run(rows)
+        if not class_weights.any():  # no row of the other folds has the view
+            class_weights = np.ones_like(class_weights)
+        return GradientPlan(
+            self.loss,
+            self.loss.baseline(class_weights.astype(np.float64)),
+            self.binning,
+            self.scale.unit,
+            self.scale.one,
+            role_weights * self.scale.unit,
+        )
 
-    @property
-    def loss_units(self) -> tuple[float, float]:
-        """Units of the two words of a sum of losses."""
-        return self.loss_unit, ldexp(self.loss_unit, -self.loss.bits)
+
+class FoldRuns(Protocol):
+    """Prepared rows on which the runs of a cross-fitting are started.
+
+    Attributes
+    ----------
+    side_by_side : bool
+        Whether several runs may go on at the same time, in threads; else a run ends where the next one starts.
+    """
+
+    side_by_side: bool
+
+    def start(self, rows: FoldOfView, growth: GrowthSettings, threads: Threads) -> GradientRows:
+        """Return the rows at the scores before the first round of a run."""
 
 
 class GradientData(ABC):
@@ -189,6 +204,49 @@ class GradientData(ABC):
             plans["loss"].role_weights * self.weight_scale.unit,
         )
 
+    def fold_plan(self, n_folds: int, max_bins: int, seed: int) -> FoldPlan:
+        """Make the plan of a cross-fitting of classes, with one label for each row.
+
+        Parameters
+        ----------
+        n_folds : int
+            Number of folds; each row was given one of them.
+        max_bins : int
+            Most bins of a column.
+        seed : int
+            Seed of the rows that place the edges between bins.
+        """
+        if self.classes is None or self.n_label_columns != 1:
+            raise ValueError("Folds need classes, with one label for each row.")
+        n_classes = len(self.classes)
+
+        def ask(question: PlanQuestion) -> Generator[PlanQuestion, Any, Any]:
+            return (yield question)
+
+        planning: dict[str, Generator[Any, Any, Any]] = {"sums": ask(FoldWeights(n_folds, n_classes))}
+        binning = self._known_binning()
+        if binning is None:
+            generator = np.random.SeedSequence(seed)
+            planning["bins"] = Binning.planning(
+                len(self.used_columns), self.n_counted, max_bins, generator, SKETCH_ROWS
+            )
+        plans: dict[str, Any] = run_reductions(planning, self._plan_answers)
+        return FoldPlan(
+            log_loss(n_classes, self.n_rows),
+            self.with_categories(plans["bins"]) if binning is None else binning,
+            self.weight_scale,
+            FoldSums(plans["sums"]),
+            self.n_counted,
+        )
+
+    def _known_binning(self) -> Binning | None:
+        """Return the bins of rows that were binned before; None where they were not."""
+        return None
+
+    @abstractmethod
+    def fold_runs(self, plan: FoldPlan, threads: Threads) -> AbstractContextManager[FoldRuns]:
+        """Return a context manager that yields the rows in their bins, for the runs of a cross-fitting."""
+
     def _plan_answers(self, questions: Mapping[str, Any]) -> dict[str, Any]:
         """Return the answers to the questions about the loss and about the bins."""
         return self._answers(
@@ -264,6 +322,7 @@ class LocalGradientData(GradientData):
         labels: list[AnyArray]
         # Of `data` nothing else is kept: weights that are all equal, for one, take as much memory as the scores.
         self._groups = data.groups
+        self._binned: tuple[Binning, IntArray] | None = None
         self._classes_to_hold_out: IntArray | None
         if isinstance(data, RegressionData):
             self.classes, labels, self._classes_to_hold_out = None, [data.target], None
@@ -283,11 +342,62 @@ class LocalGradientData(GradientData):
             data.blocks.present,
         )
 
+    def divide(self, folds: IntArray) -> None:
+        """Set the fold of each row, for a cross-fitting.
+
+        Parameters
+        ----------
+        folds : int8 ndarray of shape (n_rows,)
+            Numbers of folds, from 0; see `fuselearn.data.folds`.
+        """
+        self._part = replace(self._part, folds=folds)
+
+    def with_labels(self, codes: IntArray, weights: FloatArray) -> Self:
+        """Return the same rows, in the same folds and bins, with other labels and weights.
+
+        Parameters
+        ----------
+        codes : integer ndarray of shape (n_rows,)
+            Class codes.
+        weights : ndarray of shape (n_rows,)
+            Weights of at least 0; 0 for rows that are not to be used.
+        """
+        data = copy(self)
+        used = weights > 0
+        largest = float(weights.max())
+        data.n_counted, data.n_label_columns = int(np.count_nonzero(used)), 1
+        data.weight_scale = WeightScale(largest, bool(np.all(weights[used] == largest)))
+        data._classes_to_hold_out = np.ascontiguousarray(codes, dtype=np.int32)
+        data._part = GradientPart(
+            self._part.view,
+            [data._classes_to_hold_out],
+            data.weight_scale.of_block(weights / largest),
+            np.where(used, np.int8(TRAINING), np.int8(UNUSED)),
+            self._part.present,
+            folds=self._part.folds,
+        )
+        return data
+
     @contextmanager
     def rows(self, plan: GradientPlan, growth: GrowthSettings, threads: Threads) -> Iterator[GradientRows]:
         """Yield the rows at the scores before the first round; see `GradientData.rows`."""
         block = self._part.block(self.block_settings(plan), plan.binning, ArrayStore(), threads)
         yield LocalGradientRows(block, growth, threads)
+
+    def part_of(self, rows: FoldOfView) -> GradientPart:
+        """Return the rows with the roles that they have in a run of a cross-fitting."""
+        return replace(self._part, roles=self._part.roles_in(rows), folds=None)
+
+    @contextmanager
+    def fold_runs(self, plan: FoldPlan, threads: Threads) -> Iterator[FoldRuns]:
+        """Yield the rows in their bins; see `GradientData.fold_runs`."""
+        if self._binned is None:
+            self._binned = plan.binning, plan.binning.prepare(self._part.view, threads).bins
+        yield LocalFoldRuns(self, plan, self._binned[1])
+
+    def _known_binning(self) -> Binning | None:
+        """Return the bins of rows that were binned before; None where they were not."""
+        return None if self._binned is None else self._binned[0]
 
     def _answers(self, questions: Mapping[str, PlanQuestion]) -> dict[str, Any]:
         """Return the answers to questions about all rows; see `GradientData._answers`."""
@@ -300,43 +410,26 @@ class LocalGradientData(GradientData):
         self._part.roles[held_out] = HELD_OUT
 
 
-WHOLE_TREE_BYTES = 2**28
-"""Memory of histograms up to which a tree grows in one call. Leaf by leaf, leaves without a split give theirs back."""
+class LocalFoldRuns:
+    """Rows in memory, in their bins; see `FoldRuns`.
 
-WHOLE_TREE_CELLS = 2**23
-"""Cells, rows times columns, below which several threads take longer than one that grows a tree in one call."""
+    Parameters
+    ----------
+    data : LocalGradientData
+        The training data, with folds.
+    plan : FoldPlan
+        The plan of all runs.
+    bins : uint8 ndarray of shape (n_columns, n_rows)
+        Bins of the rows.
+    """
 
+    side_by_side = True
 
-class LocalGradientRows:
-    """Rows in memory; see `fuselearn.boosting.gradient.gradient_rounds.GradientRows`."""
+    def __init__(self, data: LocalGradientData, plan: FoldPlan, bins: IntArray) -> None:
+        self._data, self._plan, self._bins = data, plan, bins
 
-    def __init__(self, block: GradientBlock, growth: GrowthSettings, threads: Threads) -> None:
-        self._block, self._growth, self._threads = block, growth, threads
-        self._scratch = Scratch()
-
-    def ask(
-        self,
-        rounds: Sequence[Sequence[FinishedTree]],
-        questions: Sequence[Question],
-        next_tree: TreeRequest | None = None,
-    ) -> list[tuple[IntArray, ...]]:
-        """Add the trees of all rounds so far to the scores, and answer questions; see `GradientRows.ask`."""
-        self._block.update(rounds, 0, self._threads)
-        return self._block.answer(questions, self._threads)
-
-    def leaves(self, request: TreeRequest, rounds: Sequence[Sequence[FinishedTree]]) -> HistogramLeaves:
-        """Return the leaves of a new tree; see `GradientRows.leaves`."""
-        columns, growth = self._block.settings.columns(request.view), self._growth
-
-        def ask(questions: Sequence[Question]) -> list[tuple[IntArray, ...]]:
-            return self.ask(rounds, questions)
-
-        self._block.update(rounds, 0, self._threads)
-        histograms = growth.max_leaf_nodes * len(columns) * 3 * self._block.settings.n_bins * 8
-        is_large = self._threads.count > 1 and self._block.n_rows * len(columns) >= WHOLE_TREE_CELLS
-        if is_large or histograms > WHOLE_TREE_BYTES:
-            return HistogramLeaves(request, columns, growth, ask, expands_ahead=False, threads=self._threads)
-        n_categorical = int(np.count_nonzero(growth.categorical[columns]))
-        n_bins = self._block.settings.n_bins
-        memory = GrowthMemory(len(columns), n_bins, growth.max_leaf_nodes, n_categorical, self._scratch)
-        return WholeTreeLeaves(request, self._block, growth, ask, memory)
+    def start(self, rows: FoldOfView, growth: GrowthSettings, threads: Threads) -> GradientRows:
+        """Return the rows at the scores before the first round of a run; see `FoldRuns.start`."""
+        plan, part = self._plan.plan(rows), self._data.part_of(rows)
+        block = part.block(self._data.block_settings(plan), plan.binning, ArrayStore(), threads, self._bins)
+        return LocalGradientRows(block, growth, threads)

@@ -14,7 +14,8 @@ import numpy as np
 
 from fuselearn._version import __version__
 from fuselearn.boosting.checkpoint import RunLog, described_setting
-from fuselearn.boosting.gradient.gradient_data import GradientData, GradientPlan
+from fuselearn.boosting.gradient.gradient_data import GradientData
+from fuselearn.boosting.gradient.gradient_plan import GradientPlan
 from fuselearn.boosting.gradient.gradient_rounds import ALL_VIEWS, GradientRound, GradientTrace, RunSettings
 from fuselearn.boosting.gradient.stored_trees import check_splits, earlier_trees, joined_trees
 from fuselearn.boosting.gradient.tree_format import GradientTree

@@ -15,6 +15,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from fuselearn.backends.partitioned.storage import ArrayStore
+from fuselearn.boosting.gradient.gradient_folds import FoldOfView
 from fuselearn.boosting.gradient.gradient_rows import BlockSettings, GradientBlock
 from fuselearn.boosting.gradient.losses import Loss, log_loss, quantile_rank, regression_loss
 from fuselearn.data import View
@@ -96,6 +97,8 @@ class GradientPart:
         Rows that have each view.
     first : int, default=0
         Number of the rows with weight that come before these.
+    folds : int8 ndarray of shape (n_rows,) or None
+        Fold of each row in a cross-fitting; None where there is none.
     """
 
     view: View
@@ -104,6 +107,7 @@ class GradientPart:
     roles: IntArray
     present: BoolArray
     first: int = 0
+    folds: IntArray | None = None
 
     @cached_property
     def whole_weights(self) -> IntArray | None:
@@ -124,25 +128,81 @@ class GradientPart:
         """Return the rows that have a label in a column: all that count, or those that have its view."""
         return self.present[:, label_column] if len(self.labels) > 1 else self.roles != UNUSED
 
+    def roles_in(self, rows: FoldOfView) -> IntArray:
+        """Return the roles of the rows in a run of a cross-fitting."""
+        assert self.folds is not None
+        return rows.roles(self.roles, self.folds, None if rows.view < 0 else self.present[:, rows.view])
+
     def training(self) -> tuple[FloatArray, IntArray]:
         """Return the targets and weights, in units, of the training rows of a regression."""
         training = self.roles == TRAINING
         return self.labels[0][training], self.counts[training]
 
     def block(
-        self, settings: BlockSettings, binning: Binning, store: ArrayStore, threads: Threads = SERIAL
+        self,
+        settings: BlockSettings,
+        binning: Binning,
+        store: ArrayStore,
+        threads: Threads = SERIAL,
+        bins: IntArray | None = None,
     ) -> GradientBlock:
-        """Return the rows as a run uses them, at the scores before the first round."""
+        """Return the rows as a run uses them, at the scores before the first round; `bins` where they are known."""
         return GradientBlock(
             settings,
             store,
-            binning.prepare(self.view, threads).bins,
+            binning.prepare(self.view, threads).bins if bins is None else bins,
             self.labels,
             self.weights,
             self.whole_weights,
             self.roles,
             [None if mask.all() else mask for mask in self.present.T],
+            self.folds,
         )
+
+
+@dataclass(frozen=True)
+class GradientPlan:
+    """What a run has to know about all rows before its first round.
+
+    Attributes
+    ----------
+    loss : Loss
+        The loss, with its units.
+    baseline : ndarray of shape (n_outputs,)
+        Scores before the first tree.
+    binning : Binning
+        Edges between the bins of the columns that are in a view.
+    weight_unit : float
+        Unit of whole weights, as the user gave the weights.
+    largest_weight : float
+        Weight that counts as 1 in a block: the largest that the user gave, or a power of two above it; 1 where none
+        were given.
+    role_weights : ndarray of shape (n_label_columns, 3)
+        Weight of the rows of each role, by label column.
+    """
+
+    loss: Loss
+    baseline: FloatArray
+    binning: Binning
+    weight_unit: float
+    largest_weight: float
+    role_weights: FloatArray
+
+    @property
+    def units(self) -> tuple[float, float, float]:
+        """Units of g, h and weights."""
+        largest = self.largest_weight
+        return self.loss.unit_g * largest, self.loss.unit_h * largest, self.weight_unit
+
+    @property
+    def loss_unit(self) -> float:
+        """Unit of the sums of losses."""
+        return self.loss.loss_unit * self.largest_weight
+
+    @property
+    def loss_units(self) -> tuple[float, float]:
+        """Units of the two words of a sum of losses."""
+        return self.loss_unit, ldexp(self.loss_unit, -self.loss.bits)
 
 
 class PlanQuestion(Protocol):

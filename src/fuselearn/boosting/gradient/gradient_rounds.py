@@ -84,6 +84,15 @@ class GradientTrace:
         first = [] if self.initial_losses is None else [self.initial_losses[1]]
         return np.array(first + [round_.held_out_loss for round_ in self.rounds])
 
+    @property
+    def best_length(self) -> int:
+        """Number of rounds after which the loss on held-out rows was least; all of them where there are no such rows.
+
+        Of equal losses the first counts.
+        """
+        losses = self.held_out_losses
+        return int(losses.argmin()) if len(losses) and np.isfinite(losses).all() else len(self)
+
     def stopped_improving(self, n_rounds: int) -> bool:
         """Return whether the last rounds lowered the loss on held-out rows no further."""
         losses = self.held_out_losses
@@ -118,7 +127,7 @@ class RunSettings:
     Attributes
     ----------
     view_policy : Policy or None
-        Policy that chooses views; None for trees that read all of them.
+        Policy that chooses views; None for trees that all read the same (see `view`).
     n_views : int
         Number of views.
     n_label_columns : int
@@ -133,6 +142,8 @@ class RunSettings:
         Weight of the rows of each role, by label column.
     n_iter_no_change : int or None
         Rounds without a decrease of the loss on held-out rows after which the run ends; None for no end.
+    view : int, default=-1
+        Without a policy, the view that all trees read; -1 for trees of all views.
     """
 
     view_policy: Policy | None
@@ -143,6 +154,7 @@ class RunSettings:
     loss_units: FloatArray
     weights: FloatArray
     n_iter_no_change: int | None
+    view: int = ALL_VIEWS
 
 
 class GradientRun:
@@ -170,13 +182,16 @@ class GradientRun:
                 self._policy.pull()
                 self._policy.update(round_.view, _reward(losses[number], losses[number + 1]))
 
-    def run(self, n_rounds: int, after_round: Callable[[], None]) -> None:
-        """Add rounds to the trace, up to a number of them or to where nothing is left to learn."""
+    def run(self, n_rounds: int, after_round: Callable[[], bool | None]) -> None:
+        """Add rounds to the trace, up to a number of them or to where nothing is left to learn.
+
+        `after_round` is called after each round, and ends the run where it returns True.
+        """
         trace = self._trace
         if trace.initial_losses is None:
             trace.initial_losses = self._losses([], is_last=n_rounds < 1)
         while len(trace) < n_rounds and not self._ended():
-            views = [ALL_VIEWS] if self._policy is None else self._policy.pull()
+            views = [self._settings.view] if self._policy is None else self._policy.pull()
             view, trees, has_split = self._best_trees(views)
             competes = self._settings.view_policy is None or self._settings.view_policy.competes
             if competes and not has_split:
@@ -185,7 +200,8 @@ class GradientRun:
             if self._policy is not None:
                 self._policy.update(view, _reward(float(trace.training_losses[-1]), training_loss))
             trace.rounds.append(GradientRound(view, trees, training_loss, held_out_loss))
-            after_round()
+            if after_round():
+                return
 
     def _ended(self) -> bool:
         """Return whether the loss on held-out rows has stopped falling."""
@@ -224,7 +240,7 @@ class GradientRun:
         questions = [LossSums(len(updates), column) for column in range(settings.n_label_columns)]
         next_tree = None
         if not is_last and (settings.view_policy is None or settings.view_policy.competes):
-            next_tree = self._request(len(updates), ALL_VIEWS if settings.view_policy is None else 0, 0)
+            next_tree = self._request(len(updates), settings.view if settings.view_policy is None else 0, 0)
         sums = np.array([answer for (answer,) in self._rows.ask(updates, questions, next_tree)])
         totals, weights = settings.loss_units @ sums.sum(axis=0), settings.weights.sum(axis=0)
         held_out = totals[HELD_OUT] / weights[HELD_OUT] if weights[HELD_OUT] > 0 else np.nan

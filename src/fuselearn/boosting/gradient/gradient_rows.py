@@ -15,6 +15,7 @@ from typing import Protocol
 import numpy as np
 
 from fuselearn.backends.partitioned.storage import ArrayStore
+from fuselearn.boosting.gradient.gradient_folds import StartRun
 from fuselearn.boosting.gradient.losses import Loss
 from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.boosting.gradient.tree_format import GradientTree
@@ -197,6 +198,8 @@ class GradientBlock:
         Whether a row is trained on, held out, or not used.
     present : list of bool ndarray of shape (n_rows,) or None
         Rows that have each view; None where all of them have.
+    folds : int8 ndarray of shape (n_rows,) or None
+        Folds of the rows, where a cross-fitting starts several runs on them.
     """
 
     def __init__(
@@ -209,9 +212,11 @@ class GradientBlock:
         whole_weights: IntArray | None,
         roles: IntArray,
         present: Sequence[BoolArray | None],
+        folds: IntArray | None = None,
     ) -> None:
         self.settings = settings
         self.n_updates = 0
+        self._n_earlier = 0
         self.n_rows = bins.shape[1]
         self._store = store
         n_outputs = settings.loss.n_outputs
@@ -221,31 +226,53 @@ class GradientBlock:
         store.put("weights", np.empty(0) if weights is None else weights)
         store.put("whole_weights", np.empty(0, dtype=np.int32) if whole_weights is None else whole_weights)
         store.put("roles", roles)
+        if folds is not None:
+            store.put("folds", folds)
+            store.put("counted", roles)
         for number, rows in enumerate(present):
             if rows is not None:
                 store.put(f"present{number}", rows)
         self._n_label_columns = len(labels)
         self._is_partial = [rows is not None for rows in present]
-        store.put("scores", np.repeat(settings.baseline[:, None], self.n_rows, axis=1))
         store.put("g", np.zeros((n_outputs, self.n_rows), dtype=np.int64))
         store.put("h", np.zeros((n_outputs, self.n_rows), dtype=np.int32))
         store.put("rows", np.zeros(self.n_rows, dtype=np.int32))
         store.put("scratch", np.zeros(self.n_rows, dtype=np.int32))
+        self._forget_trees(settings.baseline)
+
+    def _forget_trees(self, baseline: FloatArray) -> None:
+        """Set the scores to those before the first tree, and forget what was noted of trees."""
+        self._store.put("scores", np.repeat(baseline[:, None], self.n_rows, axis=1))
         self._gradients_of: tuple[int, int] | None = None
         self._growing: int | None = None
         self._n_splits = 0
         self._ranges: dict[int, tuple[int, int]] = {}
         self._numbered: dict[tuple[int, int], int] = {}
 
+    def start(self, run: StartRun) -> None:
+        """Begin another run on the same bins: rows get the roles that they have in it."""
+        present = None if run.rows.view < 0 else self._present(run.rows.view)
+        self._store.put("roles", run.rows.roles(self._store.get("counted"), self._store.get("folds"), present))
+        self._forget_trees(run.baseline)
+
     def update(
-        self, rounds: Sequence[Sequence[FinishedTree | NumberLeaves]], first: int = 0, threads: Threads = SERIAL
+        self,
+        updates: Sequence[Sequence[FinishedTree | NumberLeaves] | StartRun],
+        first: int = 0,
+        threads: Threads = SERIAL,
     ) -> None:
         """Add the trees of those rounds to the scores, the first of them numbered `first`, that were not added yet.
 
         A tree may come with the question that lets a block note its leaves, which is of use only where it has grown.
+        Among the rounds there may be the start of another run.
         """
         with self._store.mapped():
-            for trees in rounds[self.n_updates - first :]:
+            for trees in updates[self.n_updates - first :]:
+                if isinstance(trees, StartRun):
+                    self.start(trees)
+                    self.n_updates += 1
+                    self._n_earlier = self.n_updates
+                    continue
                 scores = self._store.get("scores")
                 for tree in trees:
                     finished = tree.finished if isinstance(tree, NumberLeaves) else tree
@@ -265,8 +292,9 @@ class GradientBlock:
 
     def fill_gradients(self, round_number: int, label_column: int, threads: Threads = SERIAL) -> IntArray:
         """Compute the gradients of a round by some labels, and return the sums of losses by role."""
-        if round_number != self.n_updates:
-            raise ValueError(f"The rows are after {self.n_updates} rounds; they were asked about round {round_number}.")
+        n_rounds = self.n_updates - self._n_earlier
+        if round_number != n_rounds:
+            raise ValueError(f"The rows are after {n_rounds} rounds; they were asked about round {round_number}.")
         roles = self._store.get("roles")
         present = self._present(label_column) if self._n_label_columns > 1 else None
         if present is not None:

@@ -15,26 +15,22 @@ from typing import Any, Protocol
 import numpy as np
 
 from fuselearn.backends.partitioned.partitioned_data import read_summaries, resolve_source
-from fuselearn.backends.partitioned.partitions import Partitions
 from fuselearn.backends.partitioned.row_source import PartitionReader, PartitionSummary, RawPartition, RowSource
 from fuselearn.backends.partitioned.storage import ArrayStore
-from fuselearn.boosting.gradient.gradient_data import GradientData, GradientPlan
-from fuselearn.boosting.gradient.gradient_plan import GradientPart, PlanQuestion, WeightScale
+from fuselearn.boosting.gradient.gradient_data import FoldPlan, FoldRuns, GradientData
+from fuselearn.boosting.gradient.gradient_folds import FoldOfView
+from fuselearn.boosting.gradient.gradient_plan import GradientPart, GradientPlan, PlanQuestion, WeightScale
 from fuselearn.boosting.gradient.gradient_rounds import GradientRows
 from fuselearn.boosting.gradient.gradient_rows import (
     BlockSettings,
-    FinishedTree,
     GradientBlock,
-    LeafHistograms,
-    NumberLeaves,
-    Question,
-    TreeRequest,
 )
-from fuselearn.boosting.gradient.growth import HistogramLeaves
+from fuselearn.boosting.gradient.partitioned_gradient_rows import PartitionedFoldRuns, PartitionedGradientRows
 from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.data import View, ViewBlocks
 from fuselearn.data.categories import Categories, categorical_columns
 from fuselearn.data.class_weights import ClassWeight, ClassWeights
+from fuselearn.data.folds import Folds
 from fuselearn.data.held_out import check_held_out, class_counts, drawn_groups, held_out_part
 from fuselearn.data.labels import majority_codes, numbered_groups
 from fuselearn.data.training_data import ViewEstimator
@@ -101,6 +97,10 @@ class GradientReader:
         What weights are to a block.
     held_out : HeldOut or None
         Chooses the rows that early stopping holds out.
+    folds : Folds or None
+        Folds of a cross-fitting.
+    first_given : intp ndarray of shape (n_partitions,) or None
+        Number of all rows before each partition, where there are folds.
     """
 
     reader: PartitionReader
@@ -109,6 +109,8 @@ class GradientReader:
     scale: WeightScale
     class_weights: ClassWeights | None = None
     held_out: HeldOut | None = None
+    folds: Folds | None = None
+    first_given: IntArray | None = None
 
     @property
     def has_classes(self) -> bool:
@@ -134,7 +136,14 @@ class GradientReader:
             roles,
             blocks.present,
             int(self.first_rows[raw.number]),
+            self._folds(raw),
         )
+
+    def _folds(self, raw: RawPartition) -> IntArray | None:
+        """Return the fold of each row; None without a cross-fitting."""
+        if self.folds is None or self.first_given is None:
+            return None
+        return self.folds.numbers(len(raw), first_row=int(self.first_given[raw.number]), groups=raw.groups)
 
     def codes(self, raw: RawPartition) -> IntArray:
         """Return a class code for each row: by y, by the majority of the views' labels, or 0; -1 without weight."""
@@ -185,6 +194,13 @@ def count_groups(raw: RawPartition, reader: GradientReader) -> tuple[list[Any], 
     return names, pairs[:, 0], pairs[:, 1], counts
 
 
+def group_sizes(raw: RawPartition) -> dict[Any, int]:
+    """Return the groups of a partition in the order of their first rows, and the rows of each, with weight or not."""
+    assert raw.groups is not None
+    names, numbers = numbered_groups(raw.groups)
+    return dict(zip(names, np.bincount(numbers, minlength=len(names)).tolist()))
+
+
 def answer_questions(
     raw: RawPartition, reader: GradientReader, questions: Mapping[str, PlanQuestion]
 ) -> dict[str, Any]:
@@ -214,58 +230,6 @@ class GradientRecipe:
     def later_bytes(self, n_rows: int) -> int:
         """Return the memory that a partition takes besides during the rounds: the leaves of rows, by tree and view."""
         return LEAF_BYTES * n_rows * self.settings.loss.n_outputs * len(self.settings.view_columns)
-
-
-class PartitionedGradientRows:
-    """Rows in partitions; see `fuselearn.boosting.gradient.gradient_rounds.GradientRows`.
-
-    Each question is a round trip. What has no answer waits for the next question, and the root of the next tree is
-    asked for together with the losses before it.
-    """
-
-    def __init__(self, partitions: Partitions, settings: BlockSettings, growth: GrowthSettings) -> None:
-        self._partitions, self._settings, self._growth = partitions, settings, growth
-        self._updates: list[tuple[FinishedTree | NumberLeaves, ...]] = []
-        self._waiting: list[NumberLeaves] = []
-        self._root: tuple[LeafHistograms, tuple[IntArray, ...]] | None = None
-
-    def ask(
-        self,
-        rounds: Sequence[Sequence[FinishedTree]],
-        questions: Sequence[Question],
-        next_tree: TreeRequest | None = None,
-    ) -> list[tuple[IntArray, ...]]:
-        """Add the trees of all rounds so far to the scores, and answer questions; see `GradientRows.ask`."""
-        notes = [question for question in questions if isinstance(question, NumberLeaves)]
-        if len(notes) == len(questions):
-            self._waiting += notes
-            return [() for _ in notes]
-        if self._root is not None and list(questions) == [self._root[0]]:
-            return [self._root[1]]
-        self._add_rounds(rounds)
-        root = [] if next_tree is None else [LeafHistograms(next_tree, (), (0,))]
-        answers = self._partitions.ask(self._updates, [*self._waiting, *questions, *root])[len(self._waiting) :]
-        self._waiting = []
-        if root:
-            self._root = root[0], answers.pop()
-        return answers
-
-    def leaves(self, request: TreeRequest, rounds: Sequence[Sequence[FinishedTree]]) -> HistogramLeaves:
-        """Return the leaves of a new tree; see `GradientRows.leaves`."""
-        return HistogramLeaves(
-            request,
-            self._settings.columns(request.view),
-            self._growth,
-            lambda questions: self.ask(rounds, questions),
-            expands_ahead=True,
-        )
-
-    def _add_rounds(self, rounds: Sequence[Sequence[FinishedTree]]) -> None:
-        """Make updates of new rounds; a tree whose leaves have yet to be noted comes with that question."""
-        for trees in rounds[len(self._updates) :]:
-            notes = {note.finished.request.token: note for note in self._waiting}
-            self._updates.append(tuple(notes.get(tree.request.token, tree) for tree in trees))
-            self._waiting = []
 
 
 class PartitionedGradientData(GradientData):
@@ -326,6 +290,27 @@ class PartitionedGradientData(GradientData):
         partitions = self._source.load_partitions(recipe, threads)
         try:
             yield PartitionedGradientRows(partitions, settings, growth)
+        finally:
+            partitions.close()
+
+    def divide(self, folds: Folds) -> None:
+        """Set the folds of the rows, for a cross-fitting."""
+        n_rows = np.array([summary.n_rows for summary in self._summaries], dtype=np.intp)
+        self._reader = replace(self._reader, folds=folds, first_given=np.cumsum(n_rows) - n_rows)
+
+    def folds(self, n_folds: int, seed: int) -> Folds:
+        """Choose folds of the rows, or of their groups."""
+        if not self._source.has_groups:
+            return Folds.of(n_folds, seed)
+        return Folds.of_counts(n_folds, seed, self._source.map(group_sizes))
+
+    @contextmanager
+    def fold_runs(self, plan: FoldPlan, threads: Threads) -> Iterator[FoldRuns]:
+        """Yield the rows in their bins; see `GradientData.fold_runs`."""
+        settings = self.block_settings(plan.plan(FoldOfView(0, -1)))
+        partitions = self._source.load_partitions(GradientRecipe(self._reader, settings, plan.binning), threads)
+        try:
+            yield PartitionedFoldRuns(partitions, self, plan)
         finally:
             partitions.close()
 
