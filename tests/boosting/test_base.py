@@ -19,8 +19,7 @@ from fuselearn import (
 from fuselearn.backends import Tally, Trial
 from fuselearn.bandits import Best, Exp3P
 from fuselearn.boosting import rounds
-from fuselearn.boosting.rounds import SharedRound
-from fuselearn.boosting.trace import RunSettings, Trace
+from fuselearn.boosting.rounds import RunSettings, SharedRound, Trace
 from fuselearn.learners import GaussianNB, Tree
 from tests.boosting.iris_views import KINDS, VIEWS, X, y
 

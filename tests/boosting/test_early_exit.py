@@ -20,7 +20,7 @@ from fuselearn.datasets import load_digit_views
 from fuselearn.exceptions import NoEdgeWarning
 from fuselearn.learners import GaussianNB
 from fuselearn.learners.protocol import ConstantHypothesis
-from fuselearn.learners.standardisation import ScoreHypothesis
+from fuselearn.learners.score_learners import ScoreHypothesis
 from fuselearn.numeric.votes import codes_of
 from tests.naive import early_exit as naive
 

@@ -9,8 +9,7 @@ from sklearn.datasets import load_iris
 
 from fuselearn import IndependentBoostClassifier, ShareBoostClassifier
 from fuselearn.learners import Hypothesis, Learner, Plan
-from fuselearn.learners.gaussian_nb import ClassMoments
-from fuselearn.learners.standardisation import ScoreHypothesis, StandardisingLearner
+from fuselearn.learners.score_learners import ClassMoments, ScoreHypothesis, StandardisingLearner
 
 
 class NearestMean(StandardisingLearner):

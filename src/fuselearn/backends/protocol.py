@@ -17,6 +17,8 @@ from fuselearn.learners.protocol import Hypothesis, Learner, Plan
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, TableLike
 
 RowLocation: TypeAlias = Literal["local", "gpu", "dask", "files"]
+PARTITIONED = ("dask", "files")
+"""Where rows are in partitions, which this process may never see."""
 
 PlanKey: TypeAlias = tuple[int, tuple[Hashable, ...]]
 Plans: TypeAlias = dict[PlanKey, Plan]

@@ -14,12 +14,11 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
-from fuselearn.backends.protocol import row_location, to_host
+from fuselearn.backends.protocol import PARTITIONED, row_location, to_host
 from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.boosting_data import RunData, read_boosting_data
 from fuselearn.boosting.checkpoint import CannotBeKeptError, EnsembleLog, check_checkpoint, identity_of
-from fuselearn.boosting.rounds import IndependentRound, SharedRound, boost, replay
-from fuselearn.boosting.trace import OUT_OF_BAG, RunSettings, Trace
+from fuselearn.boosting.rounds import OUT_OF_BAG, IndependentRound, RunSettings, SharedRound, Trace, boost, replay
 from fuselearn.boosting.trace_format import check_can_be_written, check_trace, check_widths, trust_in
 from fuselearn.boosting.vote_prediction import VotePrediction
 from fuselearn.data import View, note_features, per_view
@@ -140,8 +139,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             # What was read from a file may not fit what its preprocessing makes of the rows.
             check_widths(trace, [len(view.columns) for view in views])
         # A log that is complete needs no rows any more.
-        complete = exhausted or trace.ended or len(trace) == self.n_estimators
-        if log is None or not complete:
+        if log is None or not (exhausted or trace.ended or len(trace) == self.n_estimators):
             self._run(data, views, learners, trace, log)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, views, learners, preprocessors, trace)
@@ -190,7 +188,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             With sum 1. Of shape (n_samples, n_arms) where each arm has weights of its own.
         """
         check_is_fitted(self)
-        if row_location(X) in ("dask", "files"):
+        if row_location(X) in PARTITIONED:
             raise TypeError("staged_sample_weights takes rows in memory; pass X.compute(), or some of the rows.")
         data = read_boosting_data(self, X, y, sample_weight, view_labels, reset=False)
         self._check_same_data(data)

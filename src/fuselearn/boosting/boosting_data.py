@@ -14,8 +14,8 @@ from fuselearn.backends.partitioned.partitioned_data import (
     open_source,
     read_partitioned_data,
 )
-from fuselearn.backends.protocol import Arm, RowLocation, Rows, row_location, to_host
-from fuselearn.boosting.trace import OUT_OF_BAG, Trace
+from fuselearn.backends.protocol import PARTITIONED, Arm, RowLocation, Rows, row_location, to_host
+from fuselearn.boosting.rounds import OUT_OF_BAG, Trace
 from fuselearn.data import TrainingData, View, fit_transformer, read_training_data, transformed
 from fuselearn.data.training_data import IN_MEMORY, TableReader
 from fuselearn.learners.protocol import Learner
@@ -155,8 +155,8 @@ def read_boosting_data(
     With `reset`, the columns of `X` may differ from those that the model was fitted on.
     """
     location = row_location(X)
-    source = open_source(location, X, y, sample_weight, view_labels)
-    if source is not None:
+    if location in PARTITIONED:
+        source = open_source(location, X, y, sample_weight, view_labels)
         return read_partitioned_data(model, source, reset=reset)
     reader = IN_MEMORY
     if location == "gpu":

@@ -26,7 +26,7 @@ import numpy as np
 
 from fuselearn._version import __version__
 from fuselearn.boosting.boosting_data import RunData
-from fuselearn.boosting.trace import RunSettings, Trace
+from fuselearn.boosting.rounds import RunSettings, Trace
 from fuselearn.boosting.trace_format import Decoder, Encoder, check_trace
 from fuselearn.learners.protocol import Learner
 from fuselearn.persistence import write_atomically

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from fuselearn.boosting.trace import Round, Trace, Update
+from fuselearn.boosting.rounds import Round, Trace, Update
 from fuselearn.learners import GaussianNB, LeastSquares, SklearnLearner, Stump, Tree
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import ConstantHypothesis, Learner, Plan
+from fuselearn.learners.score_learners import ScoreHypothesis, Standardisation
 from fuselearn.learners.sklearn_learner import AsGiven, EstimatorHypothesis
-from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
 from fuselearn.learners.tree_growth import TreeHypothesis
 from fuselearn.persistence.array_format import native
 from fuselearn.persistence.foreign_types import Trust

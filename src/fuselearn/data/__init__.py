@@ -11,7 +11,7 @@ from fuselearn.data.labels import (
     encode_labels,
     encode_view_labels,
 )
-from fuselearn.data.selectors import per_view, resolve_columns, resolve_views
+from fuselearn.data.selectors import resolve_columns, resolve_views
 from fuselearn.data.stacking import stack_unpaired, stack_views
 from fuselearn.data.training_data import (
     RegressionData,
@@ -27,6 +27,7 @@ from fuselearn.data.view_table import (
     check_presence,
     fit_transformer,
     is_gpu_array,
+    per_view,
     read_new_rows,
     read_table,
     transformed,

@@ -22,6 +22,8 @@ def ranges_with_warning(table: FloatArray, used: BoolArray, features: Features |
     table = table if len(rows) == len(table) else table[rows]
     ranges = ordinary_ranges(table)
     outliers = gross_outliers(table, ranges)
+    if not len(outliers.rows):
+        return ranges
     columns, first = np.unique(outliers.columns, return_index=True)
     places = [
         FirstOutlier(int(column), float(table[row, column]), int(rows[row]))

@@ -78,38 +78,6 @@ def resolve_columns(argument: str, selector: Selector, X: TableLike, n_features:
     return np.unique(_columns_of(argument, selector, X, _Header(X, n_features)))
 
 
-def per_view(argument: str, value: Any, names: list[str], *, complete: bool = False) -> list[Any]:
-    """Return the value of an argument for each view, given one for all or a dict of view name to value.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument, for the error message.
-    value : object
-        The value that the user gave.
-    names : list of str
-        Names of the views.
-    complete : bool, default=False
-        Whether a dict must name every view; otherwise those it leaves out get None.
-
-    Returns
-    -------
-    list
-        A value per view.
-    """
-    if not isinstance(value, Mapping):
-        return [value] * len(names)
-    unknown = [key for key in value if key not in names]
-    if unknown:
-        raise ValueError(f"{argument} names the view {unknown[0]!r}, but the views are {names}.")
-    missing = [name for name in names if name not in value]
-    if complete and missing:
-        raise ValueError(
-            f"{argument} has nothing for the view {missing[0]!r}; a dict needs an entry for each of the views {names}."
-        )
-    return [value.get(name) for name in names]
-
-
 def _named_selectors(views: Views) -> list[tuple[str, Selector]]:
     """Return the views as pairs of name and selector."""
     if views is None:

@@ -212,7 +212,8 @@ def read_training_data(
     if isinstance(table, np.ndarray):
         ranges = ranges_with_warning(table, used, rows.features, clipped=clip_outliers)
         table = ordinary_values(table, ranges) if clip_outliers else table
-    blocks = _present_blocks(table, rows, reader)
+    blocks = reader.view_blocks(table, names, rows.columns, None if used.all() else used)
+    check_presence(blocks, used)
     if view_labels is None:
         label_columns, codes = ["y"], y_codes[:, None]
     else:
@@ -328,8 +329,10 @@ def read_regression_data(
     if isinstance(rows.table, np.ndarray):
         ranges_with_warning(rows.table, rows.used, rows.features, clipped=False)
     ranges_with_warning(target[:, None], rows.used, None, clipped=False)
+    blocks = reader.view_blocks(rows.table, rows.names, rows.columns, None if rows.used.all() else rows.used)
+    check_presence(blocks, rows.used)
     return RegressionData(
-        blocks=_present_blocks(rows.table, rows, reader),
+        blocks=blocks,
         names=rows.names,
         columns=rows.columns,
         target=target,
@@ -371,13 +374,6 @@ def _read_rows(
     # By the largest first: sums of very large weights overflow, and those of very small ones vanish.
     weights = np.ones(len(table)) if weights is None else weights / weights.max()
     return _CheckedRows(table, y, features, names, columns, weights, weighted, weights > negligible_weight)
-
-
-def _present_blocks(table: Any, rows: _CheckedRows, reader: TableReader) -> ViewBlocks:
-    """Return the views of a table, of which every row that counts must have one; the other rows have none."""
-    blocks = reader.view_blocks(table, rows.names, rows.columns, None if rows.used.all() else rows.used)
-    check_presence(blocks, rows.used)
-    return blocks
 
 
 def note_features(model: Estimator, features: Features) -> None:

@@ -4,7 +4,7 @@ Rows of a view are copied when a learner prepares them, a block at a time, so th
 one a learner works on. A view may have a transformer, fitted once before the first round (S0, S1 and S3 apply PCA).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -271,6 +271,38 @@ def check_views_present(
             raise ValueError(
                 f"The view {name!r} is absent (all NaN) in every row of X that counts; leave it out of views."
             )
+
+
+def per_view(argument: str, value: Any, names: list[str], *, complete: bool = False) -> list[Any]:
+    """Return the value of an argument for each view, given one for all or a dict of view name to value.
+
+    Parameters
+    ----------
+    argument : str
+        Name of the argument, for the error message.
+    value : object
+        The value that the user gave.
+    names : list of str
+        Names of the views.
+    complete : bool, default=False
+        Whether a dict must name every view; otherwise those it leaves out get None.
+
+    Returns
+    -------
+    list
+        A value per view.
+    """
+    if not isinstance(value, Mapping):
+        return [value] * len(names)
+    unknown = [key for key in value if key not in names]
+    if unknown:
+        raise ValueError(f"{argument} names the view {unknown[0]!r}, but the views are {names}.")
+    missing = [name for name in names if name not in value]
+    if complete and missing:
+        raise ValueError(
+            f"{argument} has nothing for the view {missing[0]!r}; a dict needs an entry for each of the views {names}."
+        )
+    return [value.get(name) for name in names]
 
 
 def fit_transformer(view: View, transformer: Transformer | None, labels: AnyArray) -> Transformer | None:

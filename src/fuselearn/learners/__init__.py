@@ -4,9 +4,8 @@ A learner is a set of settings. It makes a *plan* of a view once, the plan prepa
 each round turns weights into a *hypothesis* (see `fuselearn.learners.protocol`).
 """
 
-from fuselearn.learners.gaussian_nb import GaussianNB
-from fuselearn.learners.linear import LeastSquares
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan
+from fuselearn.learners.score_learners import GaussianNB, LeastSquares
 from fuselearn.learners.sklearn_learner import SklearnLearner, as_learner
 from fuselearn.learners.tree import Stump, Tree
 

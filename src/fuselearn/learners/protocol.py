@@ -15,6 +15,7 @@ learner has to know about a view before the first round is asked for in the same
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -387,17 +388,13 @@ def fit_sums(
     Hypothesis
         The fitted hypothesis.
     """
-    whole_weights: IntArray | None = None
-
-    def answer(statistic: Statistic) -> AnyArray:
-        nonlocal whole_weights
-        if not getattr(statistic, "adds_weights", False):
-            return statistic(prepared, codes, weights, threads)
-        if whole_weights is None:
-            whole_weights = in_own_units(weights)
-        return statistic(prepared, codes, whole_weights, threads)
-
-    return run_reduction(learner.sums_on(threads, plan, n_classes), answer)
+    whole_weights = cache(lambda: in_own_units(weights))
+    return run_reduction(
+        learner.sums_on(threads, plan, n_classes),
+        lambda statistic: statistic(
+            prepared, codes, whole_weights() if getattr(statistic, "adds_weights", False) else weights, threads
+        ),
+    )
 
 
 def run_reduction(

@@ -8,9 +8,8 @@ import numpy as np
 
 from fuselearn.classifiers.adapter import check_classifier, is_frozen, seeded_clone, takes_nan, weight_parameter
 from fuselearn.data import View
-from fuselearn.learners.gaussian_nb import GaussianNB
-from fuselearn.learners.linear import LeastSquares
 from fuselearn.learners.protocol import ConstantHypothesis, Hypothesis, Learner, Plan
+from fuselearn.learners.score_learners import GaussianNB, LeastSquares
 from fuselearn.learners.tree import Stump, Tree
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.votes import draw_rows

@@ -20,7 +20,7 @@ from fuselearn.backends.gpu.prepared_rows import GpuBins, GpuColumns, GpuWeights
 from fuselearn.data import View
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import Hypothesis
-from fuselearn.learners.standardisation import ScoreHypothesis
+from fuselearn.learners.score_learners import ScoreHypothesis
 from fuselearn.learners.tree_growth import TreeHypothesis
 from fuselearn.numeric.votes import TIE
 from fuselearn.typing import FloatArray, IntArray

@@ -17,8 +17,8 @@ from fuselearn.backends.protocol import Arm, Plans, Tally, Trial
 from fuselearn.data import View
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, Statistic, Sums, ViewQuestion, run_reduction
+from fuselearn.learners.score_learners import ColumnSums, Standardisation
 from fuselearn.learners.sklearn_learner import AsGiven
-from fuselearn.learners.standardisation import ColumnSums, Standardisation
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.votes import draw_rows
 from fuselearn.typing import FloatArray, IntArray

@@ -14,10 +14,8 @@ from fuselearn.backends.gpu.arrays import Arrays, GpuArray
 from fuselearn.backends.gpu.gpu_table import GpuTable
 from fuselearn.data import View
 from fuselearn.learners.binning import Binning
-from fuselearn.learners.gaussian_nb import ClassMoments
-from fuselearn.learners.linear import CrossProducts
 from fuselearn.learners.protocol import Hypothesis, Plan, Statistic
-from fuselearn.learners.standardisation import ScoreHypothesis, Standardisation
+from fuselearn.learners.score_learners import ClassMoments, CrossProducts, ScoreHypothesis, Standardisation
 from fuselearn.learners.tree_growth import ClassHistograms, NodeHistograms, TreeHypothesis
 from fuselearn.numeric.votes import ABSENT, RIGHT, TIE, WRONG
 from fuselearn.typing import FloatArray, IntArray

@@ -59,7 +59,7 @@ class RecordedRound(Protocol):
 
 
 class RecordedRun(Protocol):
-    """The record of a boosting run so far; see `fuselearn.boosting.trace.Trace`."""
+    """The record of a boosting run so far; see `fuselearn.boosting.rounds.Trace`."""
 
     @property
     def seed(self) -> int:
@@ -208,8 +208,8 @@ def open_source(
     sample_weight: ArrayLike = None,
     view_labels: ArrayLike = None,
     groups: ArrayLike = None,
-) -> RowSource | None:
-    """Return the partitions of Dask collections or of files; None for rows elsewhere.
+) -> RowSource:
+    """Return the partitions of Dask collections or of files.
 
     `location` is where the rows are, as `fuselearn.backends.protocol.row_location` has it.
     """
@@ -218,12 +218,10 @@ def open_source(
         from fuselearn.backends.partitioned.dask_collections import DaskSource
 
         return DaskSource(X, y, sample_weight, view_labels, groups)
-    if location == "files":
-        _check_installed("pyarrow", "app", "Parquet files")
-        from fuselearn.backends.partitioned.parquet import ParquetSource
+    _check_installed("pyarrow", "app", "Parquet files")
+    from fuselearn.backends.partitioned.parquet import ParquetSource
 
-        return ParquetSource(X, y, sample_weight, view_labels, groups)
-    return None
+    return ParquetSource(X, y, sample_weight, view_labels, groups)
 
 
 def _check_installed(module: str, extra: str, rows: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fuselearn.backends.partitioned.partitioned_data import open_source
-from fuselearn.backends.protocol import RowLocation, row_location, to_host
+from fuselearn.backends.protocol import PARTITIONED, RowLocation, row_location, to_host
 from fuselearn.boosting.gradient.gradient_data import GradientData, LocalGradientData
 from fuselearn.boosting.gradient.partitioned_gradient_data import (
     GradientEstimator,
@@ -47,8 +47,8 @@ def read_classes(
     With `reset`, the columns of `X` may differ from those that the model was fitted on.
     """
     location = row_location(X)
-    source = open_source(location, X, y, sample_weight, view_labels, groups)
-    if source is not None:
+    if location in PARTITIONED:
+        source = open_source(location, X, y, sample_weight, view_labels, groups)
         weight = _common_weight(sample_weight)
         return read_partitioned_gradient_data(
             model, source, reset=reset, has_classes=True, class_weight=model.class_weight, common_weight=weight
@@ -79,8 +79,8 @@ def read_targets(
     With `reset`, the columns of `X` may differ from those that the model was fitted on.
     """
     location = row_location(X)
-    source = open_source(location, X, y, sample_weight, groups=groups)
-    if source is not None:
+    if location in PARTITIONED:
+        source = open_source(location, X, y, sample_weight, groups=groups)
         weight = _common_weight(sample_weight)
         return read_partitioned_gradient_data(model, source, reset=reset, has_classes=False, common_weight=weight)
     categories, X = _encoded(model, X, reset)
