@@ -7,6 +7,9 @@ has no id cannot be part of a saved model.
 An id never changes once it was released. When a class is moved or renamed, only the right-hand side changes.
 """
 
+from importlib import import_module
+from typing import Any
+
 DEFINED_IN: dict[str, str] = {
     # Estimators
     "AugmentedKernelClassifier": "fuselearn.kernels.augmented:AugmentedKernelClassifier",
@@ -55,10 +58,12 @@ DEFINED_IN: dict[str, str] = {
     "classifiers.FittedSVC": "fuselearn.classifiers.fitted_classifiers:FittedSVC",
     "classifiers.ViewModel": "fuselearn.classifiers.view_model:ViewModel",
     "data.Categories": "fuselearn.data.categories:Categories",
+    "fusion.BoostedTreesModel": "fuselearn.fusion.base_models.boosted_trees:BoostedTreesModel",
     "fusion.Calibration": "fuselearn.fusion.pattern_calibration:PatternCalibration",
     "fusion.CrossFittedModel": "fuselearn.fusion.base_models.cross_fitted:CrossFittedModel",
     "fusion.Forest": "fuselearn.fusion.base_models.forests:ForestModel",
     "fusion.KernelMachine": "fuselearn.fusion.base_models.kernel_machines:KernelMachine",
+    "fusion.LoggedFit": "fuselearn.fusion.fusion_log:LoggedFit",
     "fusion.LinearMachine": "fuselearn.fusion.base_models.kernel_machines:LinearMachine",
     "fusion.RadialMachine": "fuselearn.fusion.base_models.kernel_machines:RadialMachine",
     "fusion.Scale": "fuselearn.fusion.base_models.preparation:Scale",
@@ -82,6 +87,13 @@ DEFINED_IN: dict[str, str] = {
 def id_of(kind: type) -> str | None:
     """Return the public id of a type; None where it has none."""
     return _IDS.get(f"{kind.__module__}:{kind.__qualname__}")
+
+
+def own_class(public_id: str) -> type[Any]:
+    """Return our class of a public id."""
+    module, _, name = DEFINED_IN[public_id].partition(":")
+    kind: type[Any] = getattr(import_module(module), name)
+    return kind
 
 
 _IDS = {place: public_id for public_id, place in DEFINED_IN.items()}
