@@ -43,6 +43,8 @@ class FusionFrame:
         Number of the rows that count, in all blocks.
     n_folds : int
         Number of folds.
+    n_features : int
+        Number of columns of X.
     """
 
     names: list[str]
@@ -50,6 +52,7 @@ class FusionFrame:
     n_classes: int
     n_rows: int
     n_folds: int
+    n_features: int
 
     @property
     def n_views(self) -> int:
@@ -165,13 +168,7 @@ class FusionBlock:
 
     def votes(self, rows: slice) -> FloatArray:
         """Return the share of the labels of some rows that name each class, of shape (n_rows, n_classes)."""
-        codes = self.codes[rows]
-        shares = np.zeros((len(codes), self.frame.n_classes))
-        numbers = np.arange(len(codes))
-        for column in codes.T:
-            given = column >= 0
-            shares[numbers[given], column[given]] += 1
-        return shares / shares.sum(axis=1, keepdims=True)
+        return votes_of(self.codes[rows], self.frame.n_classes)
 
     def targets(self, rows: slice, *, judged: bool = False) -> FloatArray:
         """Return the class probabilities that weights are fitted to: shares of labels or, judged, their posterior."""
@@ -211,8 +208,12 @@ class FittedArm:
         The model that was fitted without each fold; None for a fold that it was not fitted for.
     models : list of FittedModel
         Models for new rows, whose mean counts: those of the folds, or one of all rows.
+    offset : ndarray of shape (n_targets,)
+        What a model says of a row of which nothing is known; it is taken off, so that an absent arm counts as 0.
     n_learnt : int
         Number of rows that it learnt from.
+    complete_only : bool
+        Whether an arm of all views has a value for rows with all views only, instead of any row.
     """
 
     view: int | None
@@ -221,16 +222,26 @@ class FittedArm:
     columns: IntArray
     fold_models: list[FittedModel | None]
     models: list[FittedModel]
+    offset: FloatArray
     n_learnt: int
+    complete_only: bool = False
 
     def having(self, present: BoolArray) -> BoolArray:
-        """Return the rows that the arm has a value for: models of all views take any row."""
-        return present.any(axis=1) if self.view is None else present[:, self.view]
+        """Return the rows that the arm has a value for."""
+        return having_of(self.view, self.complete_only, present)
+
+
+def having_of(view: int | None, complete_only: bool, present: BoolArray) -> BoolArray:
+    """Return the rows that an arm of a view, or of all of them, has a value for; none has one for a row without any."""
+    if view is not None:
+        return present[:, view]
+    having: BoolArray = np.asarray(present.all(axis=1) if complete_only else present.any(axis=1))
+    return having
 
 
 @dataclass(frozen=True)
 class ArmValues:
-    """Computes and keeps the out-of-fold values of an arm; an earlier arm of that number is replaced."""
+    """Has the out-of-fold values of an arm computed and kept; an earlier arm of that number is replaced."""
 
     number: int
     arm: FittedArm
@@ -244,8 +255,18 @@ class ArmValues:
             for start in range(0, len(rows) if model is not None else 0, ROWS_AT_A_TIME):
                 some = rows[start : start + ROWS_AT_A_TIME]
                 assert model is not None
-                values[some] = model.predict(rows_of(table, some, self.arm.columns))
+                values[some] = model.predict(rows_of(table, some, self.arm.columns)) - self.arm.offset
         block.keep_values(self.number, values)
+
+
+def votes_of(codes: IntArray, n_classes: int) -> FloatArray:
+    """Return the share of each row's labels that name each class, of shape (n_rows, n_classes)."""
+    shares = np.zeros((len(codes), n_classes))
+    numbers = np.arange(len(codes))
+    for column in codes.T:
+        given = column >= 0
+        shares[numbers[given], column[given]] += 1
+    return shares / shares.sum(axis=1, keepdims=True)
 
 
 def rows_of(table: FloatArray, rows: IntArray | slice, columns: IntArray) -> FloatArray:
@@ -258,22 +279,21 @@ def rows_of(table: FloatArray, rows: IntArray | slice, columns: IntArray) -> Flo
 
 @dataclass(frozen=True)
 class Overview:
-    """Asks for the patterns of views among rows: weight of each class by label shares, and rows, of each pattern.
+    """Asks for the weight of each class by label shares, the rows of each view, and the rows of patterns of views.
 
-    A pattern is a number whose bit v says whether view v is present; the answer has one row for each of `patterns`, in
-    order, and one more for all others.
+    A pattern is a number whose bit v says whether view v is present.
     """
 
     patterns: tuple[int, ...]
 
     def __call__(self, block: FusionBlock) -> Answer:
-        """Return weights of shape (n_patterns + 1, n_classes), and numbers of rows of shape (n_patterns + 1,)."""
-        n_patterns = len(self.patterns) + 1
+        """Return weights of shape (n_classes,), rows with each view, and rows of each pattern, and of all others."""
         numbers = pattern_numbers(block.present, self.patterns)
-        weights = np.zeros((n_patterns, block.frame.n_classes))
+        weights = np.zeros(block.frame.n_classes)
         for part in block.parts():
-            np.add.at(weights, numbers[part], block.weights[part, None] * block.votes(part))
-        return weights, np.bincount(numbers, minlength=n_patterns)
+            weights += block.weights[part] @ block.votes(part)
+        rows_of_views = block.present.sum(axis=0, dtype=np.int64)
+        return weights, rows_of_views, np.bincount(numbers, minlength=len(self.patterns) + 1)
 
 
 def pattern_numbers(present: BoolArray, patterns: Sequence[int]) -> IntArray:
@@ -349,8 +369,14 @@ class TakenRows:
     def of(cls, answer: Answer) -> TakenRows:
         """Return the rows from the sums over the answers of all blocks."""
         table, values, weights, codes, present, folds = answer
-        floats = (np.ascontiguousarray(bits).view(np.float64) for bits in (table, values, weights))
-        return cls(*floats, (codes - 1).astype(np.int32), present.astype(bool), folds.astype(np.int8))
+        return cls(
+            _floats(table),
+            _floats(values),
+            _floats(weights),
+            (codes - 1).astype(np.int32),
+            present.astype(bool),
+            folds.astype(np.int8),
+        )
 
 
 def draw_rows(n_rows: int, most: int, seed: int) -> IntArray:
@@ -363,3 +389,8 @@ def draw_rows(n_rows: int, most: int, seed: int) -> IntArray:
 def _bits(array: FloatArray) -> IntArray:
     """Return the bits of floats as whole numbers; those of 0 are 0."""
     return np.ascontiguousarray(array, dtype=np.float64).view(np.int64)
+
+
+def _floats(bits: IntArray) -> FloatArray:
+    """Return the floats that bits stand for."""
+    return np.ascontiguousarray(bits).view(np.float64)

@@ -1,87 +1,87 @@
-"""The fit of a fusion on many rows: folds, arms, their weights, consensus, calibration and scores, all by sums.
+"""The fit of a fusion on many rows: arms, their weights, consensus, calibration and scores, all by sums.
 
 It is the same for rows in memory and in partitions; see `fusion_rows` for what it asks of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
 
-from fuselearn.backends.partitioned.partitions import Partitions
-from fuselearn.data.class_weights import ClassWeight
-from fuselearn.fusion.base_models.catalogue import Learners
-from fuselearn.fusion.base_models.preparation import FittedModel
-from fuselearn.fusion.fusion_rows import FittedArm, FusionFrame
-from fuselearn.fusion.passes import Budget, Report
-from fuselearn.typing import AnyArray
+import numpy as np
 
-MANY_ROWS = 5_000
-"""Rows from which on a fusion is fitted by sums."""
-FEWER_FOLDS_ROWS = 30_000
-FOLDS, FEWER_FOLDS = 5, 3
+from fuselearn.backends.partitioned.partitions import Answer, Partitions
+from fuselearn.classifiers.calibration import fit_calibration
+from fuselearn.consensus.expectation_maximisation import Agreement, agree, judge
+from fuselearn.fusion.arm_fitting import JUDGED_ROWS, ArmFitting, FittedArms
+from fuselearn.fusion.assessment import (
+    ACCURACY,
+    BALANCED_ACCURACY,
+    Assessment,
+    arm_score,
+    decision_weights,
+    metric_of,
+    scores_of,
+)
+from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
+from fuselearn.fusion.base_models.ridge_features import RidgeModel
+from fuselearn.fusion.fusion_options import BoostingArms, FusionLog, FusionOptions
+from fuselearn.fusion.fusion_rows import (
+    FittedArm,
+    FusionBlock,
+    FusionFrame,
+    TakenRows,
+    TakeRows,
+    draw_rows,
+    votes_of,
+)
+from fuselearn.fusion.log_loss_weights import (
+    Decisions,
+    PatternSums,
+    Stack,
+    fit_patterns,
+    logits_of,
+    without_folds,
+)
+from fuselearn.fusion.passes import CONSENSUS_ROWS
+from fuselearn.fusion.pattern_calibration import PatternCalibration
+from fuselearn.typing import BoolArray, FloatArray
 
-
-def n_folds_of(n_rows: int) -> int:
-    """Return the number of folds of a fit on many rows."""
-    return FOLDS if n_rows < FEWER_FOLDS_ROWS else FEWER_FOLDS
-
-
-class BoostingArms(Protocol):
-    """Fits boosted trees without a fold; see `base_models.boosted_trees.BoostedTreesArms`."""
-
-    def fit(self, view: int | None, fold: int) -> FittedModel:
-        """Fit trees of a view, or of all views (None), on the rows of the other folds."""
-
-
-class FusionLog(Protocol):
-    """Keeps the updates of a run, so that one that was stopped can go on."""
-
-    @property
-    def updates(self) -> Sequence[Any]:
-        """Updates that an earlier run made."""
-
-    def add(self, update: Any) -> None:
-        """Keep one more update."""
-
-
-@dataclass(frozen=True)
-class FusionOptions:
-    """Settings of a run.
-
-    Attributes
-    ----------
-    learners : dict
-        Learners by name; a built-in one is its own name.
-    classes : ndarray
-        The classes, in the order of their codes.
-    class_weight : None, str or dict
-        By which decisions are scored.
-    consensus : bool
-        Whether labels are judged.
-    seed : int
-        Seed of all draws.
-    budget : Budget
-        Fits and time that may be used.
-    report : callable or None
-        Called after each fit.
-    """
-
-    learners: Learners
-    classes: AnyArray
-    class_weight: ClassWeight
-    consensus: bool
-    seed: int
-    budget: Budget
-    report: Report | None = None
+MOST_SAMPLED = 2**25
+"""Values of arms that scores are estimated from, at most."""
+LEAST_PATTERN_ROWS = 200
+"""Rows that a pattern of views must have to be calibrated by itself."""
 
 
 @dataclass(frozen=True)
 class FusionResult:
-    """The result of a run; the blocks keep the out-of-fold values and the posterior of their rows."""
+    """The result of a run; the blocks keep the out-of-fold values and the posterior of their rows.
+
+    Attributes
+    ----------
+    arms : list of FittedArm
+        All arms; those without weight are without models.
+    weights : ndarray of shape (n_arms,)
+    calibration : PatternCalibration
+        Of Σ weight · value, by class.
+    noise_rates : ndarray of shape (n_label_columns,)
+    assessment : Assessment
+    stack : Stack
+        Weights of the arms that have some, and intercepts.
+    judged : bool
+        Whether the blocks have a posterior.
+    n_fits : int
+        Number of fits that were made.
+    """
 
     arms: list[FittedArm]
+    weights: FloatArray
+    calibration: PatternCalibration
+    noise_rates: FloatArray
+    assessment: Assessment
+    stack: Stack
+    judged: bool
+    n_fits: int
 
 
 def run_on_many_rows(
@@ -104,6 +104,209 @@ def run_on_many_rows(
     boosting : callable
         Makes what fits boosted trees; called when the first are fitted.
     log : FusionLog, default=None
-        Keeps the updates; those of an earlier run are not computed again.
+        Keeps models of folds that take long; those of an earlier run are not fitted again.
     """
-    raise NotImplementedError
+    fitting = ArmFitting(rows, frame, options, boosting, log)
+    fitted = fitting.run()
+    stack = fitted.weighing.stack
+    sample = _sample(fitting, frame, options)
+    noise_rates = np.zeros(sample.codes.shape[1])
+    relearnt = False
+    if options.consensus:
+        update, relearnt = _judge_sample(stack, sample, frame)
+        fitting.updates.append(update)
+        [(wrong, given)] = fitting.ask(WrongLabels())
+        noise_rates = np.divide(wrong, given, out=np.full(len(wrong), np.nan), where=given > 0)
+    calibration = _calibrate(fitting, fitted, frame, relearnt)
+    weights = np.zeros(len(fitted.arms))
+    weights[list(stack.arms)] = stack.weights
+    assessment = _assess(fitting, fitted, sample, frame, options, weights)
+    arms = [_kept(arm, weight) for arm, weight in zip(fitted.arms, weights)]
+    return FusionResult(arms, weights, calibration, noise_rates, assessment, stack, options.consensus, fitted.n_fits)
+
+
+def _kept(arm: FittedArm, weight: float) -> FittedArm:
+    """Return an arm without the models of its folds and, if it has no weight, without any."""
+    return FittedArm(
+        arm.view,
+        arm.view_name,
+        arm.learner,
+        arm.columns,
+        [],
+        arm.models if weight > 0 else [],
+        arm.offset,
+        arm.n_learnt,
+        arm.complete_only,
+    )
+
+
+def _sample(fitting: ArmFitting, frame: FusionFrame, options: FusionOptions) -> TakenRows:
+    """Return values of all arms for a subsample of the rows."""
+    most = min(JUDGED_ROWS, max(1000, MOST_SAMPLED // (len(fitting.arms) * frame.n_targets)))
+    numbers = draw_rows(frame.n_rows, most, options.seed + 4)
+    [answer] = fitting.ask(TakeRows(numbers, with_table=False, arms=tuple(range(len(fitting.arms)))))
+    return TakenRows.of(answer)
+
+
+# Consensus
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Has p(true class | values, labels) of each row computed and kept, by rates estimated on a subsample."""
+
+    stack: Stack
+    scale: float
+    agreement: Agreement
+
+    def apply(self, block: FusionBlock) -> None:
+        """Keep the posterior of the rows of a block."""
+        posterior = np.empty((block.n_rows, block.frame.n_classes))
+        for part in block.parts():
+            values = logits_of(self.stack.block_scores(block, part)) / self.scale
+            posterior[part] = judge(values[:, None, :], block.codes[part], self.agreement)[0]
+        block.keep_posterior(posterior)
+
+
+@dataclass(frozen=True)
+class WrongLabels:
+    """Asks for the expected number of wrong labels of each column, and for the number of labels."""
+
+    def __call__(self, block: FusionBlock) -> Answer:
+        """Return two sums of shape (n_label_columns,)."""
+        codes, posterior = block.codes, block.posterior
+        numbers = np.arange(len(codes))
+        wrong = [(1 - posterior[numbers[c >= 0], c[c >= 0]]).sum() for c in codes.T]
+        return np.array(wrong), (codes >= 0).sum(axis=0, dtype=np.int64)
+
+
+def _judge_sample(stack: Stack, sample: TakenRows, frame: FusionFrame) -> tuple[Judgement, bool]:
+    """Estimate the rates of wrong labels; return what applies them, and whether they explain the labels better.
+
+    Where there is one label column, the posterior of the consensus is calibrated for only where wrong labels explain
+    the labels clearly better than classes that overlap do, as with few rows.
+    """
+    values = logits_of(stack.scores(sample.values[list(stack.arms)]))
+    scale = float(np.sqrt((values**2).mean())) or 1.0
+    some = slice(None, None, -(-len(values) // CONSENSUS_ROWS))
+    agreement = agree((values / scale)[some, None, :], sample.codes[some])
+    update = Judgement(stack, scale, agreement)
+    if sample.codes.shape[1] > 1:
+        return update, True
+    posterior, _ = judge((values / scale)[:, None, :], sample.codes, agreement)
+    votes = votes_of(sample.codes, frame.n_classes)
+    rates, codes = agreement.column_rates[0], sample.codes[:, 0]
+    believed = fit_calibration(values, posterior, sample.weights)
+    plain = fit_calibration(values, votes, sample.weights)
+    gain = believed.label_likelihood(values, codes, sample.weights, rates)
+    gain -= plain.label_likelihood(values, codes, sample.weights, 0 * rates)
+    return update, gain >= np.log(len(values))
+
+
+# Calibration
+
+
+def _calibrate(fitting: ArmFitting, fitted: FittedArms, frame: FusionFrame, judged: bool) -> PatternCalibration:
+    """Fit slope and intercepts of the scores for each frequent pattern of views."""
+    stack, n_views = fitted.weighing.stack, frame.n_views
+    start = np.concatenate([[1.0], stack.intercepts])[None]
+
+    def ask(patterns: tuple[int, ...]) -> Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]:
+        def derivatives(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+            [(losses, gradients, curvatures)] = fitting.ask(PatternSums(stack, patterns, points, judged))
+            return losses, gradients, curvatures
+
+        return derivatives
+
+    # Weights and intercepts were fitted to the labels as given.
+    if judged:
+        start = fit_patterns(ask(()), start, 0.0)
+    complete = (1 << n_views) - 1
+    frequent = tuple(
+        pattern
+        for pattern, n_rows in zip(fitted.patterns, fitting.rows_of_patterns)
+        if n_rows >= LEAST_PATTERN_ROWS and n_views <= 62
+    )
+    points = np.repeat(start, len(frequent) + 1, axis=0)
+    if len(frequent) > 1:
+        spread = float(stack.weights**2 @ fitted.penalty.squares)
+        points = fit_patterns(ask(frequent), points, spread)
+    known = np.array([[bool(pattern >> view & 1) for view in range(n_views)] for pattern in frequent], dtype=bool)
+    known = known.reshape(len(frequent), n_views)
+    order = [*np.flatnonzero(known.all(axis=1)), *np.flatnonzero(~known.all(axis=1))]
+    first = [] if complete in frequent else [len(frequent)]
+    order = [*first, *order, len(frequent)]
+    patterns: BoolArray = np.vstack([known, np.zeros((1, n_views), dtype=bool)])[order]
+    patterns[0] = True
+    chosen = points[order]
+    # Two classes have one score, the log-odds: each class has minus or plus its half.
+    return PatternCalibration(patterns, chosen[:, 0], logits_of(chosen[:, 1:]), fitted.log_prior)
+
+
+# Assessment
+
+
+def _assess(
+    fitting: ArmFitting,
+    fitted: FittedArms,
+    sample: TakenRows,
+    frame: FusionFrame,
+    options: FusionOptions,
+    weights: FloatArray,
+) -> Assessment:
+    """Score the fusion on all rows, each by weights without its fold; the arms, and the AUC, on a subsample."""
+    metric = metric_of(options.class_weight)
+    log_weights = np.log(decision_weights(options.class_weight, options.classes, np.exp(fitted.log_prior)))
+    stacks = tuple(without_folds(fitted.weighing, fitted.penalty))
+    [(counts, right)] = fitting.ask(Decisions(stacks, log_weights))
+    codes = votes_of(sample.codes, frame.n_classes).argmax(axis=1)
+    scores = scores_of(codes, _logits_without_folds(stacks, sample), log_weights)
+    scores[ACCURACY] = float(right.sum() / counts.sum())
+    scores[BALANCED_ACCURACY] = float((right[counts > 0] / counts[counts > 0]).mean())
+    values = [np.where(arm.having(sample.present)[:, None], v, np.nan) for arm, v in zip(fitted.arms, sample.values)]
+    offsets = fitted.log_prior + log_weights
+    arm_scores = [arm_score(metric, codes, of_arm, sample.weights, offsets) for of_arm in values]
+    return Assessment(metric, scores, np.array(arm_scores), _importances(fitted.arms, weights, values, frame))
+
+
+def _logits_without_folds(stacks: tuple[Stack, ...], sample: TakenRows) -> FloatArray:
+    """Return logits of a subsample, each row by the weights without its fold."""
+    values = sample.values[list(stacks[0].arms)]
+    by_fold = np.array([logits_of(stack.scores(values)) for stack in stacks])
+    return by_fold[sample.folds, np.arange(len(sample.folds))]
+
+
+def _importances(
+    arms: list[FittedArm], weights: FloatArray, values: list[FloatArray], frame: FusionFrame
+) -> FloatArray:
+    """Return the share of each view in Σ weight · root mean square of the values.
+
+    Boosted trees of all views are shared out by the gains of their splits, a linear machine by the squares of its
+    coefficients, and others as these are.
+    """
+    shares = [_shares_of_views(arm, frame) for arm in arms]
+    known = [of_arm for arm, of_arm, weight in zip(arms, shares, weights) if of_arm is not None and arm.view is None]
+    others = np.mean(known, axis=0) if known else np.full(frame.n_views, 1 / frame.n_views)
+    importances = np.zeros(frame.n_views)
+    for of_views, weight, of_arm in zip(shares, weights, values):
+        if weight > 0 and not np.isnan(of_arm).all():
+            importances += weight * float(np.sqrt(np.nanmean(of_arm**2))) * (others if of_views is None else of_views)
+    total = importances.sum()
+    return importances / total if total > 0 else np.full(frame.n_views, 1 / frame.n_views)
+
+
+def _shares_of_views(arm: FittedArm, frame: FusionFrame) -> FloatArray | None:
+    """Return the shares of the views in what an arm says; None where nothing tells them."""
+    if arm.view is not None:
+        return np.eye(frame.n_views)[arm.view]
+    sizes = np.zeros(frame.n_features)
+    for model in arm.models:
+        if isinstance(model, BoostedTreesModel):
+            splits = model.trees.column >= 0
+            np.add.at(sizes, model.trees.column[splits], model.trees.gain[splits])
+        elif isinstance(model, RidgeModel) and not len(model.features.landmarks):
+            sizes[arm.columns] += (model.coefficients[: len(arm.columns)] ** 2).sum(axis=1)
+    # A column of several views counts for each of them in part.
+    counts = np.bincount(np.concatenate(frame.columns), minlength=frame.n_features)
+    shares = np.array([(sizes[columns] / counts[columns]).sum() for columns in frame.columns])
+    return shares / shares.sum() if shares.sum() > 0 else None

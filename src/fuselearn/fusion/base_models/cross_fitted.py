@@ -88,11 +88,11 @@ class CrossFittedRows:
         def seed_of(view: int, number: int) -> tuple[Any, ...]:
             return *seed.spawn_key, int(used[number]), seed.entropy
 
-        [fitted], [values] = cross_fitting.run(codes[:, None], [folds], _target_values, targets.shape[1], seed_of)
+        [fitted], [values] = cross_fitting.run(codes[:, None], [folds], target_values, targets.shape[1], seed_of)
         models = [model for model in fitted if model is not None]  # every fold has training rows
         for model, (_, held_out) in zip(models, folds):
             if model.abstains:  # it learnt one class only, which is all that is known of these rows
-                values[held_out] = _target_values(model, self._rows[held_out])
+                values[held_out] = target_values(model, self._rows[held_out])
         return values, models
 
 
@@ -111,10 +111,10 @@ class CrossFittedModel:
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Return values of shape (n_rows, n_targets)."""
-        return np.mean([_target_values(model, X) for model in self.models], axis=0)
+        return np.mean([target_values(model, X) for model in self.models], axis=0)
 
 
-def _target_values(model: ViewModel, rows: FloatArray) -> FloatArray:
+def target_values(model: ViewModel, rows: FloatArray) -> FloatArray:
     """Return probabilities on the scale of the targets: 2p − 1 for two classes, else p of each."""
     if hasattr(model.estimator, "predict_proba"):
         shares = model.probabilities(rows)

@@ -1,0 +1,427 @@
+"""The arms of a fusion on many rows: fitted one after the other, and weighted by the log loss of their values.
+
+They are tried in this order: a linear machine, which is all but free; boosted trees of all views, which know most; a
+machine of landmarks; boosted trees of single views, each in one fold first, and in the others if that lowers the loss;
+and learners that are fitted on a subsample. Arms that hardly lower the loss are left out of the model.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fuselearn.backends.partitioned.partitions import Answer, Partitions
+from fuselearn.exceptions import InterruptedFitWarning
+from fuselearn.fusion.base_models.catalogue import ALL_VIEWS, LEAST_ROWS
+from fuselearn.fusion.base_models.preparation import FittedModel, Scale
+from fuselearn.fusion.base_models.ridge_features import (
+    LANDMARK_STRENGTHS,
+    LINEAR_STRENGTHS,
+    ColumnMoments,
+    FoldSums,
+    RidgeFeatures,
+    RidgeFit,
+    RidgeModel,
+    RidgeSums,
+    draw_landmarks,
+    fit_ridge,
+    scale_of,
+    single_view_places,
+    sum_bits,
+)
+from fuselearn.fusion.base_models.subsampled_models import fit_without_folds
+from fuselearn.fusion.base_models.support_vector_machines import MOST_ROWS as MOST_SVM_ROWS
+from fuselearn.fusion.fusion_options import BoostingArms, FusionLog, FusionOptions
+from fuselearn.fusion.fusion_rows import (
+    ArmValues,
+    FittedArm,
+    FusionFrame,
+    Overview,
+    TakenRows,
+    TakeRows,
+    draw_rows,
+    having_of,
+    pattern_bits,
+    votes_of,
+)
+from fuselearn.fusion.log_loss_weights import (
+    LossSums,
+    MeanSquares,
+    Penalty,
+    Stack,
+    Weighing,
+    losses_without,
+    weigh,
+)
+from fuselearn.typing import Classifier, FloatArray, IntArray
+
+BY_SUMS = ("linear", "rbf", "boosting")
+"""Built-in learners that learn from all rows."""
+LANDMARKS = 400
+WIDTHS = (1.0, 4.0)
+"""Landmarks of the RBF machine, and factors of squared distances over their mean; the better one is taken."""
+SUBSAMPLE_ROWS = 2**15
+"""Rows that learners are fitted on which cannot work by sums."""
+JUDGED_ROWS = 20_000
+"""Rows that scores of arms, patterns of views and the rates of wrong labels are estimated from, at most."""
+MOST_LINEAR_VIEWS = 16
+"""Views up to which each has a linear machine of its own."""
+LEAST_GAIN = 5e-4
+"""Share of the loss in the first fold that boosted trees of a view must take off to be fitted in the others."""
+LEAST_LOSS = 5e-5
+"""Share of the loss that an arm must take off to stay."""
+LEAST_NATS = 3.0
+"""The same, as a log likelihood: what chance would bring."""
+
+
+@dataclass(frozen=True)
+class FittedArms:
+    """The arms of a run, and their weights in the order of the arms; those without weight are not needed to predict."""
+
+    arms: list[FittedArm]
+    weighing: Weighing
+    penalty: Penalty
+    patterns: tuple[int, ...]
+    log_prior: FloatArray
+    updates: list[Any]
+    n_fits: int
+
+
+class ArmFitting:
+    """Fits the arms of a run, one after the other; the blocks keep their out-of-fold values.
+
+    Parameters
+    ----------
+    rows : Partitions
+        Blocks of all rows (`FusionBlock`).
+    frame : FusionFrame
+        What they have in common.
+    options : FusionOptions
+        Settings.
+    boosting : callable
+        Makes what fits boosted trees; called when the first are fitted.
+    log : FusionLog or None
+        Keeps the fitted models of folds.
+    """
+
+    def __init__(
+        self,
+        rows: Partitions,
+        frame: FusionFrame,
+        options: FusionOptions,
+        boosting: Callable[[], BoostingArms],
+        log: FusionLog | None,
+    ) -> None:
+        self._rows, self._frame, self._options = rows, frame, options
+        self._boosting, self._log = boosting, log
+        self._boosted: BoostingArms | None = None
+        self.arms: list[FittedArm] = []
+        self.updates: list[Any] = []
+        self.interrupted = False
+        self.n_fits = 0
+        self._squares: list[float] = []
+        self._look()
+
+    def ask(self, *questions: Any) -> list[Answer]:
+        """Return the sums over all blocks that answer questions."""
+        return self._rows.ask(self.updates, questions)
+
+    def run(self) -> FittedArms:
+        """Fit all arms as far as the budget allows, and weigh them."""
+        steps = {
+            "linear": [self._fit_linear],
+            "boosting": [self._boost_all_views, self._boost_views],
+            "rbf": [self._fit_landmarks],
+        }
+        # Boosted trees of single views come last of all that is built in: they have to show that they pay.
+        built_in = [step for name in ("linear", "boosting", "rbf") for step in steps[name][:1] if self._wants(name)]
+        built_in += steps["boosting"][1:] if self._wants("boosting") else []
+        try:
+            for step in [*built_in, self._fit_others]:
+                step()
+        except KeyboardInterrupt:
+            if not self.arms:
+                raise
+            self.interrupted = True
+            warnings.warn(
+                f"Interrupted: the model has the {len(self.arms)} base models that were fitted.",
+                InterruptedFitWarning,
+                stacklevel=4,
+            )
+        weighing, penalty = self._weigh_and_drop()
+        return FittedArms(self.arms, weighing, penalty, self.patterns, self.log_prior, self.updates, self.n_fits)
+
+    def _wants(self, learner: str) -> bool:
+        """Return whether a built-in learner is among those that are wanted."""
+        return learner in self._options.learners.values()
+
+    def _name(self, learner: str) -> str:
+        """Return the name that the user gave to a built-in learner."""
+        return next(name for name, wanted in self._options.learners.items() if wanted == learner)
+
+    def _look(self) -> None:
+        """Look at all rows for the first time: classes, views, and patterns of views."""
+        numbers = draw_rows(self._frame.n_rows, JUDGED_ROWS, self._options.seed)
+        [answer] = self.ask(TakeRows(numbers, with_table=False))
+        observed, counts = np.unique(pattern_bits(TakenRows.of(answer).present), return_counts=True)
+        self.patterns = tuple(observed[np.argsort(-counts, kind="stable")][:64].tolist())
+        [(weights, rows_of_views, self.rows_of_patterns)] = self.ask(Overview(self.patterns))
+        self._rows_of_views = rows_of_views
+        self.prior = (weights + 1) / (weights + 1).sum()
+        self.log_prior = np.log(self.prior)
+        self._marked = [view for view, n_rows in enumerate(rows_of_views) if n_rows < self._frame.n_rows]
+        self._views = [view for view, n_rows in enumerate(rows_of_views) if n_rows >= LEAST_ROWS]
+        self._features: RidgeFeatures | None = None
+
+    @property
+    def _target_means(self) -> FloatArray:
+        """Means of what the ridges learn."""
+        return 2 * self.prior[1:] - 1 if len(self.prior) == 2 else self.prior
+
+    @property
+    def _score_means(self) -> FloatArray:
+        """Scores of the prior, as boosted trees have them."""
+        if len(self.prior) == 2:
+            return np.array([self.log_prior[1] - self.log_prior[0]])
+        return self.log_prior - self.log_prior.mean()
+
+    def _may_fit(self) -> bool:
+        """Return whether one more arm may be fitted; the first one may in any case."""
+        return self._options.budget.grant(1) > 0 or not self.arms
+
+    def _add(self, arm: FittedArm, number: int | None = None) -> None:
+        """Let the blocks compute the out-of-fold values of an arm; `number` replaces an earlier one."""
+        number = len(self.arms) if number is None else number
+        self.arms[number:] = [arm]
+        self.updates.append(ArmValues(number, arm))
+        [(squares, weight)] = self.ask(MeanSquares((number,)))
+        self._squares[number:] = [float(squares[0] / weight[0])]
+
+    def _report(self, description: str) -> None:
+        """Tell the user what was fitted."""
+        self.n_fits += 1
+        if self._options.report is not None:
+            self._options.report(self.n_fits, None, f"fit {self.n_fits}: {description}")
+
+    # Ridges
+
+    def _linear_features(self) -> RidgeFeatures:
+        """Return standardised columns and marks of the views that some rows lack."""
+        if self._features is None:
+            [(sums,)] = self.ask(ColumnMoments())
+            centre = sums[1] / np.maximum(sums[0], np.finfo(float).tiny)
+            [(sums,)] = self.ask(ColumnMoments(centre))
+            spread = np.sqrt(sums[2] / np.maximum(sums[0], np.finfo(float).tiny))
+            used = self._frame.used_columns
+            marked: list[IntArray] = [np.searchsorted(used, self._frame.columns[view]) for view in self._marked]
+            scale = scale_of(centre, spread)
+            self._features = RidgeFeatures(scale, marked, np.empty((0, len(used) + len(marked))), 0.0)
+        return self._features
+
+    def _ridge_sums(self, features: Sequence[RidgeFeatures]) -> list[FoldSums]:
+        """Return the sums of some features over all rows."""
+        bits = sum_bits(self._frame.n_rows)
+        answers = self.ask(*(RidgeSums(of_features, bits) for of_features in features))
+        return [FoldSums(*(np.ldexp(sums.astype(np.float64), -bits) for sums in answer)) for answer in answers]
+
+    def _fit_linear(self) -> None:
+        """Fit a linear machine of all views, and one of each view."""
+        if not self._may_fit():
+            return
+        features, name = self._linear_features(), self._name("linear")
+        [sums] = self._ridge_sums([features])
+        frame, n_all = self._frame, self._frame.n_rows
+        self._add_ridge(None, name, frame.used_columns, features, fit_ridge(sums, LINEAR_STRENGTHS), n_all)
+        self._report(f"{name} on {self.arms[-1].view_name!r}")
+        if 1 < frame.n_views <= MOST_LINEAR_VIEWS:
+            used = frame.used_columns
+            places = single_view_places(frame, self._marked)
+            for view in self._views:
+                own = np.searchsorted(used, frame.columns[view])
+                scale = features.scale
+                view_scale = Scale(scale.centre[own], scale.divisor[own], scale.size[own], scale.largest)
+                view_features = RidgeFeatures(view_scale, [], np.empty((0, len(own))), 0.0)
+                fit = fit_ridge(sums.of(places[view], view), LINEAR_STRENGTHS)
+                n_learnt = int(self._rows_of_views[view])
+                self._add_ridge(view, name, frame.columns[view], view_features, fit, n_learnt)
+
+    def _fit_landmarks(self) -> None:
+        """Fit a machine of the kernel values of landmarks, of all views."""
+        if not self._may_fit():
+            return
+        features, name, frame = self._linear_features(), self._name("rbf"), self._frame
+        numbers = draw_rows(frame.n_rows, LANDMARKS, self._options.seed + 1)
+        [answer] = self.ask(TakeRows(numbers))
+        rows = TakenRows.of(answer).table
+        candidates = [draw_landmarks(features, rows, width) for width in WIDTHS]
+        fits = [fit_ridge(sums, LANDMARK_STRENGTHS) for sums in self._ridge_sums(candidates)]
+        best = int(np.argmin([fit.loss for fit in fits]))
+        self._add_ridge(None, name, frame.used_columns, candidates[best], fits[best], frame.n_rows)
+        self._report(f"{name} on {self.arms[-1].view_name!r}")
+
+    def _add_ridge(
+        self, view: int | None, learner: str, columns: IntArray, features: RidgeFeatures, fit: RidgeFit, n_learnt: int
+    ) -> None:
+        """Add an arm of a ridge: the model for new rows is that of all rows."""
+        fold_models: list[FittedModel | None] = [RidgeModel(features, coefficients) for coefficients in fit.of_folds]
+        models: list[FittedModel] = [RidgeModel(features, fit.of_all)]
+        view_name = self._view_name(view)
+        self._add(FittedArm(view, view_name, learner, columns, fold_models, models, self._target_means, n_learnt))
+
+    def _view_name(self, view: int | None) -> str:
+        """Return the name of a view, or what stands for all of them."""
+        if view is None and self._frame.n_views > 1:
+            return ALL_VIEWS
+        return self._frame.names[view or 0]
+
+    # Boosted trees
+
+    def _boost_all_views(self) -> None:
+        """Fit boosted trees of all views in every fold."""
+        if self._may_fit():
+            self._add(self._boosted_arm(None, range(self._frame.n_folds)))
+
+    def _boost_views(self) -> None:
+        """Fit boosted trees of single views, of each in one fold first, and in the others if they lower the loss."""
+        if self._frame.n_views < 2:
+            return
+        before: float | None = None
+        for view in self._views:
+            if not self._may_fit():
+                return
+            before = self._fold_loss() if before is None else before
+            trial = self._boosted_arm(view, [0])
+            number = len(self.arms)
+            self._add(trial)
+            after = self._fold_loss()
+            if before - after > max(LEAST_NATS, LEAST_GAIN * before):
+                models = [trial.fold_models[0], *self._boosted_arm(view, range(1, self._frame.n_folds)).fold_models[1:]]
+                fitted = [model for model in models if model is not None]
+                self._add(replace(trial, fold_models=models, models=fitted), number)
+                before = after
+            else:
+                self._forget_last()
+
+    def _forget_last(self) -> None:
+        """Leave the last arm out; the next one takes its number."""
+        self.arms.pop()
+        self._squares.pop()
+
+    def _boosted_arm(self, view: int | None, folds: Sequence[int]) -> FittedArm:
+        """Return an arm of boosted trees, fitted without each of some folds."""
+        frame, name = self._frame, self._name("boosting")
+        models: list[FittedModel | None] = [None] * frame.n_folds
+        if self._log is not None:
+            models = [self._log.get(view, name, fold) if fold in folds else None for fold in range(frame.n_folds)]
+        wanted = [fold for fold in folds if models[fold] is None]
+        if wanted:
+            if self._boosted is None:
+                self._boosted = self._boosting()
+            for fold, model in zip(wanted, self._boosted.fit_all([(view, fold) for fold in wanted])):
+                models[fold] = model
+                if self._log is not None:
+                    self._log.add(view, name, fold, model)
+        view_name = self._view_name(view)
+        self._report(f"{name} on {view_name!r}, {len(folds)} of {frame.n_folds} folds")
+        n_learnt = frame.n_rows if view is None else int(self._rows_of_views[view])
+        fitted = [model for model in models if model is not None]
+        columns = np.arange(frame.n_features)
+        return FittedArm(view, view_name, name, columns, models, fitted, self._score_means, n_learnt)
+
+    # Learners that are fitted on a subsample
+
+    def _fit_others(self) -> None:
+        """Fit the other learners on a subsample, of each view and of all views."""
+        learners = {
+            name: learner
+            for name, learner in self._options.learners.items()
+            if not isinstance(learner, str) or learner not in BY_SUMS
+        }
+        if not learners:
+            return
+        frame, options = self._frame, self._options
+        [answer] = self.ask(TakeRows(draw_rows(frame.n_rows, SUBSAMPLE_ROWS, options.seed + 2)))
+        taken = TakenRows.of(answer)
+        sources: list[int | None] = [*self._views]
+        if frame.n_views > 1:
+            sources.append(None)
+        for name, learner in learners.items():
+            for view in sources:
+                if not self._may_fit():
+                    return
+                self._fit_subsampled(view, name, learner, taken)
+
+    def _fit_subsampled(self, view: int | None, name: str, learner: str | Classifier, taken: TakenRows) -> None:
+        """Fit a learner of a view, or of all views, on the rows of a subsample that have it."""
+        frame, options = self._frame, self._options
+        columns = frame.used_columns if view is None else frame.columns[view]
+        rows = np.flatnonzero(having_of(view, True, taken.present))
+        if learner == "svm":
+            rows = rows[draw_rows(len(rows), MOST_SVM_ROWS, options.seed + 3)]
+        codes = votes_of(taken.codes[rows], frame.n_classes).argmax(axis=1)
+        if len(rows) < LEAST_ROWS or len(np.unique(codes)) < 2:
+            return
+        view_name = self._view_name(view)
+        models = fit_without_folds(
+            learner,
+            f"{name} of the view {view_name!r}",
+            taken.table[np.ix_(rows, np.searchsorted(frame.used_columns, columns))],
+            codes,
+            taken.weights[rows],
+            taken.folds[rows],
+            frame.n_folds,
+            options.classes,
+            options.seed + len(self.arms),
+        )
+        self._report(f"{name} on {view_name!r}")
+        fitted = [model for model in models if model is not None]
+        self._add(FittedArm(view, view_name, name, columns, models, fitted, self._target_means, len(rows), True))
+
+    # Weights
+
+    def _start(self, arms: tuple[int, ...]) -> tuple[Stack, Penalty]:
+        """Return weights to start from, and their ridge."""
+        squares = np.array([self._squares[arm] for arm in arms])
+        intercepts = self._intercepts
+        weights = np.divide(0.5, np.sqrt(squares), out=np.zeros(len(arms)), where=squares > 0) / len(arms)
+        return Stack(arms, weights, intercepts), Penalty(squares, intercepts)
+
+    @property
+    def _intercepts(self) -> FloatArray:
+        """Scores of a row of which nothing is known."""
+        return self._score_means
+
+    def _fold_loss(self) -> float:
+        """Return the least loss in the first fold, with all arms so far."""
+
+        def ask(stack: Stack) -> tuple[FloatArray, FloatArray, FloatArray]:
+            [(losses, gradients, curvatures)] = self.ask(LossSums(stack, only_fold=0))
+            return losses, gradients, curvatures
+
+        return weigh(ask, *self._start(tuple(range(len(self.arms))))).loss
+
+    def _weigh_and_drop(self) -> tuple[Weighing, Penalty]:
+        """Weigh all arms; leave out those that hardly lower the loss, the one that is missed least first."""
+
+        def ask(stack: Stack) -> tuple[FloatArray, FloatArray, FloatArray]:
+            [(losses, gradients, curvatures)] = self.ask(LossSums(stack))
+            return losses, gradients, curvatures
+
+        stack, penalty = self._start(tuple(range(len(self.arms))))
+        while True:
+            weighing = weigh(ask, stack, penalty)
+            rises = losses_without(weighing, penalty)
+            least = max(LEAST_NATS, LEAST_LOSS * weighing.loss)
+            n_arms = len(rises)
+            if n_arms == 1 or rises.min() > least:
+                return weighing, penalty
+            # All that have no weight at all go together: their going changes nothing.
+            dropped = rises == 0 if (rises == 0).any() and (rises > 0).any() else np.arange(n_arms) == rises.argmin()
+            kept = np.flatnonzero(~dropped).tolist()
+            stack = weighing.stack
+            stack = Stack(tuple(stack.arms[place] for place in kept), stack.weights[kept], stack.intercepts)
+            penalty = penalty.of(kept)

@@ -1,0 +1,112 @@
+"""Learners that cannot work by sums, fitted on a subsample of many rows: forests, support vector machines, classifiers.
+
+A model is fitted without each fold of the fit, so that its values of the rows of that fold are out-of-fold ones,
+whether a row is in the subsample or not.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from fuselearn.classifiers.adapter import takes_nan, weight_parameter
+from fuselearn.classifiers.cross_fitting import CrossFitting
+from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, target_values
+from fuselearn.fusion.base_models.forests import ForestRows
+from fuselearn.fusion.base_models.preparation import FittedModel, possible_scales
+from fuselearn.fusion.base_models.support_vector_machines import SupportVectorRows
+from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
+
+
+def fit_without_folds(
+    learner: str | Classifier,
+    what: str,
+    rows: FloatArray,
+    codes: IntArray,
+    weights: FloatArray,
+    folds: IntArray,
+    n_folds: int,
+    classes: AnyArray,
+    seed: int,
+) -> list[FittedModel | None]:
+    """Fit a learner on the rows of all folds but one, for each of them.
+
+    Parameters
+    ----------
+    learner : str or classifier
+        "trees", "svm" or a classifier.
+    what : str
+        The learner and its view, for messages.
+    rows : ndarray of shape (n_rows, n_columns)
+        Rows that have the view.
+    codes : int ndarray of shape (n_rows,)
+        Their classes.
+    weights : ndarray of shape (n_rows,)
+        Their weights.
+    folds : int ndarray of shape (n_rows,)
+        Their folds.
+    n_folds : int
+        Number of folds.
+    classes : ndarray
+        All classes.
+    seed : int
+        Seed of all draws.
+
+    Returns
+    -------
+    list of FittedModel or None
+        The model without each fold; None where there are no rows of other folds.
+    """
+    if not isinstance(learner, str):
+        return _fit_classifiers(learner, what, rows, codes, weights, folds, n_folds, classes, seed)
+    shares = np.eye(len(classes))[codes]
+    targets = 2 * shares[:, 1:] - 1 if len(classes) == 2 else shares
+    models: list[FittedModel | None] = []
+    for fold in range(n_folds):
+        others = np.flatnonzero(folds != fold)
+        draws = np.random.SeedSequence(seed, spawn_key=(fold,))
+        if not len(others):
+            models.append(None)
+            continue
+        prepared: Any
+        if learner == "svm":
+            scales = possible_scales(rows[others])
+            prepared = SupportVectorRows(scales, rows[others], weights[others], None, draws)
+        else:
+            prepared = ForestRows(rows[others], weights[others], None)
+        models.append(prepared.fit(targets[others], 0, draws).model)
+    return models
+
+
+def _fit_classifiers(
+    learner: Classifier,
+    what: str,
+    rows: FloatArray,
+    codes: IntArray,
+    weights: FloatArray,
+    folds: IntArray,
+    n_folds: int,
+    classes: AnyArray,
+    seed: int,
+) -> list[FittedModel | None]:
+    """Fit clones of a classifier of the user's."""
+    if not takes_nan(learner) and np.isnan(rows).any():
+        raise ValueError(
+            f"The learner {what} does not take NaN, but some columns have it in rows that have the view. Impute it, "
+            "e.g. with make_pipeline(SimpleImputer(), …)."
+        )
+    cross_fitting = CrossFitting(
+        [what],
+        [learner],
+        [rows],
+        np.ones((len(rows), 1), dtype=bool),
+        classes,
+        weights if weight_parameter(learner) else None,
+        n_jobs=1,
+    )
+    no_rows = np.empty(0, dtype=np.intp)
+    train = [(np.flatnonzero(folds != fold), no_rows) for fold in range(n_folds)]
+    width = 1 if len(classes) == 2 else len(classes)
+    [fitted], _ = cross_fitting.run(codes[:, None], [train], target_values, width, lambda view, fold: (fold, seed))
+    return [None if model is None else CrossFittedModel([model]) for model in fitted]

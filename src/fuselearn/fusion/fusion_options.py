@@ -1,0 +1,77 @@
+"""Settings of a fusion on many rows, and what it is given beside its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from fuselearn.data.class_weights import ClassWeight
+from fuselearn.fusion.base_models.boosted_trees import BoostingSettings
+from fuselearn.fusion.base_models.catalogue import Learners
+from fuselearn.fusion.base_models.preparation import FittedModel
+from fuselearn.fusion.passes import Budget, Report
+from fuselearn.typing import AnyArray
+
+MANY_ROWS = 5_000
+"""Rows from which on a fusion is fitted by sums."""
+FEWER_FOLDS_ROWS = 30_000
+FOLDS, FEWER_FOLDS = 5, 3
+
+
+def n_folds_of(n_rows: int) -> int:
+    """Return the number of folds of a fit on many rows."""
+    return FOLDS if n_rows < FEWER_FOLDS_ROWS else FEWER_FOLDS
+
+
+def boosting_settings(n_rows: int, seed: int) -> BoostingSettings:
+    """Return the settings of boosted trees of so many rows."""
+    return BoostingSettings(seed=seed)
+
+
+class BoostingArms(Protocol):
+    """Fits boosted trees without a fold; see `base_models.boosted_trees.BoostedTreesArms`."""
+
+    def fit_all(self, pairs: Sequence[tuple[int | None, int]]) -> Sequence[FittedModel]:
+        """Fit trees of a view, or of all views (None), on the rows of all folds but one, for pairs of these."""
+
+
+class FusionLog(Protocol):
+    """Keeps fitted models of folds, so that a run that was stopped can go on."""
+
+    def get(self, view: int | None, learner: str, fold: int) -> FittedModel | None:
+        """Return a model that an earlier run fitted, if there is one."""
+
+    def add(self, view: int | None, learner: str, fold: int, model: FittedModel) -> None:
+        """Keep a model."""
+
+
+@dataclass(frozen=True)
+class FusionOptions:
+    """Settings of a run.
+
+    Attributes
+    ----------
+    learners : dict
+        Learners by name; a built-in one is its own name.
+    classes : ndarray
+        The classes, in the order of their codes.
+    class_weight : None, str or dict
+        By which decisions are scored.
+    consensus : bool
+        Whether labels are judged.
+    seed : int
+        Seed of all draws.
+    budget : Budget
+        Arms and time that may be used.
+    report : callable or None
+        Called after each fit.
+    """
+
+    learners: Learners
+    classes: AnyArray
+    class_weight: ClassWeight
+    consensus: bool
+    seed: int
+    budget: Budget
+    report: Report | None = None

@@ -1,0 +1,119 @@
+"""A fusion on many rows in memory: blocks of them, and what its fitted model keeps of the training rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuselearn.backends.partitioned.partitions import LocalPartitions
+from fuselearn.data import TrainingData
+from fuselearn.data.folds import Folds
+from fuselearn.fusion.base_models.boosted_trees import (
+    BoostedTreesArms,
+    BoostingProgress,
+    local_gradient_data,
+)
+from fuselearn.fusion.fusion_options import FusionOptions, boosting_settings, n_folds_of
+from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame, votes_of
+from fuselearn.fusion.fusion_run import FusionResult, run_on_many_rows
+from fuselearn.fusion.log_loss_weights import Stack, logits_of
+from fuselearn.numeric.execution import Threads
+from fuselearn.typing import FloatArray, IntArray
+
+BLOCK_ROWS = 2**15
+"""Rows of a block."""
+LEAST_BELIEF = 1e-3
+"""Weight of a row whose labels contradict each other."""
+
+
+@dataclass(frozen=True)
+class LocalFusion:
+    """A fusion fitted on rows in memory.
+
+    Attributes
+    ----------
+    result : FusionResult
+    scores : ndarray of shape (n_rows, n_classes)
+        Σ weight · out-of-fold value of the arms, by class.
+    posterior : ndarray of shape (n_rows, n_classes)
+        p(true class | values, labels); without consensus, shares of the labels.
+    """
+
+    result: FusionResult
+    scores: FloatArray
+    posterior: FloatArray
+
+
+def fit_in_memory(data: TrainingData, options: FusionOptions, threads: Threads) -> LocalFusion:
+    """Fit a fusion on many rows in memory."""
+    n_folds = n_folds_of(len(data))
+    frame = FusionFrame(
+        data.names, data.columns, len(data.classes), len(data), n_folds, data.blocks.views[0].table.shape[1]
+    )
+    fold_of = _folds(data, n_folds, options.seed)
+    blocks = make_blocks(data, frame, fold_of)
+    boosted: list[BoostedTreesArms] = []
+
+    def boosting() -> BoostedTreesArms:
+        boosted.append(_boosting(data, fold_of, n_folds, options, threads))
+        return boosted[0]
+
+    try:
+        result = run_on_many_rows(LocalPartitions(blocks, threads), frame, options, boosting)
+    finally:
+        for arms in boosted:
+            arms.close()
+    plain = Stack(result.stack.arms, result.stack.weights, np.zeros_like(result.stack.intercepts))
+    scores = [logits_of(plain.block_scores(block, part)) for block in blocks for part in block.parts()]
+    posterior = np.concatenate([block.posterior for block in blocks]) if result.judged else data.votes()
+    return LocalFusion(result, np.concatenate(scores), posterior)
+
+
+def make_blocks(
+    data: TrainingData, frame: FusionFrame, fold_of: IntArray, block_rows: int = BLOCK_ROWS
+) -> list[FusionBlock]:
+    """Return windows on the rows."""
+    table, weights = data.blocks.views[0].table, data.weights / data.weights.mean()
+    blocks = []
+    for start in range(0, len(data), block_rows):
+        rows = slice(start, start + block_rows)
+        blocks.append(
+            FusionBlock(
+                frame, table[rows], data.blocks.present[rows], data.codes[rows], weights[rows], fold_of[rows], start
+            )
+        )
+    return blocks
+
+
+def _folds(data: TrainingData, n_folds: int, seed: int) -> IntArray:
+    """Return the fold of each row; rows of a group have the same."""
+    if data.groups is not None:
+        n_folds = min(n_folds, int(data.groups.max()) + 1)
+        return Folds.of(n_folds, seed, data.groups).numbers(len(data), groups=data.groups)
+    return Folds.of(n_folds, seed).numbers(data.n_rows_given)[data.row_numbers]
+
+
+def _boosting(
+    data: TrainingData, fold_of: IntArray, n_folds: int, options: FusionOptions, threads: Threads
+) -> BoostedTreesArms:
+    """Return what fits boosted trees of the rows."""
+    codes, weights = data.codes[:, 0], data.weights
+    if data.codes.shape[1] > 1:
+        shares = votes_of(data.codes, len(data.classes))
+        codes = shares.argmax(axis=1).astype(np.int32)
+        ordered = np.sort(shares, axis=1)
+        weights = weights * np.maximum(ordered[:, -1] - ordered[:, -2], LEAST_BELIEF)
+    rows = local_gradient_data(data, fold_of, codes, weights)
+    deadline = None
+    if options.budget.time_limit is not None:
+        deadline = options.budget.started + options.budget.time_limit
+    return BoostedTreesArms(
+        rows, n_folds, boosting_settings(len(data), options.seed), threads, deadline, _report_of(options)
+    )
+
+
+def _report_of(options: FusionOptions) -> Callable[[BoostingProgress], None] | None:
+    """Return what tells the user of rounds of boosting."""
+    return None
