@@ -19,8 +19,7 @@ from sklearn.preprocessing import OrdinalEncoder
 
 from fuselearn import LabelConsensus
 from fuselearn.data import Categories, categorical_columns, distinct_values, read_regression_data, read_training_data
-from fuselearn.persistence.object_writer import Writer
-from fuselearn.persistence.own_types import Reader
+from fuselearn.persistence.object_tree import Reader, Writer
 
 COLOURS = ["red", None, "blue", "red", "green", "blue"]
 CODES = [2, np.nan, 0, 2, 1, 0]

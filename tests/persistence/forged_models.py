@@ -47,7 +47,7 @@ NAMES = [
     ("fuselearn.cli", "main"),
     ("fuselearn.cli.app", "app"),
     ("fuselearn.persistence.model_file", "save"),
-    ("fuselearn.persistence.foreign_types", "Trust"),
+    ("fuselearn.persistence.model_types", "Trust"),
     ("fuselearn.evaluation.result_store", "CellStore"),
     ("fuselearn.numeric.execution", "Threads"),
     ("fuselearn.boosting.rounds", "boost"),

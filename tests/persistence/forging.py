@@ -13,8 +13,8 @@ from copy import deepcopy
 
 import numpy as np
 
-from fuselearn.persistence.foreign_tree import read_schema
-from fuselearn.persistence.foreign_types import foreign_names, names_to_trust
+from fuselearn.persistence.foreign_tree import foreign_names, read_schema
+from fuselearn.persistence.model_types import names_to_trust
 from fuselearn.persistence.public_ids import DEFINED_IN
 from tests.persistence.saved_models import SavedFile, dicts_in
 

@@ -26,7 +26,7 @@ from fuselearn import ShareBoostClassifier, ViewVotingClassifier, load
 from fuselearn.exceptions import UntrustedTypeError
 from fuselearn.multilabel import RbfSVC
 from fuselearn.persistence import model_file
-from fuselearn.persistence.foreign_types import Trust
+from fuselearn.persistence.model_types import Trust
 from tests.persistence.saved_models import THREE, TWO, VIEWS, SavedFile, X, dicts_in, foreign_states
 from tests.persistence.watching import watched
 

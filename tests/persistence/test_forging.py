@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_limits
 
 import fuselearn
 from fuselearn import ViewVotingClassifier
-from fuselearn.persistence.foreign_types import Trust
 from fuselearn.persistence.model_file import dump
+from fuselearn.persistence.model_types import Trust
 from tests.persistence.forging import FOREIGN_EDITS, OWN_EDITS, Forger
 from tests.persistence.saved_models import (
     CLASSIFIERS,

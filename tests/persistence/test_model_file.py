@@ -25,7 +25,7 @@ from fuselearn import (
 )
 from fuselearn.persistence import describe
 from fuselearn.persistence.container import unpack
-from fuselearn.persistence.random_generators import BIT_GENERATORS
+from fuselearn.persistence.model_types import BIT_GENERATORS
 from tests.persistence.saved_models import (
     CLASSIFIERS,
     LABELS,

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 from fuselearn import ShareBoostClassifier, ViewVotingClassifier, load, save
 from fuselearn.persistence import describe
 from fuselearn.persistence.container import HEADER, pack_plainly
-from fuselearn.persistence.own_types import FEW_NODES, MAX_REPETITION, Reader
+from fuselearn.persistence.object_tree import FEW_NODES, MAX_REPETITION, Reader
 from fuselearn.persistence.validation import MAX_TREE_DEPTH, check_children
 from tests.persistence.saved_models import TWO, VIEWS, X, forge
 from tests.persistence.test_attacks import written

@@ -18,8 +18,7 @@ from fuselearn.bandits import Policy
 from fuselearn.kernels import augmented_kernel
 from fuselearn.learners import Learner
 from fuselearn.persistence import describe, public_ids
-from fuselearn.persistence.own_types import own_class
-from fuselearn.persistence.public_ids import DEFINED_IN, id_of
+from fuselearn.persistence.public_ids import DEFINED_IN, id_of, own_class
 from fuselearn.persistence.validation import declared_fields
 from tests.persistence.forged_models import collected
 from tests.persistence.saved_models import (

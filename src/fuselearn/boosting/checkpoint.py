@@ -30,7 +30,7 @@ from fuselearn.boosting.rounds import RunSettings, Trace
 from fuselearn.boosting.trace_format import Decoder, Encoder, check_trace
 from fuselearn.learners.protocol import Learner
 from fuselearn.persistence import write_atomically
-from fuselearn.persistence.foreign_types import Trust
+from fuselearn.persistence.model_types import Trust
 from fuselearn.typing import IntArray, Transformer
 
 FORMAT: dict[str, Any] = {"fuselearn": "run log", "format": 1}

@@ -23,9 +23,8 @@ from fuselearn.learners.protocol import ConstantHypothesis, Learner, Plan
 from fuselearn.learners.score_learners import ScoreHypothesis, Standardisation
 from fuselearn.learners.sklearn_learner import AsGiven, EstimatorHypothesis
 from fuselearn.learners.tree_growth import TreeHypothesis
-from fuselearn.persistence.array_format import native
-from fuselearn.persistence.foreign_types import Trust
 from fuselearn.persistence.model_file import dump, foreign_types, read_model
+from fuselearn.persistence.model_types import Trust, native
 from fuselearn.persistence.public_ids import id_of
 from fuselearn.persistence.validation import described, validate_object
 from fuselearn.typing import AnyArray, Estimator

@@ -5,12 +5,12 @@ A file is a zip archive: `fuselearn.json`, a header that anyone can read; `model
 move. Loading goes through these files, in this order:
 
 1. `container`: it is a whole archive of bounded size, of a known format and version, and its checksum is right.
-2. `own_types` (written by `object_writer`): plain values, arrays and objects of fuselearn are built, by a closed list
-   of node types.
+2. `object_tree`, which writes it, too: plain values, arrays and objects of fuselearn are built, by a closed list of
+   node types.
 3. `validation`: each object, as it was built, has the fields that its class declares, and its numbers agree.
 
 Objects of other packages are in a folder of the archive, `foreign/`, as skops writes them (`foreign_tree`). They are
-built only if the caller trusts their types (`foreign_types`), and checked where we know how (`foreign_checks`).
+built only if the caller trusts their types (`model_types`), and checked where we know how (`foreign_checks`).
 
 This package imports no other, so that every other may write its files with it. What is slow to import is imported when
 a model is saved or loaded: the command line reads headers without it.

@@ -18,14 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.lib import format as npy
 
-from fuselearn.persistence.array_format import MAX_EMPTY_ITEMS, check_compressed
 from fuselearn.persistence.container import Json
-from fuselearn.persistence.own_types import check_names
+from fuselearn.persistence.model_types import MAX_EMPTY_ITEMS, TREE, check_compressed
 from fuselearn.persistence.public_ids import id_of
-from fuselearn.persistence.validation import DAMAGED, check_children, described_error, validate_object
+from fuselearn.persistence.validation import DAMAGED, check_children, check_names, described_error, validate_object
 from fuselearn.typing import AnyArray
 
-TREE = "sklearn.tree._tree.Tree"
 BAGGING = ("sklearn.ensemble._bagging.", "sklearn.ensemble._iforest.")
 """Ensembles that give each member columns of its own."""
 SEARCH_TREES = ("sklearn.neighbors._kd_tree.", "sklearn.neighbors._ball_tree.")

@@ -29,8 +29,8 @@ from fuselearn.persistence.container import (
 from fuselearn.persistence.public_ids import id_of
 
 if TYPE_CHECKING:
-    from fuselearn.persistence.foreign_types import Trust
-    from fuselearn.persistence.object_writer import Writer
+    from fuselearn.persistence.model_types import Trust
+    from fuselearn.persistence.object_tree import Writer
 
 DESCRIBED = (
     "fuselearn_version",
@@ -99,7 +99,7 @@ def save(
     ...     fuselearn.save(model, os.path.join(folder, "small.fuse"), note={"project": "demo"}).name
     'small.fuse'
     """
-    from fuselearn.persistence.foreign_types import Trust
+    from fuselearn.persistence.model_types import Trust
 
     if isinstance(model, type) or not (hasattr(model, "fit") and hasattr(model, "get_params")):
         raise TypeError(f"model must be a fitted estimator; got {model!r:.200}.")
@@ -161,7 +161,7 @@ def load(path: str | os.PathLike[str], *, trusted: Any = ()) -> Any:
     >>> bool((again.predict_proba(X) == model.predict_proba(X)).all())
     True
     """
-    from fuselearn.persistence.foreign_types import Trust
+    from fuselearn.persistence.model_types import Trust
 
     trust = Trust(trusted)
     content = read_bytes(path)
@@ -218,8 +218,8 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def dump(model: Any, trust: "Trust", note: dict[str, Any] | None = None) -> bytes:
     """Return a model as the content of a file, which was read back."""
-    from fuselearn.persistence.foreign_types import names_to_trust
-    from fuselearn.persistence.object_writer import Writer
+    from fuselearn.persistence.model_types import names_to_trust
+    from fuselearn.persistence.object_tree import Writer
 
     header = header_for(model, note)
     kind = type(model).__name__
@@ -246,7 +246,7 @@ def dump(model: Any, trust: "Trust", note: dict[str, Any] | None = None) -> byte
 
 def foreign_types(estimator: Any) -> list[str]:
     """Return the full names of the types of other packages that an estimator holds."""
-    from fuselearn.persistence.object_writer import Writer
+    from fuselearn.persistence.object_tree import Writer
 
     writer = Writer()
     writer.write(estimator)
@@ -255,7 +255,7 @@ def foreign_types(estimator: Any) -> list[str]:
 
 def read_model(content: bytes, trust: "Trust") -> tuple[Json, Any]:
     """Return the header and the model of a file's content."""
-    from fuselearn.persistence.own_types import Reader
+    from fuselearn.persistence.object_tree import Reader
 
     header, members = unpack(content)
     tree = parse_tree(members, MODEL)
@@ -275,8 +275,7 @@ def _written_foreign(model: Any, writer: "Writer") -> tuple[dict[str, bytes], li
         return {}, []
     import skops.io
 
-    from fuselearn.persistence.foreign_tree import read_schema, write_schema
-    from fuselearn.persistence.foreign_types import foreign_names, unimportable_name
+    from fuselearn.persistence.foreign_tree import foreign_names, read_schema, unimportable_name, write_schema
 
     try:
         with zipfile.ZipFile(io.BytesIO(skops.io.dumps(writer.foreign))) as archive:
@@ -304,8 +303,8 @@ def _built_foreign(members: dict[str, bytes], header: Json, trust: "Trust") -> l
     from sklearn.exceptions import InconsistentVersionWarning
 
     from fuselearn.persistence.foreign_checks import check_objects
-    from fuselearn.persistence.foreign_tree import read_schema
-    from fuselearn.persistence.foreign_types import audit, foreign_names, names_to_trust
+    from fuselearn.persistence.foreign_tree import audit, foreign_names, read_schema
+    from fuselearn.persistence.model_types import names_to_trust
 
     schema = read_schema(members)
     if schema.get("__loader__") != "ListNode":

@@ -9,6 +9,7 @@ every object of fuselearn's own types is checked as it stands in memory, parts b
    with the functions below, reads attributes, and calls no method of the objects it looks at.
 """
 
+import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from types import NoneType, UnionType
@@ -244,6 +245,43 @@ def check_classes(model: Any) -> int:
 def _is_integer(value: Any) -> bool:
     """Return whether a value is a whole number and no truth value."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_fitted(owner: object) -> bool:
+    """Check whether an object has any attribute that only a fit sets."""
+    return any(name.endswith("_") for name in vars(owner))
+
+
+def check_contents(owner: object, kinds: dict[str, type | tuple[type, ...]]) -> list[Any]:
+    """Return attributes of an object that was built from a file; one that lacks or is of another type is an error."""
+    attributes = vars(owner)
+    for name, kind in kinds.items():
+        if name not in attributes:
+            raise ValueError(f"{type(owner).__name__} lacks {name}")
+        if not isinstance(attributes[name], kind) or isinstance(attributes[name], bool):
+            raise ValueError(f"{type(owner).__name__} has a {type(attributes[name]).__name__} as {name}")
+    return [attributes[name] for name in kinds]
+
+
+def check_texts(what: str, texts: Any) -> None:
+    """Refuse what is not a list of texts."""
+    if not isinstance(texts, list | tuple) or not all(type(text) is str for text in texts):
+        raise ValueError(f"{what} are not a list of texts")
+
+
+def check_names(kind: type[Any], names: Any) -> None:
+    """Refuse attributes that every object of a type has not, or that would hide a method of it."""
+    if declared := declared_fields(kind):
+        if names != declared.keys():
+            raise ValueError(f"it has a {kind.__name__} with other fields than {sorted(declared)}")
+        return
+    for name in names:
+        if not name.isidentifier() or name.startswith("__") or inspect.getattr_static(kind, name, None) is not None:
+            raise ValueError(f"it has a {kind.__name__} with the attribute {name!r:.60}, which no fit sets")
+    if hasattr(kind, "get_params"):
+        settings = list(inspect.signature(kind.__init__).parameters)[1:]
+        if missing := [name for name in settings if name not in names]:
+            raise ValueError(f"it has a {kind.__name__} without its setting {missing[0]}")
 
 
 def _is_of(value: Any, hint: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from fuselearn.persistence.validation import check_texts
 from fuselearn.typing import AnyArray, FloatArray
 
 TOO_LARGE = "it has numbers too large to calculate with, such as {:.3g}; write them in a larger unit"
@@ -247,28 +248,6 @@ STEPS: dict[str, type[GapFilling] | type[Scaling] | type[Projection]] = {
     "PCA": Projection,
 }
 """Class of scikit-learn that learns from the numbers of a view, to the type that is kept."""
-
-
-def is_fitted(owner: object) -> bool:
-    """Check whether an object has any attribute that only a fit sets."""
-    return any(name.endswith("_") for name in vars(owner))
-
-
-def check_contents(owner: object, kinds: dict[str, type | tuple[type, ...]]) -> list[Any]:
-    """Return attributes of an object that was built from a file; one that lacks or is of another type is an error."""
-    attributes = vars(owner)
-    for name, kind in kinds.items():
-        if name not in attributes:
-            raise ValueError(f"{type(owner).__name__} lacks {name}")
-        if not isinstance(attributes[name], kind) or isinstance(attributes[name], bool):
-            raise ValueError(f"{type(owner).__name__} has a {type(attributes[name]).__name__} as {name}")
-    return [attributes[name] for name in kinds]
-
-
-def check_texts(what: str, texts: Any) -> None:
-    """Refuse what is not a list of texts."""
-    if not isinstance(texts, list | tuple) or not all(type(text) is str for text in texts):
-        raise ValueError(f"{what} are not a list of texts")
 
 
 def _codes(texts: AnyArray, categories: list[str]) -> AnyArray:

@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.tables.fitted_steps import check_contents, is_fitted
+from fuselearn.persistence.validation import check_contents, is_fitted
 from fuselearn.tables.view_columns import ViewColumns
 from fuselearn.typing import AnyArray, ArrayLike, Classifier, FloatArray, TableLike
 

@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import per_view
-from fuselearn.tables.fitted_steps import Projection, check_contents, check_texts, is_fitted
+from fuselearn.persistence.validation import check_contents, check_texts, is_fitted
+from fuselearn.tables.fitted_steps import Projection
 from fuselearn.tables.view_preparation import ViewPreparation
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
 

@@ -10,6 +10,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.model_selection import StratifiedKFold
 from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
+from fuselearn.persistence.validation import check_contents, check_texts, is_fitted
 from fuselearn.tables.fitted_steps import (
     ENCODINGS,
     STEPS,
@@ -19,9 +20,6 @@ from fuselearn.tables.fitted_steps import (
     Projection,
     Scaling,
     TargetMeanEncoding,
-    check_contents,
-    check_texts,
-    is_fitted,
 )
 from fuselearn.typing import AnyArray, BoolArray, FloatArray
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from fuselearn import ShareBoostClassifier, load, save
 from fuselearn.persistence.container import MODEL, pack, unpack
-from fuselearn.persistence.own_types import MAX_DEPTH, MAX_IN_RANGES
+from fuselearn.persistence.object_tree import MAX_DEPTH, MAX_IN_RANGES
 from tests.persistence.saved_models import TWO, VIEWS, SavedFile, X, forge, states
 
 

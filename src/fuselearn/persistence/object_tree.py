@@ -1,4 +1,4 @@
-"""The closed format: fuselearn's own types, arrays and plain values, which `object_writer` writes as JSON, built again.
+"""The closed format: fuselearn's own types, arrays and plain values, written as JSON, and built again.
 
 A value is written as
 
@@ -7,7 +7,7 @@ A value is written as
   ``{"array": [offset, dtype, shape, order]}`` (the bytes are in the member `ARRAYS`), and so on;
 - ``{"object": id, "state": {...}}``: one of the types in `public_ids`, by its id and its attributes;
 - ``{"ref": number}``: an object or array that came before, where its node has the ``"number"``;
-- ``{"foreign": number}``: an object of any other type. Those are kept apart (`foreign_types`), and are there only if
+- ``{"foreign": number}``: an object of any other type. Those are kept apart (`foreign_tree`), and are there only if
   the caller trusts their types.
 
 Nothing in a file is called: an object of ours is made empty and its attributes are set, parts before the whole, then it
@@ -16,27 +16,32 @@ exactly the keys that are written, so that there is one way to understand a file
 """
 
 import base64
-import inspect
 import math
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from fuselearn.persistence.array_format import (
+from fuselearn.persistence.container import Json
+from fuselearn.persistence.model_types import (
+    DTYPE,
     MAX_EMPTY_ITEMS,
+    SPARSE,
     check_compressed,
     checked_list,
     dtype_named,
+    generator_from,
+    generator_state,
+    is_selector_setting,
     native,
     size_of,
 )
-from fuselearn.persistence.container import Json
-from fuselearn.persistence.public_ids import DEFINED_IN
-from fuselearn.persistence.random_generators import generator_from
-from fuselearn.persistence.validation import declared_fields, validate_object
+from fuselearn.persistence.public_ids import DEFINED_IN, id_of, own_class
+from fuselearn.persistence.validation import check_names, declared_fields, validate_object
+from fuselearn.typing import AnyArray
 
+ALIGNMENT = 64
+"""Every array begins at a multiple of so many bytes."""
 MAX_DEPTH = 200
 """Nested values of a model, in which an estimator counts `ESTIMATOR_DEPTH`."""
 MAX_IN_RANGES = 2_000_000
@@ -53,8 +58,140 @@ NUMBERED = ("array", "foreign", "object", "objects", "sparse")
 """Kinds of nodes that others may refer to."""
 FEW_NODES, MAX_REPETITION = 100_000, 100
 """Values of a tree, if everything were written out where it is referred to, and how many more for each that it has."""
-SPARSE = ("csr_matrix", "csr_array", "csc_matrix", "csc_array")
 NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+class Writer:
+    """Turns a model into JSON, the bytes of its arrays, and a list of foreign objects.
+
+    Attributes
+    ----------
+    foreign : list of object
+        Objects of other types than ours, by the number under which the tree refers to them.
+    places : list of tuple of str
+        Where in the model each of them is.
+    """
+
+    def __init__(self) -> None:
+        self.foreign: list[Any] = []
+        self.places: list[tuple[str, ...]] = []
+        self._content = bytearray()
+        self._nodes: dict[int, Json] = {}
+        self._written: list[Any] = []  # kept, so that no other object gets the same address
+        self._open: set[int] = set()
+        self._n_shared = 0
+
+    @property
+    def arrays(self) -> bytes:
+        """Bytes of all arrays."""
+        return bytes(self._content)
+
+    def write(self, value: Any, place: tuple[str, ...] = ()) -> Any:
+        """Return a value as JSON; `place` says where it is in the model, for messages."""
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": str(value)}
+        if type(value) is list:
+            return self._inside(value, lambda: self._items(value, place), place)
+        if (node := self._nodes.get(id(value))) is not None:
+            if "number" not in node:
+                self._n_shared += 1
+                node["number"] = self._n_shared
+            return {"ref": node["number"]}
+        node = self._inside(value, lambda: self._node(value, place), place)
+        if {"array", "objects", "object", "foreign", "sparse"} & node.keys():
+            self._nodes[id(value)] = node
+            self._written.append(value)
+        return node
+
+    def _inside(self, value: Any, written: Callable[[], Any], place: tuple[str, ...]) -> Any:
+        """Return what a function writes of a value, and refuse one that holds itself."""
+        if id(value) in self._open:
+            raise ValueError(f"{'.'.join(place)} refers to itself")
+        self._open.add(id(value))
+        try:
+            return written()
+        finally:
+            self._open.discard(id(value))
+
+    def _items(self, values: Any, place: tuple[str, ...]) -> list[Any]:
+        """Return several values as JSON."""
+        return [self.write(value, (*place, str(number))) for number, value in enumerate(values)]
+
+    def _node(self, value: Any, place: tuple[str, ...]) -> Json:
+        """Return a value that is not itself JSON as a node."""
+        kind = type(value)
+        if kind is tuple:
+            return {"tuple": self._items(value, place)}
+        if kind is dict:
+            return {
+                "dict": [[self.write(key, place), self.write(item, (*place, str(key)))] for key, item in value.items()]
+            }
+        if kind in (set, frozenset):
+            # In an order of their own, so that equal models make equal files.
+            return {kind.__name__: sorted(self._items(value, place), key=repr)}
+        if kind in (slice, range):
+            bounds = [value.start, value.stop, value.step]
+            if all(bound is None or type(bound) is int for bound in bounds):
+                return {kind.__name__: bounds}
+        if kind is bytes:
+            return {"bytes": base64.b64encode(value).decode()}
+        if kind is np.ndarray:
+            return self._array_node(value, place)
+        if isinstance(value, np.generic) and value.dtype.kind not in "OV":
+            little = value.dtype.newbyteorder("<")
+            content = value.astype(little).tobytes()[
+                : little.itemsize
+            ]  # NumPy makes room for a character in a text of none
+            return {"scalar": [little.str, base64.b64encode(content).decode()]}
+        if (state := generator_state(value)) is not None:
+            return {"generator": [kind.__name__, self.write(state, place)]}
+        return self._object_node(value, place)
+
+    def _array_node(self, array: AnyArray, place: tuple[str, ...]) -> Json:
+        """Return the node of an array, whose bytes go to the end of all others."""
+        if array.dtype.kind == "O":
+            return {"objects": [list(array.shape), self._items(array.ravel().tolist(), place)]}
+        little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+        if not DTYPE.fullmatch(little.dtype.str):
+            return self._foreign_node(array, place)
+        order: Literal["C", "F"] = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+        self._content.extend(bytes(-len(self._content) % ALIGNMENT))
+        offset = len(self._content)
+        self._content.extend(little.tobytes(order))
+        return {"array": [offset, little.dtype.str, list(array.shape), order]}
+
+    def _object_node(self, value: Any, place: tuple[str, ...]) -> Json:
+        """Return the node of an object: ours by its attributes, a column selector by its settings, or a foreign one."""
+        kind = type(value)
+        if (public_id := id_of(kind)) is not None:
+            declared = declared_fields(kind)
+            if isinstance(value, tuple):
+                state = {name: getattr(value, name) for name in declared}
+            else:
+                state = {name: vars(value)[name] for name in declared or vars(value)}
+            return {
+                "object": public_id,
+                "state": {name: self.write(item, (*place, name)) for name, item in state.items()},
+            }
+        full_name = f"{kind.__module__}.{kind.__qualname__}"
+        if full_name.startswith("fuselearn."):
+            raise ValueError(f"{'.'.join(place) or 'it'} is a {full_name}, which has no public id for saved models")
+        if full_name.startswith("scipy.sparse.") and kind.__name__ in SPARSE:
+            parts = [value.data, value.indices, value.indptr]
+            return {"sparse": [kind.__name__, list(value.shape), *(self.write(part, place) for part in parts)]}
+        if full_name == "sklearn.compose._column_transformer.make_column_selector":
+            settings = [value.pattern, value.dtype_include, value.dtype_exclude]
+            if all(is_selector_setting(setting) for setting in settings):
+                return {"column_selector": settings}
+        return self._foreign_node(value, place)
+
+    def _foreign_node(self, value: Any, place: tuple[str, ...]) -> Json:
+        """Return the node of an object that is kept apart."""
+        self.foreign.append(value)
+        self.places.append(place)
+        return {"foreign": len(self.foreign) - 1}
 
 
 class _SharedValue(NamedTuple):
@@ -298,35 +435,6 @@ BUILDERS: dict[str, Callable[[Reader, Json, int], Any]] = {
     "tuple": Reader._tuple,
 }
 """Kind of a node, and what builds it."""
-
-
-def own_class(public_id: str) -> type[Any]:
-    """Return our class of a public id."""
-    module, _, name = DEFINED_IN[public_id].partition(":")
-    kind: type[Any] = getattr(import_module(module), name)
-    return kind
-
-
-def check_names(kind: type[Any], names: Any) -> None:
-    """Refuse attributes that every object of a type has not, or that would hide a method of it."""
-    if declared := declared_fields(kind):
-        if names != declared.keys():
-            raise ValueError(f"it has a {kind.__name__} with other fields than {sorted(declared)}")
-        return
-    for name in names:
-        if not name.isidentifier() or name.startswith("__") or inspect.getattr_static(kind, name, None) is not None:
-            raise ValueError(f"it has a {kind.__name__} with the attribute {name!r:.60}, which no fit sets")
-    if hasattr(kind, "get_params"):
-        settings = list(inspect.signature(kind.__init__).parameters)[1:]
-        if missing := [name for name in settings if name not in names]:
-            raise ValueError(f"it has a {kind.__name__} without its setting {missing[0]}")
-
-
-def is_selector_setting(setting: Any) -> bool:
-    """Return whether a setting of a column selector is None, text or a list of text."""
-    if type(setting) is list:
-        return all(type(item) is str for item in setting)
-    return setting is None or type(setting) is str
 
 
 def _decoded(text: Any) -> bytes:

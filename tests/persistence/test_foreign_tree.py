@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 from fuselearn import ShareBoostClassifier, ViewVotingClassifier, load, save
 from fuselearn.exceptions import UntrustedTypeError
 from fuselearn.persistence import describe
-from fuselearn.persistence.foreign_types import public_name
+from fuselearn.persistence.model_types import public_name
 from tests.persistence.forged_models import collected, value
 from tests.persistence.saved_models import (
     CLASSIFIERS,
