@@ -1,14 +1,18 @@
 """Files that a command reads, of all formats and spellings, and files that it writes."""
 
+import csv as python_csv
 import gzip
 import io
 import threading
 import zlib
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyarrow import csv, parquet
 
 import fuselearn
@@ -118,6 +122,44 @@ def test_rows_over_the_ends_of_blocks(block):
         tail = text[len(stripped) :].partition(b"\n")
         assert b"".join(read) == stripped + tail[0] + tail[1]
         assert stream.n_lines == len(b"".join(read).splitlines())
+
+
+@given(st.lists(st.sampled_from(['"', '""', "\n", ",", "a", " "]), min_size=1, max_size=20), st.integers(1, 9))
+def test_lines_are_counted_outside_of_quotes(parts, block):
+    """As Python's own reader counts them, wherever a block ends; a quote amid a cell is text."""
+    from fuselearn.cli.file_formats import _Rows
+
+    text = "".join(parts)
+    stream = _Rows(io.BytesIO(text.encode()), b"")
+    while stream.read(block):
+        pass
+    assert stream.n_lines == len(list(python_csv.reader(io.StringIO(text, newline=""))))
+
+
+@pytest.mark.parametrize("how", ["file", "gz", "-"])
+def test_a_row_that_gets_lost_is_told(how, models, tmp_path, monkeypatch):
+    """Whatever the reason: rows are counted apart from the reader, in files with quotes too."""
+    content = b'x,note\n2,"two\nlines"\n1,"a ""b"""\n3,5"\n-2,"n"\n'
+    assert len(predictions(models["text"], content, tmp_path, how)) == 4
+    read = csv.open_csv
+
+    @contextmanager
+    def without_last_row(*arguments, **settings):
+        with read(*arguments, **settings) as reader:
+            yield [batch.slice(0, batch.num_rows - (batch[0][-1].as_py() == -2)) for batch in reader]
+
+    monkeypatch.setattr(csv, "open_csv", without_last_row)
+    path = tmp_path / ("data.csv.gz" if how == "gz" else "data.csv")
+    data, piped = ("-", content) if how == "-" else (path, None)
+    result = run("predict", models["text"], data, input=piped)
+    refused(result, "has 4 rows below the names, but only 3 of them could be read", "quotes and line ends")
+
+
+def test_a_quote_that_is_not_closed_is_refused(models, tmp_path):
+    """It makes one cell of all that follows it, which may well fit the columns."""
+    path = tmp_path / "data.csv"
+    path.write_bytes(b'x,note\n2,"two\nlines"\n1,"a\n3,5\n-2,n\n')
+    refused(run("predict", models["text"], path), "a quote", "in row 2", "not closed")
 
 
 def test_lines_that_end_with_cr_only_are_refused(models, tmp_path):

@@ -55,7 +55,9 @@ def test_formats_give_the_same_model(table, tmp_path, fit, expected, suffix):
         path.write_bytes(gzip.compress((tmp_path / "data.csv").read_bytes()))
     else:
         (feather.write_feather if suffix in ("feather", "arrow") else parquet.write_table)(table, path)
-    np.testing.assert_array_equal(fit(data=path)[0].predict_proba(table), expected)
+    model, told = fit(data=path)
+    assert told["rows"] == N_ROWS, told["notes"]
+    np.testing.assert_array_equal(model.predict_proba(table), expected)
 
 
 def test_named_pipes(table, data, tmp_path, fit, expected):

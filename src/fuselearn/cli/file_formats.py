@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
 import pyarrow
 from pyarrow import csv as arrow_csv
 from pyarrow import feather, ipc, parquet
@@ -18,6 +19,7 @@ from pyarrow import feather, ipc, parquet
 from fuselearn.cli.column_types import csv_options, refuse_value, typed, without_words_for_nothing
 from fuselearn.cli.console import refuse
 from fuselearn.cli.files import content_of
+from fuselearn.typing import AnyArray, BoolArray, IntArray
 
 if TYPE_CHECKING:
     from fuselearn.cli.files import Source
@@ -46,7 +48,7 @@ class CsvFile:
         if len(self.names) == 1:
             self._check_delimiter(self.names[0])
         blank = b"" if len(self.names) == 1 else b"\r\n" if self._delimiter == " " else b"\r\n "
-        self._rows = _Rows(stream, blank)
+        self._rows = _Rows(stream, blank, self._delimiter.encode())
 
     def table(
         self,
@@ -99,11 +101,21 @@ class CsvFile:
             raise error
 
     def _check_rows(self, n_rows: int) -> None:
-        """Refuse rows that are not as many as the lines of the file."""
-        if self._rows.n_lines is not None and n_rows != self._rows.n_lines:
+        """Refuse a quote that is not closed, and rows that are not as many as the lines outside of quotes."""
+        n_lines = self._rows.n_lines
+        if self._rows.in_quotes:
             refuse(
-                f"{self.source.name} has {self._rows.n_lines} lines below the names, but {n_rows} rows: some lines end "
-                "with CR only; save it with usual line ends (LF, or CR and LF)."
+                f'{self.source.name} has a quote (") in row {n_lines} that is not closed; close it, or leave it out.'
+            )
+        if n_rows > n_lines:
+            refuse(
+                f"{self.source.name} has {n_lines} lines below the names, but {n_rows} rows: some lines end with CR "
+                "only; save it with usual line ends (LF, or CR and LF)."
+            )
+        if n_rows < n_lines:
+            refuse(
+                f"{self.source.name} has {n_lines} rows below the names, but only {n_rows} of them could be read; "
+                "check its quotes and line ends, and try again."
             )
 
     def _read_names(self) -> list[str]:
@@ -156,15 +168,18 @@ class CsvFile:
 class _Rows(io.RawIOBase):
     """The lines below the names, which are counted, without blank ones at the end.
 
-    `blank` are the bytes of a blank line; where there are none, every line is a row. `n_lines` is None where a cell is
-    quoted, and may hold line breaks of its own.
+    `blank` are the bytes of a blank line; where there are none, every line is a row. `n_lines` counts line breaks
+    outside of quotes, as those inside belong to a cell; at the end `in_quotes` says that a quote was not closed.
     """
 
-    def __init__(self, stream: IO[bytes], blank: bytes) -> None:
+    def __init__(self, stream: IO[bytes], blank: bytes, delimiter: bytes = b",") -> None:
         self._stream, self._blank = stream, blank
+        self._cell_ends = np.frombuffer(delimiter + b"\r\n", dtype=np.uint8)
         self._held = b""
         self._last = b"\n"
-        self.n_lines: int | None = 0
+        self._is_closed_quote = False
+        self.n_lines = 0
+        self.in_quotes = False
 
     def readable(self) -> bool:
         """Return True, as every stream that can be read does."""
@@ -188,11 +203,49 @@ class _Rows(io.RawIOBase):
 
     def _count(self, chunk: bytes) -> None:
         """Count the lines of a chunk; the end of the file ends a line."""
-        if self.n_lines is not None:
-            self.n_lines += chunk.count(b"\n") + (not chunk and self._last != b"\n")
-        if b'"' in chunk:
-            self.n_lines = None
+        if not chunk:
+            self.n_lines += self._last != b"\n" or self.in_quotes
+        elif self.in_quotes or b'"' in chunk:
+            self._count_quoted(chunk)
+        else:
+            self.n_lines += chunk.count(b"\n")
+            self._is_closed_quote = False
         self._last = chunk[-1:] or b"\n"
+
+    def _count_quoted(self, chunk: bytes) -> None:
+        """Count the lines of a chunk outside of quotes; a quote inside a cell that has none around it is text."""
+        characters = np.frombuffer(chunk, dtype=np.uint8)
+        quotes = np.flatnonzero(characters == ord('"'))
+        before = characters[quotes - 1]
+        if len(quotes) and quotes[0] == 0:
+            before[0] = self._last[0]
+        # Where quotes open and close in turn, each that opens begins a cell, or doubles the one that closed before it.
+        opens = before[self.in_quotes :: 2]
+        doubled = opens == ord('"')
+        if len(doubled) and quotes[0] == 0 and not self.in_quotes:
+            doubled[0] &= self._is_closed_quote
+        if not (doubled | np.isin(opens, self._cell_ends)).all():
+            quotes = quotes[self._signs(quotes, before)]
+        breaks = np.flatnonzero(characters == ord("\n"))
+        inside = (np.searchsorted(quotes, breaks) + self.in_quotes) % 2
+        self.n_lines += len(breaks) - int(inside.sum())
+        self.in_quotes = bool((len(quotes) + self.in_quotes) % 2)
+        self._is_closed_quote = not self.in_quotes and len(quotes) > 0 and bool(quotes[-1] == len(chunk) - 1)
+
+    def _signs(self, quotes: IntArray, before: AnyArray) -> BoolArray:
+        """Return the mask of the quotes that open or close a cell; the others are text."""
+        begins = np.isin(before, self._cell_ends).tolist()
+        signs = np.zeros(len(quotes), dtype=bool)
+        in_quotes, closed = self.in_quotes, -1 if self._is_closed_quote else -2
+        for number, (place, begins_cell) in enumerate(zip(quotes.tolist(), begins)):
+            if in_quotes:
+                in_quotes, closed = False, place
+            elif begins_cell or closed == place - 1:
+                in_quotes = True
+            else:
+                continue
+            signs[number] = True
+        return signs
 
 
 def _decompressed(read: Any, size: int) -> bytes:
