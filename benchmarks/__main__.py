@@ -35,8 +35,15 @@ SCRIPTS = (
     "fusion --calibration",
     "fusion --not_looked_at",
     "fusion --growth",
+    "fusion --large",
+    "fusion --protocols",
+    "fusion --missing",
+    "fusion --few",
+    "fusion --beyond dask",
+    "fusion --beyond parquet",
     "gpu",
     "gradient_gpu",
+    "fusion --beyond gpu",
 )
 README = Path(__file__).with_name("README.md")
 BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"

@@ -33,9 +33,15 @@ def calibration_error(confidence, correct, n_bins=N_BINS):
     correct : bool ndarray of shape (n_rows,)
         True where the class of that probability is right.
     """
+    gaps, _ = bin_gaps(confidence, correct, n_bins)
+    return float(np.abs(gaps).sum() / len(confidence))
+
+
+def bin_gaps(confidence, correct, n_bins=N_BINS):
+    """Return, by bin, the sum of accuracy less confidence, and the variance that it has if the confidence is right."""
     bins = np.minimum((confidence * n_bins).astype(int), n_bins - 1)
     gaps = np.bincount(bins, weights=correct.astype(float) - confidence, minlength=n_bins)
-    return float(np.abs(gaps).sum() / len(confidence))
+    return gaps, np.bincount(bins, weights=confidence * (1 - confidence), minlength=n_bins)
 
 
 def error_by_chance(confidence, rng):

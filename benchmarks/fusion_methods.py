@@ -1,10 +1,12 @@
 """The methods that `fusion.py` compares, each on one thread and with its own defaults.
 
-A method takes training rows, `Labels`, views and a seed, and returns a function that predicts classes. Classes are 0
-and 1. Rows are standardised and reduced already (see `fusion_sets.py`), and no method standardises them again:
-principal components on one scale, as an SVM would then see them, are mostly noise.
+A method takes training rows, `Labels`, views and a seed, and returns a `Fitted`. Classes are 0 and 1. Rows are
+standardised and reduced already (see `fusion_sets.py`), and no method standardises them again: principal components on
+one scale, as an SVM would then see them, are mostly noise.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import version
 
 import numpy as np
@@ -28,15 +30,47 @@ OURS, STACKING = "FusionClassifier", "LightGBM stacking"
 INSTALL = "pip install lightgbm xgboost"
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """What a fitted method predicts.
+
+    Attributes
+    ----------
+    balanced : callable
+        Takes rows and returns classes that all count alike: for balanced accuracy.
+    plain : callable
+        Takes rows and returns the most probable classes, as the method's package predicts them: for accuracy.
+    proba : callable or None
+        Takes rows and returns probabilities; None where the method has none.
+    """
+
+    balanced: Callable
+    plain: Callable
+    proba: Callable | None = None
+
+
 def fusion(X, labels, views, seed):
-    """Fit FusionClassifier with its defaults; it alone gets each view's own labels."""
-    model = FusionClassifier(views=views, random_state=seed)
-    return model.fit(X, labels.single, view_labels=labels.per_view, groups=labels.groups).predict
+    """Fit FusionClassifier with its defaults; it alone gets each view's own labels.
+
+    One fit serves both decisions, since `class_weight` does not change its probabilities.
+    """
+    model = FusionClassifier(views=views, class_weight="balanced", random_state=seed)
+    model.fit(X, labels.single, view_labels=labels.per_view, groups=labels.groups)
+
+    def most_probable(rows):
+        return model.classes_[model.predict_proba(rows).argmax(axis=1)]
+
+    return Fitted(model.predict, most_probable, model.predict_proba)
 
 
 def machine_sum(X, labels, views, seed):
-    """Fit a balanced RBF SVM per view, and predict the sign of the sum of their values (late fusion)."""
-    machines = [SVC(class_weight="balanced").fit(X[:, view], labels.single) for view in views.values()]
+    """Fit an RBF SVM per view, and predict the sign of the sum of their values (late fusion)."""
+    balanced = _machines(X, labels.single, views, "balanced")
+    return Fitted(balanced, lambda rows: _machines(X, labels.single, views, None)(rows))
+
+
+def _machines(X, y, views, class_weight):
+    machines = [SVC(class_weight=class_weight).fit(X[:, view], y) for view in views.values()]
 
     def predict(rows):
         values = (machine.decision_function(rows[:, view]) for machine, view in zip(machines, views.values()))
@@ -46,41 +80,53 @@ def machine_sum(X, labels, views, seed):
 
 
 def machine_of_all(X, labels, views, seed):
-    """Fit a balanced RBF SVM on all views side by side."""
-    return SVC(class_weight="balanced").fit(X, labels.single).predict
+    """Fit an RBF SVM on all views side by side."""
+    balanced = SVC(class_weight="balanced").fit(X, labels.single)
+    return Fitted(balanced.predict, lambda rows: SVC().fit(X, labels.single).predict(rows))
 
 
 def forest(X, labels, views, seed):
     """Fit a random forest on all views side by side."""
-    return RandomForestClassifier(random_state=seed).fit(X, labels.single).predict
+    return _of_classifier(RandomForestClassifier(random_state=seed).fit(X, labels.single))
 
 
 def lightgbm(X, labels, views, seed):
     """Fit LightGBM on all views side by side."""
-    return _lightgbm(seed).fit(X, labels.single).predict
+    return _of_classifier(_lightgbm(seed).fit(X, labels.single))
 
 
 def xgboost(X, labels, views, seed):
     """Fit XGBoost on all views side by side."""
-    return XGBClassifier(n_jobs=1, random_state=seed).fit(X, labels.single).predict
+    return _of_classifier(XGBClassifier(n_jobs=1, random_state=seed).fit(X, labels.single))
+
+
+def _of_classifier(model):
+    return Fitted(model.predict, model.predict, model.predict_proba)
 
 
 def lightgbm_stacking(X, labels, views, seed):
-    """Fit LightGBM per view, stacked by a balanced logistic regression on their out-of-fold values (five folds)."""
+    """Fit LightGBM per view, stacked by a logistic regression on their out-of-fold values (five folds)."""
     splitter = StratifiedKFold if labels.groups is None else StratifiedGroupKFold
     folds = list(splitter(5, shuffle=True, random_state=seed).split(X, labels.single, labels.groups))
     out_of_fold = [
         cross_val_predict(_lightgbm(seed), X[:, view], labels.single, cv=folds, method="predict_proba")[:, 1]
         for view in views.values()
     ]
-    stacked = LogisticRegression(class_weight="balanced").fit(np.column_stack(out_of_fold), labels.single)
+    values = np.column_stack(out_of_fold)
+    balanced = LogisticRegression(class_weight="balanced").fit(values, labels.single)
+    plain = LogisticRegression().fit(values, labels.single)
     models = [_lightgbm(seed).fit(X[:, view], labels.single) for view in views.values()]
 
-    def predict(rows):
-        values = [model.predict_proba(rows[:, view])[:, 1] for model, view in zip(models, views.values())]
-        return stacked.predict(np.column_stack(values))
+    def of_views(rows):
+        return np.column_stack(
+            [model.predict_proba(rows[:, view])[:, 1] for model, view in zip(models, views.values())]
+        )
 
-    return predict
+    return Fitted(
+        lambda rows: balanced.predict(of_views(rows)),
+        lambda rows: plain.predict(of_views(rows)),
+        lambda rows: plain.predict_proba(of_views(rows)),
+    )
 
 
 def _lightgbm(seed):

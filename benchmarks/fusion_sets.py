@@ -60,7 +60,7 @@ class Labels:
     groups: np.ndarray | None = None
 
 
-def split(objects, run, most_objects=MOST_OBJECTS):
+def split(objects, run, most_objects=MOST_OBJECTS, reduce=True):
     """Draw the objects and the training rows of a run, and prepare the views.
 
     Parameters
@@ -69,6 +69,8 @@ def split(objects, run, most_objects=MOST_OBJECTS):
     run : int
         Seeds the draws.
     most_objects : int, default=500
+    reduce : bool, default=True
+        Whether views of many columns are reduced to principal components; all are standardised.
 
     Returns
     -------
@@ -84,7 +86,7 @@ def split(objects, run, most_objects=MOST_OBJECTS):
         train, test = _split_by_group(y, objects.groups[drawn], run)
     blocks, views, start = [], {}, 0
     for name, table in objects.tables.items():
-        block = _prepared(table[drawn], train)
+        block = _prepared(table[drawn], train, reduce)
         blocks.append(block)
         views[name] = slice(start, start + block.shape[1])
         start += block.shape[1]
@@ -102,9 +104,9 @@ def _split_by_group(y, groups, run):
     raise RuntimeError(f"No split of run {run} has {LEAST_OF_A_CLASS} objects of each class on both sides.")
 
 
-def _prepared(table, train):
+def _prepared(table, train, reduce):
     steps = [StandardScaler()]
-    if table.shape[1] > MOST_COLUMNS:
+    if reduce and table.shape[1] > MOST_COLUMNS:
         steps.append(PCA(KEPT_VARIANCE, svd_solver="full"))
     return make_pipeline(*steps).fit(table[train]).transform(table)
 
