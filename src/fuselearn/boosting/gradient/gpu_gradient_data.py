@@ -38,6 +38,7 @@ from fuselearn.boosting.gradient.splitting import BestCut, GrowthSettings
 from fuselearn.data import TrainingData, View
 from fuselearn.data.categories import Categories, categorical_columns, distinct_values
 from fuselearn.data.training_data import RegressionData
+from fuselearn.learners.binning import Binning
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.gradient_loops import WEIGHT
 from fuselearn.typing import IntArray
@@ -66,6 +67,7 @@ class GpuGradientData(LocalGradientData):
         self._table = cast(GpuView, data.blocks.views[0]).gpu_table
         view = GpuView("", cast(Any, self._table), self.used_columns, None, self._table.arrays)
         self._part = replace(self._part, view=view)
+        self._in_bins: GpuGradients | FusedGradients | None = None
 
     @contextmanager
     def rows(self, plan: GradientPlan, growth: GrowthSettings, threads: Threads) -> Iterator[GradientRows]:
@@ -77,10 +79,14 @@ class GpuGradientData(LocalGradientData):
         """Yield the rows in their bins; see `GradientData.fold_runs`."""
         yield GpuFoldRuns(self, plan)
 
+    def _known_binning(self) -> Binning | None:
+        """Return the bins of rows that were binned before; None where they were not."""
+        return None if self._in_bins is None else self._in_bins.inputs.binning
+
     def start(
-        self, part: GradientPart, plan: GradientPlan, growth: GrowthSettings, like: GpuGradientRows | None = None
+        self, part: GradientPart, plan: GradientPlan, growth: GrowthSettings, *, keep_bins: bool = False
     ) -> GpuGradientRows:
-        """Return rows at the scores before the first round of a run; `like` are the same rows, in their bins."""
+        """Return rows at the scores before the first round of a run; with `keep_bins` in those of the last run."""
         inputs = GradientInputs(
             self._table,
             self.used_columns,
@@ -96,15 +102,19 @@ class GpuGradientData(LocalGradientData):
             part.present,
         )
         kernels = fused_kernels(self._table.arrays)
-        earlier = None if like is None else like.gradients
+        gradients: GpuGradients | FusedGradients
         if kernels is None:
-            bins = earlier.bins if isinstance(earlier, GpuGradients) else None
-            return GpuGradientRows(GpuGradients(inputs, bins), growth, self.n_label_columns)
-        rules = SplitRules(
-            growth.units, growth.l2_regularization, growth.least_weight, growth.least_hessian, growth.monotonic
-        )
-        tiles = earlier.tiles if isinstance(earlier, FusedGradients) else None
-        return GpuGradientRows(FusedGradients(kernels, inputs, rules, tiles), growth, self.n_label_columns)
+            bins = self._in_bins.bins if isinstance(self._in_bins, GpuGradients) else None
+            gradients = GpuGradients(inputs, bins)
+        else:
+            rules = SplitRules(
+                growth.units, growth.l2_regularization, growth.least_weight, growth.least_hessian, growth.monotonic
+            )
+            tiles = self._in_bins.tiles if isinstance(self._in_bins, FusedGradients) else None
+            gradients = FusedGradients(kernels, inputs, rules, tiles)
+        if keep_bins:
+            self._in_bins = gradients
+        return GpuGradientRows(gradients, growth, self.n_label_columns)
 
     def _answers(self, questions: Mapping[str, PlanQuestion]) -> dict[str, Any]:
         """Return the answers to questions about all rows; see `GradientData._answers`."""
@@ -126,12 +136,10 @@ class GpuFoldRuns:
 
     def __init__(self, data: GpuGradientData, plan: FoldPlan) -> None:
         self._data, self._plan = data, plan
-        self._last: GpuGradientRows | None = None
 
     def start(self, rows: FoldOfView, growth: GrowthSettings, threads: Threads) -> GradientRows:
         """Return the rows at the scores before the first round of a run; see `FoldRuns.start`."""
-        self._last = self._data.start(self._data.part_of(rows), self._plan.plan(rows), growth, self._last)
-        return self._last
+        return self._data.start(self._data.part_of(rows), self._plan.plan(rows), growth, keep_bins=True)
 
 
 def _whole_loss(loss: Loss) -> WholeLoss:

@@ -232,7 +232,8 @@ class GradientData(ABC):
             )
         plans: dict[str, Any] = run_reductions(planning, self._plan_answers)
         return FoldPlan(
-            log_loss(n_classes, self.n_rows),
+            # By the rows that count: whether others were dropped before must not matter.
+            log_loss(n_classes, self.n_counted),
             self.with_categories(plans["bins"]) if binning is None else binning,
             self.weight_scale,
             FoldSums(plans["sums"]),
@@ -350,7 +351,11 @@ class LocalGradientData(GradientData):
         folds : int8 ndarray of shape (n_rows,)
             Numbers of folds, from 0; see `fuselearn.data.folds`.
         """
-        self._part = replace(self._part, folds=folds)
+        scale = self.weight_scale = replace(self.weight_scale, whole=True)
+        weights = (
+            None if self._part.weights is None else scale.of_block(self._part.weights * (scale.one / scale.largest))
+        )
+        self._part = replace(self._part, folds=folds, weights=weights)
 
     def with_labels(self, codes: IntArray, weights: FloatArray) -> Self:
         """Return the same rows, in the same folds and bins, with other labels and weights.
@@ -366,7 +371,7 @@ class LocalGradientData(GradientData):
         used = weights > 0
         largest = float(weights.max())
         data.n_counted, data.n_label_columns = int(np.count_nonzero(used)), 1
-        data.weight_scale = WeightScale(largest, bool(np.all(weights[used] == largest)))
+        data.weight_scale = WeightScale(largest, bool(np.all(weights[used] == largest)), whole=True)
         data._classes_to_hold_out = np.ascontiguousarray(codes, dtype=np.int32)
         data._part = GradientPart(
             self._part.view,

@@ -51,10 +51,14 @@ class WeightScale:
         Largest weight that the user gave; 1 where none were given.
     equal : bool
         Whether all rows that count have the same weight, and each counts as one.
+    whole : bool, default=False
+        Whether a block takes weights as whole numbers of the unit: then it does not matter by which divisions they were
+        brought to the largest as their unit.
     """
 
     largest: float
     equal: bool
+    whole: bool = False
 
     def __post_init__(self) -> None:
         if not LEAST_WEIGHT < self.largest < LARGEST_WEIGHT:
@@ -76,7 +80,10 @@ class WeightScale:
 
     def of_block(self, weights: FloatArray) -> FloatArray | None:
         """Return weights of rows as a block takes them; None where each counts as one."""
-        return None if self.equal else weights * (self.largest / self.one)
+        if self.equal:
+            return None
+        weights = weights * (self.largest / self.one)
+        return np.rint(weights / WEIGHT_UNIT) * WEIGHT_UNIT if self.whole else weights
 
 
 @dataclass

@@ -294,9 +294,12 @@ class PartitionedGradientData(GradientData):
             partitions.close()
 
     def divide(self, folds: Folds) -> None:
-        """Set the folds of the rows, for a cross-fitting."""
+        """Set the folds of the rows, for a cross-fitting, whose weights are in units of the largest one."""
         n_rows = np.array([summary.n_rows for summary in self._summaries], dtype=np.intp)
-        self._reader = replace(self._reader, folds=folds, first_given=np.cumsum(n_rows) - n_rows)
+        self.weight_scale = WeightScale(1.0, self._reader.scale.equal, whole=True)
+        self._reader = replace(
+            self._reader, folds=folds, first_given=np.cumsum(n_rows) - n_rows, scale=self.weight_scale
+        )
 
     def folds(self, n_folds: int, seed: int) -> Folds:
         """Choose folds of the rows, or of their groups."""

@@ -93,7 +93,7 @@ class BoostingProgress(NamedTuple):
 def local_gradient_data(
     data: TrainingData, folds: IntArray, codes: IntArray | None = None, weights: FloatArray | None = None
 ) -> LocalGradientData:
-    """Return rows in memory as boosting takes them.
+    """Return rows in memory or on a GPU as boosting takes them.
 
     Parameters
     ----------
@@ -113,9 +113,18 @@ def local_gradient_data(
         data, codes=codes[:, None], weights=weights / largest, has_view_labels=False, label_columns=["y"]
     )
     # In units of the largest weight, as partitions have them.
-    rows = LocalGradientData(one_label, 1.0, None)
+    rows = _data_type(data)(one_label, 1.0, None)
     rows.divide(folds)
     return rows
+
+
+def _data_type(data: TrainingData) -> type[LocalGradientData]:
+    """Return the class of the rows, by where they are."""
+    if isinstance(data.blocks.views[0].table, np.ndarray):
+        return LocalGradientData
+    from fuselearn.boosting.gradient.gpu_gradient_data import GpuGradientData
+
+    return GpuGradientData
 
 
 class BoostedTreesArms:
