@@ -1,4 +1,4 @@
-"""The questions that the boosting loop may ask of the rows, and the place of the rows of a fit.
+"""The questions that the boosting loop may ask of the rows, and the place of the rows of a fit or a prediction.
 
 The loop sees three numbers per arm and round, and never a row. So the rows can be anywhere: in this process, spread
 over a cluster, in files or on a GPU. Where a fit runs follows from what is passed in.
@@ -7,14 +7,15 @@ over a cluster, in files or on a GPU. Where a fit runs follows from what is pass
 import os
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import View
-from fuselearn.data.view_table import is_gpu_array
+from fuselearn.data.view_table import is_gpu_array, read_new_rows
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan
-from fuselearn.typing import ArrayLike, FloatArray, IntArray, TableLike
+from fuselearn.typing import ArrayLike, Estimator, FloatArray, IntArray, TableLike
 
 RowLocation: TypeAlias = Literal["local", "gpu", "dask", "files"]
 PARTITIONED = ("dask", "files")
@@ -177,3 +178,26 @@ def to_host(values: ArrayLike) -> ArrayLike:
     from fuselearn.backends.gpu.arrays import arrays_of
 
     return arrays_of(values).to_host(values)
+
+
+class ReadsNewRows:
+    """Mixin of a fitted estimator that reads rows to predict."""
+
+    def _is_lazy(self, X: TableLike) -> bool:
+        """Return whether predictions for X are to be a collection like X."""
+        check_is_fitted(self)
+        return row_location(X) == "dask"
+
+    def _read_rows(self, X: TableLike) -> FloatArray:
+        """Return new rows as an array on the host."""
+        check_is_fitted(self)
+        if row_location(X) == "files":
+            raise TypeError(
+                f"X must hold rows; got the path {X!r:.100}. Only fit reads files: read them first, e.g. with "
+                "pandas.read_parquet, some rows at a time where they do not fit into memory."
+            )
+        return read_new_rows(cast(Estimator, self), self._encoded(to_host(X)))
+
+    def _encoded(self, X: TableLike) -> TableLike:
+        """Return a table on the host as numbers, where the estimator takes anything else."""
+        return X

@@ -7,9 +7,8 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.backends.partitioned.dask_collections import predict_lazily
-from fuselearn.backends.protocol import to_host
+from fuselearn.backends.protocol import ReadsNewRows, to_host
 from fuselearn.boosting.ensemble import Ensemble, predict_early
-from fuselearn.boosting.new_rows import ReadsNewRows
 from fuselearn.data import encode_known
 from fuselearn.estimators import PredictsByDecision
 from fuselearn.learners.protocol import Hypothesis

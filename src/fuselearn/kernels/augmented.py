@@ -5,9 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from fuselearn.data import TrainingData
-from fuselearn.kernels.base import BaseKernelFusion, Items, object_numbers, uses_learning
+from fuselearn.kernels.base import BaseKernelFusion, Items, Problem, object_numbers, uses_learning
 from fuselearn.kernels.composition import ItemKernels
-from fuselearn.kernels.machines import Problem
 from fuselearn.kernels.view_kernels import Kernel
 from fuselearn.typing import FloatArray, Views
 

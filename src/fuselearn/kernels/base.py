@@ -1,5 +1,7 @@
-"""The part that the kernel classifiers share: kernels per view, machines on items, and decisions that do without
-absent views."""
+"""The part that the kernel classifiers share: kernels per view, machines on items, and decisions without absent views.
+
+Machines are support vector machines on a kernel between items, one for each pair of classes as in LIBSVM.
+"""
 
 import warnings
 from abc import abstractmethod
@@ -8,18 +10,109 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import TrainingData, View, ViewBlocks, note_features, per_view, read_new_rows, read_training_data
 from fuselearn.estimators import PredictsByDecision, check_jobs, check_positive
 from fuselearn.kernels.composition import ItemKernels
-from fuselearn.kernels.machines import Machines, Problem, fit_machines, problems_of
 from fuselearn.kernels.view_kernels import Kernel, ViewKernel, blurred_columns
+from fuselearn.numeric.svm import Solution, solve_svm
 from fuselearn.numeric.votes import one_against_one, pairs_of_classes, prior_votes
 from fuselearn.persistence.validation import check_array, check_classes, check_parts, check_views
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike, Views
+
+
+class Problem(NamedTuple):
+    """Two classes to separate.
+
+    Attributes
+    ----------
+    items : intp ndarray of shape (n_own,)
+        Items of the two classes.
+    signs : ndarray of shape (n_own,)
+        -1 for the first class, 1 for the second.
+    """
+
+    items: IntArray
+    signs: FloatArray
+
+
+class Machines(NamedTuple):
+    """Fitted machines that share their kernel.
+
+    Attributes
+    ----------
+    coefficients : sparse array of shape (n_problems, n_items)
+        α·y of each item.
+    intercepts : ndarray of shape (n_problems,)
+    objective : float
+        Sum of the dual objectives, Σα − ½ Σ α·y K α·y, at their maximum.
+    alphas : list of ndarray
+        α of the items of each problem.
+    """
+
+    coefficients: csr_array
+    intercepts: FloatArray
+    objective: float
+    alphas: list[FloatArray]
+
+
+def problems_of(codes: IntArray, n_classes: int) -> list[Problem]:
+    """Return one problem for each pair of classes."""
+    problems = []
+    for a, b in pairs_of_classes(n_classes):
+        items = np.flatnonzero((codes == a) | (codes == b))
+        problems.append(Problem(items, np.where(codes[items] == b, 1.0, -1.0)))
+    return problems
+
+
+def fit_machines(
+    gram: FloatArray,
+    problems: list[Problem],
+    upper: FloatArray,
+    *,
+    start: Machines | None = None,
+    tolerance: float = 1e-3,
+    n_jobs: int | None = None,
+) -> Machines:
+    """Solve every problem, each in one thread.
+
+    `upper` is the largest dual variable of each item, C times its weight; `start` are the machines of a nearby kernel
+    to start from; `tolerance` is that of the optimality conditions, libsvm's ``tol``.
+    """
+    starts = [None] * len(problems) if start is None else start.alphas
+
+    def solve(problem: Problem, alpha: FloatArray | None) -> Solution:
+        items = problem.items
+        gram_of_items = gram if len(items) == len(gram) else gram[np.ix_(items, items)]
+        return solve_svm(gram_of_items, problem.signs, upper[items], tolerance=tolerance, alpha=alpha)
+
+    solutions = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(solve)(problem, alpha) for problem, alpha in zip(problems, starts)
+    )
+    if not all(solution.converged for solution in solutions):
+        warnings.warn(
+            "A support vector machine has not converged: lower C, or bring the views to a common scale (the kernel's "
+            f"largest value is {np.abs(np.diagonal(gram)).max():.3g}).",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
+    rows = np.repeat(np.arange(len(problems)), [len(problem.items) for problem in problems])
+    values = np.concatenate([solution.alpha * problem.signs for solution, problem in zip(solutions, problems)])
+    items = np.concatenate([problem.items for problem in problems])
+    kept = values != 0
+    coefficients = csr_array((values[kept], (rows[kept], items[kept])), shape=(len(problems), len(gram)))
+    return Machines(
+        coefficients,
+        np.array([solution.intercept for solution in solutions]),
+        -sum(solution.objective for solution in solutions),
+        [solution.alpha for solution in solutions],
+    )
+
 
 CHUNK_ROWS = 2048
 """Rows whose kernels with the support vectors are there at the same time."""

@@ -20,9 +20,16 @@ from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from fuselearn.data import TrainingData
-from fuselearn.kernels.base import BaseKernelFusion, Items, object_numbers, uses_learning
+from fuselearn.kernels.base import (
+    BaseKernelFusion,
+    Items,
+    Machines,
+    Problem,
+    fit_machines,
+    object_numbers,
+    uses_learning,
+)
 from fuselearn.kernels.composition import ItemKernels
-from fuselearn.kernels.machines import Machines, Problem, fit_machines
 from fuselearn.kernels.view_kernels import Kernel
 from fuselearn.typing import FloatArray, Views
 

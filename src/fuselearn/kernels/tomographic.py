@@ -6,7 +6,7 @@ import numpy as np
 
 from fuselearn.data import TrainingData
 from fuselearn.estimators import check_choice, check_count, check_flag
-from fuselearn.kernels.base import BaseKernelFusion, Items, object_numbers, uses_learning
+from fuselearn.kernels.base import BaseKernelFusion, Items, Problem, object_numbers, uses_learning
 from fuselearn.kernels.composition import ItemKernels
 from fuselearn.kernels.correspondence import (
     CROSSINGS,
@@ -15,7 +15,6 @@ from fuselearn.kernels.correspondence import (
     matched_by_density,
     seed_of,
 )
-from fuselearn.kernels.machines import Problem
 from fuselearn.kernels.meta_objects import Matching, read_matching
 from fuselearn.kernels.mkl import check_solver, learn_weights
 from fuselearn.kernels.view_kernels import Kernel

@@ -8,8 +8,7 @@ import numpy as np
 from fuselearn.data import View
 from fuselearn.learners.protocol import Plan, Planning
 from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, n_blocks
-from fuselearn.numeric.tree_histograms import column_edges, fill_bins, has_more_values, searchable
-from fuselearn.numeric.tree_rows import RowsByNode
+from fuselearn.numeric.tree_rows import RowsByNode, column_edges, fill_bins, has_more_values, searchable
 from fuselearn.persistence.validation import check_array
 from fuselearn.typing import FloatArray, IntArray
 

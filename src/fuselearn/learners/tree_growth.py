@@ -17,8 +17,7 @@ from fuselearn.learners.protocol import Hypothesis, Sums
 from fuselearn.numeric.exact_sums import in_units
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.tree_cuts import Cut, best_cut
-from fuselearn.numeric.tree_histograms import class_histograms, node_histograms
-from fuselearn.numeric.tree_rows import BinTree, leaves_of_bins, leaves_of_values
+from fuselearn.numeric.tree_rows import BinTree, class_histograms, leaves_of_bins, leaves_of_values, node_histograms
 from fuselearn.numeric.votes import TIE
 from fuselearn.persistence.validation import check_array, check_children
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray

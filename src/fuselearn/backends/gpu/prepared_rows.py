@@ -206,11 +206,11 @@ class GpuBins(PreparedRows):
         self._columns = columns
 
     def _histograms(self, weights: GpuArray) -> GpuArray:
-        """Return an array of shape (n_columns, n_classes, n_bins), as `numeric.tree_histograms.class_histograms`."""
+        """Return an array of shape (n_columns, n_classes, n_bins), as `numeric.tree_rows.class_histograms`."""
         return self._sorted_into_bins(self._by_class(weights))
 
     def _node_histograms(self, tree: TreeHypothesis, nodes: Sequence[int], weights: GpuArray) -> GpuArray:
-        """Return an array of shape (n_nodes, n_columns, n_classes, n_bins), as `numeric.tree_histograms` does."""
+        """Return an array of shape (n_nodes, n_columns, n_classes, n_bins), as `numeric.tree_rows` does."""
         leaves = self._leaves(tree)
         zeros = self.arrays.xp.zeros_like(weights)
         return self.arrays.concatenate(

@@ -8,9 +8,9 @@ from scipy.special import expit, softmax
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.backends.partitioned.dask_collections import predict_lazily
+from fuselearn.backends.protocol import ReadsNewRows
 from fuselearn.boosting.gradient.raw_scores import RawScores, decision_values, in_chunks
 from fuselearn.boosting.gradient.tree_format import BoostedTrees
-from fuselearn.boosting.new_rows import ReadsNewRows
 from fuselearn.data import ViewBlocks
 from fuselearn.data.categories import Categories
 from fuselearn.numeric.execution import Threads
