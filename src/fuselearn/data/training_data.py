@@ -27,6 +27,7 @@ from fuselearn.data.view_table import (
     is_gpu_array,
     read_table,
 )
+from fuselearn.numeric.exact_sums import exact_mean
 from fuselearn.numeric.gross_outliers import ordinary_values
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Views
 
@@ -227,7 +228,7 @@ def read_training_data(
     weights = rows.weights[row_numbers]
     if rows.weighted and not largest_weight_is_one:
         # A model must not depend on the unit of the weights, and what it is passed to may take 1 for one row.
-        weights = weights / weights[weights > 0].mean()
+        weights = weights / exact_mean(weights[weights > 0])
     return TrainingData(
         blocks=blocks,
         names=names,

@@ -1,5 +1,6 @@
 """The fusion to start with: several learners on every view, weighted by their out-of-fold values."""
 
+import os
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -9,17 +10,23 @@ from joblib import effective_n_jobs
 from sklearn.utils import Tags, check_random_state
 
 from fuselearn import progress
+from fuselearn.backends.partitioned.partitioned_data import open_source
+from fuselearn.backends.protocol import row_location
+from fuselearn.boosting.checkpoint import check_checkpoint
 from fuselearn.data import TrainingData, read_training_data
 from fuselearn.data.class_weights import ClassWeight, given_class_weights
 from fuselearn.data.labels import check_two_classes
 from fuselearn.estimators import check_count, check_flag, check_jobs, check_positive
 from fuselearn.fusion.assessment import assess
 from fuselearn.fusion.base_models.catalogue import (
+    Learners,
     check_learners_take_weights,
     make_arms,
     resolve_learners,
 )
+from fuselearn.fusion.fusion_log import ArmColumns, FusionLog, fusion_identity
 from fuselearn.fusion.fusion_prediction import FusionPrediction
+from fuselearn.fusion.partitioned_fusion import read_partitioned_fusion
 from fuselearn.fusion.passes import ArmRuns, Budget, run_passes
 from fuselearn.fusion.pattern_calibration import fit_pattern_calibration
 from fuselearn.numeric.execution import Threads, single_threaded_blas
@@ -197,18 +204,24 @@ class FusionClassifier(FusionPrediction):
         sample_weight: ArrayLike = None,
         view_labels: ArrayLike = None,
         groups: ArrayLike = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Fit the arms, combine them, and judge the labels.
 
+        Where the rows are decides where the fit runs: those of a Dask collection stay on the workers of the current
+        client, and Parquet files may be larger than memory. The model is the same.
+
         Parameters
         ----------
-        X : array or data frame of shape (n_samples, n_features)
+        X : array, data frame, Dask collection or paths of Parquet files, of shape (n_samples, n_features)
             A view of a row is absent when all its columns are NaN there. The built-in learners fill single gaps by the
             column's mean; a classifier in `learners` gets them as they are, and must take NaN. A gross outlier (1,000
             interquartile ranges away, and 100 times as far as any other) counts as the nearest other value, as it does
             in new rows; a warning names it.
         y : array of shape (n_samples,)
-            The labels.
+            The labels. With files, the name of their column; so are `sample_weight` and `groups`, and `view_labels` is
+            a list of names. With a Dask collection, a collection or an array.
         sample_weight : array of shape (n_samples,), default=None
             Weights of the rows, in units of their mean, wherever rows are counted: in fitting, calibrating and judging
             labels. Rows of weight 0, or less than 1e-9 of the largest, take no part, but for their classes, which are
@@ -220,6 +233,10 @@ class FusionClassifier(FusionPrediction):
             Rows that belong together, such as all pictures of a person, have the same entry: a number, a name. They
             are held out together wherever arms are scored, weighted or calibrated, as is right for a model that is to
             predict new persons. None takes all rows for independent.
+        checkpoint : path, default=None
+            File that keeps the base models as they are fitted. If the process is killed, the same call goes on with
+            them, to the same model. A file of other data or settings is refused; limits of time and fits, and
+            `class_weight`, may be changed.
 
         Returns
         -------
@@ -227,6 +244,8 @@ class FusionClassifier(FusionPrediction):
             The fitted model.
         """
         budget = Budget(self.max_fits, self.time_limit)
+        if checkpoint is not None:
+            check_checkpoint(checkpoint)
         data = self._read(X, y, sample_weight, view_labels, groups)
         votes = data.votes()
         # Every class has the same total weight.
@@ -236,15 +255,17 @@ class FusionClassifier(FusionPrediction):
         learners = resolve_learners(self.learners, len(data.classes), len(data))
         if sample_weight is not None:
             check_learners_take_weights(learners)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed, log = self._open_log(checkpoint, learners, data)
         arms = make_arms(data.blocks, learners, row_weights, data.groups, data.classes, seed)
         report = partial(progress.report, self, printed=self.verbose > 0)
         # One thread for each matrix product: the bits of a sum depend on how many share it.
         with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
-            runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, self.consensus, report)
+            runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, self.consensus, report, log)
             first, last = run_passes(runs, data, votes, row_weights, self.consensus, seed)
             calibration = fit_pattern_calibration(last, arms, data)
             assessment = assess(first, last, arms, data, self.class_weight)
+        if log is not None:
+            log.finish()
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, arms, last, calibration, assessment)
         self.n_fits_ = runs.n_fits
@@ -266,23 +287,41 @@ class FusionClassifier(FusionPrediction):
     ) -> TrainingData:
         """Check the settings, and return the rows that count and have a label, with weights of mean 1."""
         self._check_settings()
-        data = read_training_data(
-            self,
-            X,
-            y,
-            sample_weight,
-            view_labels,
-            groups,
-            optional_labels=True,
-            negligible_weight=NEGLIGIBLE_WEIGHT,
-            drop_unused=True,
-            clip_outliers=True,
-        )
+        location = row_location(X)
+        if location in ("dask", "files"):
+            source = open_source(location, X, y, sample_weight, view_labels, groups)
+            data = read_partitioned_fusion(self, source, negligible_weight=NEGLIGIBLE_WEIGHT).collected()
+        else:
+            data = read_training_data(
+                self,
+                X,
+                y,
+                sample_weight,
+                view_labels,
+                groups,
+                optional_labels=True,
+                negligible_weight=NEGLIGIBLE_WEIGHT,
+                drop_unused=True,
+                clip_outliers=True,
+            )
         check_two_classes(data.codes[data.codes >= 0], data.classes, "labels of view_labels")
         given_class_weights(self.class_weight, data.classes)
         # Groups of one row each are what None means, which is faster.
         grouped = data.groups is not None and data.groups.max() + 1 < len(data)
         return replace(data, groups=data.groups if grouped else None)
+
+    def _open_log(
+        self, checkpoint: str | os.PathLike[str] | None, learners: Learners, data: TrainingData
+    ) -> tuple[int, FusionLog | None]:
+        """Return the seed of all draws, and the log of the fit where there is to be one."""
+        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        if checkpoint is None:
+            return seed, None
+        log = FusionLog(checkpoint, learners)
+        # A fit without a seed of its own goes on with the one it drew.
+        in_log = log.seed
+        log.open(fusion_identity(self, data, seed), seed, ArmColumns.of(data))
+        return seed if in_log is None else in_log, log
 
     def _check_settings(self) -> None:
         """Refuse settings that are wrong whatever the data."""

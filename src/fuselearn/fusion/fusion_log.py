@@ -9,8 +9,8 @@ time. Each is written in the closed format of saved models, and is checked like 
 import base64
 import os
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -18,9 +18,11 @@ from sklearn.base import BaseEstimator
 from fuselearn._version import __version__
 from fuselearn.boosting.checkpoint import RunLog, described_setting
 from fuselearn.boosting.trace_format import check_start, trust_in
+from fuselearn.data import TrainingData
+from fuselearn.data.view_table import Features
 from fuselearn.fusion.base_models.catalogue import Learners, check_models
 from fuselearn.fusion.base_models.preparation import ArmFit, FittedModel
-from fuselearn.numeric.exact_sums import fingerprint
+from fuselearn.numeric.exact_sums import fingerprint, joined
 from fuselearn.persistence.model_file import dump, read_model
 from fuselearn.persistence.model_types import Trust
 from fuselearn.persistence.validation import check_array, check_integer
@@ -88,6 +90,11 @@ class ArmColumns(NamedTuple):
 
     n_features: int
     n_views: int
+
+    @classmethod
+    def of(cls, data: "TrainingData | FusionRows") -> "ArmColumns":
+        """Return what base models of some rows must fit."""
+        return cls(int(data.features["n_features_in_"]), len(data.names))
 
     def check(self, view: int | None, columns: IntArray, model: Any) -> None:
         """Refuse a model of other columns than those of an arm."""
@@ -248,14 +255,19 @@ def _read_key(written: Any) -> Key:
     return tuple(written)
 
 
-def fusion_identity(
-    model: Any,
-    classes: AnyArray,
-    views: Iterable[tuple[str, IntArray]],
-    feature_names: Iterable[Any] | None,
-    seed: int,
-    content: dict[str, Any],
-) -> dict[str, Any]:
+class FusionRows(Protocol):
+    """The training data of a fusion, wherever they are."""
+
+    names: list[str]
+    columns: list[IntArray]
+    classes: AnyArray
+    features: Features
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Return the rows in a few words, by which other ones are recognised."""
+
+
+def fusion_identity(model: Any, data: TrainingData | FusionRows, seed: int) -> dict[str, Any]:
     """Return the settings and data that make a fit this fit, as JSON values that can be kept and compared.
 
     Limits of time and of fits are not among them, since a fit may be made longer, nor is `class_weight`, which moves
@@ -265,25 +277,40 @@ def fusion_identity(
     ----------
     model : FusionClassifier
         The estimator.
-    classes : ndarray
-        The classes.
-    views : iterable of (str, intp ndarray)
-        Names and columns of the views.
-    feature_names : iterable of str, or None
-        Names of the columns.
+    data : TrainingData or PartitionedFusionData
+        The rows.
     seed : int
         Seed by `random_state`.
-    content : dict
-        The rows in a few words.
     """
+    names = data.features.get("feature_names_in_")
     return {
         "fuselearn": __version__,
         "model": type(model).__name__,
         "learners": described_setting(model.learners),
         "consensus": bool(model.consensus),
         "random_state": None if model.random_state is None else seed,
-        "views": {name: columns.tolist() for name, columns in views},
-        "feature names": None if feature_names is None else [str(name) for name in feature_names],
-        "classes": [repr(label) for label in classes.tolist()],
-        **content,
+        "views": {name: columns.tolist() for name, columns in zip(data.names, data.columns)},
+        "feature names": None if names is None else [str(name) for name in names],
+        "classes": [repr(label) for label in data.classes.tolist()],
+        **(fingerprint_in_memory(data) if isinstance(data, TrainingData) else data.fingerprint()),
     }
+
+
+def fingerprint_in_memory(data: TrainingData) -> dict[str, Any]:
+    """Return rows in memory in a few words, by which other ones are recognised."""
+    table = data.blocks.views[0].table
+    groups = np.zeros(0) if data.groups is None else data.groups
+    return described_content(len(data), [content_hashes(table, data.codes, data.weights, groups)], [len(data)])
+
+
+def content_hashes(table: FloatArray, codes: IntArray, weights: FloatArray, groups: AnyArray) -> tuple[int, ...]:
+    """Return numbers that stand for the values, the labels, the weights and the groups of rows in their order."""
+    return fingerprint(table), fingerprint(codes), fingerprint(weights[:, None]), fingerprint(groups[:, None])
+
+
+def described_content(
+    n_rows: int, hashes: Sequence[tuple[int, ...]], rows_of_parts: Sequence[int]
+) -> dict[str, int | str]:
+    """Return all rows that count in a few words, from numbers that stand for consecutive parts of them."""
+    whole = [f"{joined(zip(rows_of_parts, numbers)):016x}" for numbers in zip(*hashes)]
+    return {"rows that count": n_rows} | dict(zip(("content of X", "labels", "sample_weight", "groups"), whole))

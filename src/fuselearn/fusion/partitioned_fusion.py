@@ -23,9 +23,10 @@ from fuselearn.data.labels import check_two_classes, check_views_labelled, numbe
 from fuselearn.data.outlier_warnings import FirstOutlier, warn_of_outliers
 from fuselearn.data.training_data import ViewEstimator
 from fuselearn.data.view_table import Features
+from fuselearn.fusion.fusion_log import content_hashes, described_content
 from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame
 from fuselearn.learners.protocol import run_reductions
-from fuselearn.numeric.exact_sums import fingerprint, joined, limb_sums, sums_of_limbs
+from fuselearn.numeric.exact_sums import limb_sums, sums_of_limbs
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gross_outliers import (
     HIGHEST,
@@ -201,15 +202,15 @@ def counted_rows(raw: RawPartition, reader: FusionReader) -> CountedRows:
     return reader.counted(raw)
 
 
-def fingerprint_counted(raw: RawPartition, reader: FusionReader) -> tuple[int, tuple[int, ...]]:
+def fingerprint_counted(
+    raw: RawPartition, reader: FusionReader, mean_weight: float, group_numbers: Mapping[Any, int] | None
+) -> tuple[int, tuple[int, ...]]:
     """Return the number of rows of a partition that count, and numbers that stand for their content."""
     counted = reader.counted(raw)
-    return len(counted.rows), content_hashes(counted.table, counted.codes, counted.weights)
-
-
-def content_hashes(table: FloatArray, codes: IntArray, weights: FloatArray) -> tuple[int, int, int]:
-    """Return numbers that stand for the values, the labels and the weights of rows in their order."""
-    return fingerprint(table), fingerprint(codes), fingerprint(weights[:, None])
+    groups = np.zeros(0)
+    if group_numbers is not None and counted.groups is not None:
+        groups = np.array([group_numbers[name] for name in counted.groups.tolist()], dtype=np.intp)
+    return len(counted.rows), content_hashes(counted.table, counted.codes, counted.weights / mean_weight, groups)
 
 
 @dataclass(frozen=True)
@@ -333,6 +334,12 @@ class PartitionedFusionData:
             return self.n_rows
         return len({name for of_partition in self._counts for name in of_partition.group_counts})
 
+    @property
+    def mean_weight(self) -> float:
+        """Mean weight of the rows that count, in units of the largest of all rows."""
+        [total] = sums_of_limbs(np.sum([of_partition.weight_limbs for of_partition in self._counts], axis=0))
+        return total / self.n_rows
+
     def collected(self) -> TrainingData:
         """Return the rows that count as training data in memory, as those of rows in memory are read."""
         parts = self._source.map(counted_rows, self._reader)
@@ -343,8 +350,6 @@ class PartitionedFusionData:
         groups = None
         if self._source.has_groups:
             groups = numbered_groups(np.concatenate([part.groups for part in parts if part.groups is not None]))[1]
-        if self.weighted:
-            weights = weights / weights.mean()
         return TrainingData(
             blocks=ViewBlocks.of(table, self.names, self.columns),
             names=self.names,
@@ -353,7 +358,7 @@ class PartitionedFusionData:
             label_columns=self.label_columns,
             has_view_labels=self._source.has_view_labels,
             codes=codes,
-            weights=weights,
+            weights=weights / self.mean_weight,
             weighted=self.weighted,
             groups=groups,
             row_numbers=row_numbers,
@@ -362,12 +367,16 @@ class PartitionedFusionData:
             ranges=self.ranges,
         )
 
-    def fingerprint(self) -> dict[str, int | str | bool]:
-        """Return the rows that count, their labels and weights in a few words, by which other data are recognised."""
-        parts = self._source.map(fingerprint_counted, self._reader)
-        n_rows = [n for n, _ in parts]
-        hashes = [f"{joined(zip(n_rows, numbers)):016x}" for numbers in zip(*(numbers for _, numbers in parts))]
-        return described_content(self.n_rows_given, self.n_rows, hashes)
+    def fingerprint(self) -> dict[str, Any]:
+        """Return the rows that count in a few words, by which other ones are recognised."""
+        numbers: dict[Any, int] | None = None
+        if self.n_groups < self.n_rows:
+            numbers = {}
+            for of_partition in self._counts:
+                for name in of_partition.group_counts:
+                    numbers.setdefault(name, len(numbers))
+        n_rows, hashes = zip(*self._source.map(fingerprint_counted, self._reader, self.mean_weight, numbers))
+        return described_content(self.n_rows, hashes, n_rows)
 
     def folds(self, n_folds: int, seed: int) -> Folds:
         """Choose the folds of all rows."""
@@ -377,11 +386,9 @@ class PartitionedFusionData:
 
     def recipe(self, frame: FusionFrame, folds: Folds) -> FusionRecipe:
         """Return what is needed to make blocks of the partitions."""
-        [total] = sums_of_limbs(np.sum([of_partition.weight_limbs for of_partition in self._counts], axis=0))
         n_counted = np.array([of_partition.n_counted for of_partition in self._counts], dtype=np.intp)
         first_counted = np.cumsum(n_counted) - n_counted
-        mean_weight = total / self.n_rows if self.weighted else 1.0
-        return FusionRecipe(self._reader, frame, folds, mean_weight, self._first_rows(), first_counted)
+        return FusionRecipe(self._reader, frame, folds, self.mean_weight, self._first_rows(), first_counted)
 
     def load(self, recipe: FusionRecipe, threads: Threads) -> Partitions:
         """Make blocks of the partitions, where they are to stay."""
@@ -391,13 +398,6 @@ class PartitionedFusionData:
         """Return the number of rows before each partition."""
         n_rows = np.array([summary.n_rows for summary in self._summaries], dtype=np.intp)
         return np.cumsum(n_rows) - n_rows
-
-
-def described_content(n_rows_given: int, n_rows: int, hashes: Sequence[str]) -> dict[str, int | str | bool]:
-    """Return the rows of a fit in a few words, by which other rows are recognised."""
-    return {"rows": n_rows_given, "rows that count": n_rows} | dict(
-        zip(("content of X", "labels", "sample_weight"), hashes)
-    )
 
 
 def read_partitioned_fusion(

@@ -10,7 +10,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
@@ -147,6 +147,18 @@ class Budget:
         return np.inf if self.time_limit is None else self.time_limit - self.seconds_used()
 
 
+class PassLog(Protocol):
+    """Keeps the fits of passes, so that a run that was stopped can go on; see `fusion_log.FusionLog`."""
+
+    def arm_fit(
+        self, key: tuple[int, ...], targets: FloatArray, view: int | None, columns: IntArray
+    ) -> tuple[ArmFit, int] | None:
+        """Return a fit that was made before on the same targets, and the number of fits of the arm that differ."""
+
+    def keep_arm_fit(self, key: tuple[int, ...], targets: FloatArray, fit: ArmFit, n_fits: int) -> None:
+        """Keep a fit."""
+
+
 class ArmRuns:
     """The fits of all arms, under a budget.
 
@@ -163,6 +175,8 @@ class ArmRuns:
         Whether there is to be a second pass, for which repeats in the first one leave enough of the budget.
     report : callable, default=None
         Called after each fit, in the thread of the caller.
+    log : PassLog, default=None
+        Keeps fits, and has those of a run that was stopped.
 
     Attributes
     ----------
@@ -182,6 +196,7 @@ class ArmRuns:
         budget: Budget,
         two_passes: bool,
         report: Report | None = None,
+        log: PassLog | None = None,
     ) -> None:
         self.arms = arms
         self._row_weights, self._groups = row_weights, groups
@@ -189,8 +204,9 @@ class ArmRuns:
         self._seed = seed
         self._budget = budget
         self._two_passes = two_passes
-        self._report = report
+        self._report, self._log = report, log
         self._prepared: list[PreparedRows | None] = [None] * len(arms)
+        self._n_possible = [1] * len(arms)
         self._pulls: list[Pull] = []
         self.interrupted = False
         self.n_fits = 0
@@ -267,8 +283,7 @@ class ArmRuns:
     def _repeat(self, targets: FloatArray, fits: Fits) -> None:
         """Fit arms again while it pays and the budget allows it."""
         combination = self._combined(targets, fits)
-        n_repeats = [prepared.n_fits - 1 for prepared in self._prepared if prepared is not None]
-        repeats = Repeats(n_repeats, combination.weights)
+        repeats = Repeats([n_possible - 1 for n_possible in self._n_possible], combination.weights)
         while chosen := repeats.choose():
             if self._two_passes:
                 # Each fit that is made now is made once more in the second pass.
@@ -292,17 +307,31 @@ class ArmRuns:
     ) -> None:
         """Make some fits side by side, and add them to `fits`."""
 
-        def fit(pull: Pull) -> ArmFit:
+        kept: dict[Pull, tuple[ArmFit, int]] = {}
+        for number, fit_number in pulls if self._log is not None else ():
+            assert self._log is not None
+            arm = self.arms[number]
+            logged = self._log.arm_fit((pass_number, number, fit_number), targets[arm.rows], arm.view, arm.columns)
+            if logged is not None:
+                kept[number, fit_number] = logged
+
+        def fit(pull: Pull) -> tuple[ArmFit, int]:
+            if pull in kept:
+                return kept[pull]
             number, fit_number = pull
             arm = self.arms[number]
             prepared = self._prepared[number]
             if prepared is None:
                 prepared = self._prepared[number] = arm.prepare()
             seed = np.random.SeedSequence(self._seed, spawn_key=(number, fit_number, pass_number))
-            return prepared.fit(targets[arm.rows], fit_number, seed)
+            return prepared.fit(targets[arm.rows], fit_number, seed), prepared.n_fits
 
-        for (number, fit_number), result in zip(pulls, self._threads.map(fit, pulls)):
+        for (number, fit_number), (result, n_possible) in zip(pulls, self._threads.map(fit, pulls)):
             fits[number][fit_number] = result
+            self._n_possible[number] = n_possible
+            if self._log is not None:
+                rows = self.arms[number].rows
+                self._log.keep_arm_fit((pass_number, number, fit_number), targets[rows], result, n_possible)
             self.n_fits += 1
             if self._report is not None:
                 of_total = "" if total is None else f" of {total}"

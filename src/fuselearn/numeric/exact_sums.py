@@ -94,6 +94,12 @@ def sums_of_limbs(limbs: IntArray) -> list[float]:
     return sums
 
 
+def exact_mean(values: FloatArray) -> float:
+    """Return the mean of values between 0 and 1: the same for any order, and for the limbs of partitions."""
+    [total] = sums_of_limbs(limb_sums(values, np.zeros(len(values), dtype=np.int8), 1))
+    return total / len(values)
+
+
 @compiled()
 def _round(values: FloatArray, factor: float, unit: float, whole: IntArray) -> None:
     for i in range(len(values)):
