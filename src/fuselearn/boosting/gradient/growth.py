@@ -8,7 +8,6 @@ together, so that a tree costs as many round trips as it is deep. The tree is th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -25,29 +24,18 @@ from fuselearn.boosting.gradient.gradient_rows import (
     TreeRequest,
 )
 from fuselearn.boosting.gradient.losses import quantile_rank
-from fuselearn.boosting.gradient.splitting import GrowthSettings, Split, SplitFinder, Sums
+from fuselearn.boosting.gradient.open_leaves import KeptHistograms, Leaf, SplitQueue
+from fuselearn.boosting.gradient.splitting import GrowthSettings, Split, SplitFinder
 from fuselearn.boosting.gradient.tree_format import CATEGORY_BINS, GradientTree
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradient_histograms import subtract_histogram
-from fuselearn.numeric.gradient_loops import TIE_SHARE, WEIGHT
+from fuselearn.numeric.gradient_loops import WEIGHT
 from fuselearn.numeric.gradients import n_digits, narrowed, value_of_digits
 from fuselearn.numeric.whole_tree import GrowthMemory
 from fuselearn.typing import IntArray
 
 Ask: TypeAlias = Callable[[Sequence[Question]], list[tuple[IntArray, ...]]]
 """Returns the answers to questions, summed over all rows of the run."""
-
-
-@dataclass
-class Leaf:
-    """A node while a tree grows; `node` is its number among the splits that were made, `split` its best one."""
-
-    node: int
-    depth: int
-    sums: Sums
-    bounds: tuple[float, float]
-    split: Split | None = None
-    children: tuple[Leaf, Leaf] | None = None
 
 
 class Leaves(Protocol):
@@ -115,23 +103,22 @@ def grow_tree(leaves: Leaves, request: TreeRequest, settings: GrowthSettings) ->
 def _best_first(leaves: Leaves, settings: GrowthSettings) -> Growth:
     """Grow a tree leaf by leaf, the one of the largest gain first."""
     nodes = [leaves.root()]
-    open_leaves = [0]
+    open_leaves = SplitQueue(nodes)
     children: dict[int, int] = {}
-    while len(open_leaves) < settings.max_leaf_nodes:
-        candidates = [number for number in open_leaves if nodes[number].split is not None]
-        if not candidates:
-            break
-        best = candidates[_first_of_best([nodes[number] for number in candidates])]
+    while len(children) + 1 < settings.max_leaf_nodes and open_leaves:
+        n_left = settings.max_leaf_nodes - len(children) - 1
+        best = open_leaves.pop()
         leaf = nodes[best]
-        n_left = settings.max_leaf_nodes - len(open_leaves)
         if leaf.children is None:
-            ahead = _next_splits([nodes[number] for number in candidates], n_left) if leaves.expands_ahead else [leaf]
+            ahead = [leaf]
+            if leaves.expands_ahead:
+                ahead = _next_splits([leaf, *(nodes[number] for number in open_leaves.numbers())], n_left)
             leaves.expand(ahead, final=n_left == 1)
         assert leaf.children is not None
         children[best] = len(nodes)
-        open_leaves.remove(best)
-        open_leaves += [len(nodes), len(nodes) + 1]  # in increasing order
-        nodes += leaf.children
+        for child in leaf.children:
+            open_leaves.push(len(nodes), child)
+            nodes.append(child)
     return Growth(nodes, children)
 
 
@@ -155,27 +142,24 @@ def _in_order(quantiles: Sequence[float], growth: Growth, settings: GrowthSettin
     return {number: min(max(values[number], bounds[number][0]), bounds[number][1]) for number in growth.leaves}
 
 
-def _first_of_best(leaves: Sequence[Leaf]) -> int:
-    """Return the place of the leaf that is to be split first."""
-    gains = [leaf.split.gain for leaf in leaves if leaf.split is not None]
-    least = max(gains) * (1 - TIE_SHARE)
-    return next(place for place, gain in enumerate(gains) if gain >= least)
-
-
 def _next_splits(candidates: Sequence[Leaf], n_splits: int) -> list[Leaf]:
     """Return the leaves that are not expanded among those which the next splits would be of, as far as one can see.
 
     What is not among them now never will be, since leaves that are yet unknown only add to those that come first. So
     every leaf is expanded as soon as it is known or not at all, and a tree takes no more steps than it is deep.
     """
-    found, known = [], list(candidates)
-    while known and n_splits > 0:
-        leaf = known.pop(_first_of_best(known))
+    found: list[Leaf] = []
+    known = list(candidates)
+    queue = SplitQueue(known)
+    while queue and n_splits > 0:
+        leaf = known[queue.pop()]
         n_splits -= 1
         if leaf.children is None:
             found.append(leaf)
-        else:
-            known += [child for child in leaf.children if child.split is not None]
+            continue
+        for child in leaf.children:
+            queue.push(len(known), child)
+            known.append(child)
     return found
 
 
@@ -249,7 +233,7 @@ class HistogramLeaves:
         self._ask, self._threads = ask, threads
         self._finder = SplitFinder(settings, columns, threads)
         self._splits: list[NodeSplit] = []
-        self._histograms: dict[int, IntArray] = {}
+        self._histograms = KeptHistograms()
         self._n_nodes = 1
 
     def root(self) -> Leaf:
@@ -269,15 +253,24 @@ class HistogramLeaves:
         pairs = [leaf.children for leaf in parents if leaf.children is not None]
         if not pairs:
             return
+        kept = [self._histograms.pop(leaf.node) for leaf in parents]
         # The child of less weight is counted; the other one's histogram is what is left of the parent's.
-        smaller = [min(pair, key=lambda child: child.sums[WEIGHT]) for pair in pairs]
-        nodes = tuple(child.node for child in smaller)
-        [histograms] = self._ask([LeafHistograms(self._request, tuple(self._splits), nodes)])
-        for parent, (left, right), child, histogram in zip(parents, pairs, smaller, histograms):
-            rest = self._histograms.pop(parent.node)
-            subtract_histogram(rest, histogram, self._threads)
-            self._look_at(child, histogram)
-            self._look_at(right if child is left else left, rest)
+        counted = [
+            sorted(pair, key=lambda child: child.sums[WEIGHT])[: 2 if histogram is None else 1]
+            for pair, histogram in zip(pairs, kept)
+        ]
+        nodes = tuple(child.node for children in counted for child in children)
+        [answers] = self._ask([LeafHistograms(self._request, tuple(self._splits), nodes)])
+        histograms = iter(answers)
+        for pair, rest, children in zip(pairs, kept, counted):
+            smaller = children[0]
+            histogram = next(histograms)
+            if rest is None:
+                rest = next(histograms)
+            else:
+                subtract_histogram(rest, histogram, self._threads)
+            self._look_at(smaller, histogram)
+            self._look_at(pair[1] if smaller is pair[0] else pair[0], rest)
 
     def finish(self, finished: FinishedTree, numbers: dict[int, int]) -> None:
         """Note the rows of each leaf of the finished tree; see `Leaves.finish`."""
@@ -315,7 +308,7 @@ class HistogramLeaves:
         """Find the best split of a leaf, and keep its histogram where it has one."""
         leaf.split = self._finder.best_split(histogram, leaf.sums, leaf.bounds)
         if leaf.split is not None:
-            self._histograms[leaf.node] = histogram
+            self._histograms.keep(leaf, histogram)
 
 
 class WholeTreeLeaves(HistogramLeaves):

@@ -16,6 +16,9 @@ from fuselearn.typing import IntArray
 WHOLE_TREE_BYTES = 2**28
 """Memory of histograms up to which a tree grows in one call. Leaf by leaf, leaves without a split give theirs back."""
 
+WHOLE_TREE_LEAVES = 2**13
+"""Leaves up to which a tree grows in one call, which looks at all of them before each split."""
+
 WHOLE_TREE_CELLS = 2**23
 """Cells, rows times columns, below which several threads take longer than one that grows a tree in one call."""
 
@@ -47,7 +50,7 @@ class LocalGradientRows:
         self._block.update(rounds, 0, self._threads)
         histograms = growth.max_leaf_nodes * len(columns) * 3 * self._block.settings.n_bins * 8
         is_large = self._threads.count > 1 and self._block.n_rows * len(columns) >= WHOLE_TREE_CELLS
-        if is_large or histograms > WHOLE_TREE_BYTES:
+        if is_large or histograms > WHOLE_TREE_BYTES or growth.max_leaf_nodes > WHOLE_TREE_LEAVES:
             return HistogramLeaves(request, columns, growth, ask, expands_ahead=False, threads=self._threads)
         n_categorical = int(np.count_nonzero(growth.categorical[columns]))
         n_bins = self._block.settings.n_bins
