@@ -86,15 +86,15 @@ def test_real_views_have_a_slice_each(tiny_sets):
 def test_large_measures_a_fit(method, few_trees, monkeypatch):
     monkeypatch.setattr(fusion_large, "N_PREDICTED", 500)
     measured = fusion_large.measure("interacting", 300, "wrong", 0, method)
-    assert set(measured) == {*fusion_large.MEASURES, "source"}
+    beside = fusion_large.SINGLE if method == OURS else ()
+    assert set(measured) == {*fusion_large.MEASURES, *beside, "source"}
     assert 0.3 < measured["auc"] <= 1
     assert measured["fit"] > 0 < measured["predict"]
 
 
 def _figures(auc, log_loss, fit=1.0, predict=1.0):
-    return dict.fromkeys(fusion_large.MEASURES, 0.5) | {
-        "auc": auc, "log_loss": log_loss, "fit": fit, "predict": predict, "source": "now"
-    }  # fmt: skip
+    alike = dict.fromkeys((*fusion_large.MEASURES, *fusion_large.SINGLE), 1.0)
+    return alike | {"auc": auc, "log_loss": log_loss, "fit": fit, "predict": predict, "source": "now"}
 
 
 def test_large_says_which_targets_are_met():
@@ -102,9 +102,9 @@ def test_large_says_which_targets_are_met():
     means = {}
     for cell, lead in zip(cells, (0.02, -0.004)):
         means[cell, OURS] = _figures(0.8 + lead, 0.3, fit=20.0, predict=5.0)
-        means[cell, fusion_large.FIRST] = _figures(0.8, 0.4)
+        means[cell, fusion_large.FIRST] = _figures(0.8, 0.4, fit=2.0)
         means[cell, fusion_large.SECOND] = _figures(0.7, 0.2)
-        means[cell, fusion_large.STACKED] = _figures(0.8, 0.3, fit=40.0)
+        means[cell, fusion_large.STACKED] = _figures(0.8, 0.3, fit=80.0)
     text = "\n".join(fusion_large.verdicts(cells, means))
     assert "mean of the real sets: target ≥ 0.5, measured 0.8: met" in text
     assert "Worst cell: target ≥ -0.3, measured -0.4: **missed**" in text
