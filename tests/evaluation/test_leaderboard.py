@@ -5,7 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+from sklearn.datasets import load_iris
+from sklearn.naive_bayes import GaussianNB
+from sklearn.svm import LinearSVC
 
+from fuselearn import ConcatenatedClassifier, compare
 from fuselearn.evaluation.leaderboard import half_interval, interval, mean_ranks, paired_tests
 
 scores = st.lists(st.floats(0, 1).map(lambda value: round(value, 3)), min_size=3, max_size=30)
@@ -54,3 +58,24 @@ def test_half_interval_is_that_of_student():
 
 def test_mean_ranks():
     assert mean_ranks([[0.9, 0.8], [0.8, 0.8], [0.1, 0.9]]).tolist() == [1.75, 2.25, 2.0]
+
+
+@pytest.mark.parametrize(("n_classes", "area"), [(2, "roc_auc"), (3, "roc_auc_ovr")])
+def test_unequal_classes_have_other_scores_beside_accuracy(n_classes, area):
+    X, y = load_iris(return_X_y=True)
+    kept = (y < n_classes) & ((y != 1) | (np.arange(150) % 3 == 0))
+    X, y = X[kept] + np.random.default_rng(0).normal(size=(kept.sum(), 4)), y[kept]
+    settings = {"views": {"sepal": [0, 1], "petal": [2, 3]}, "runs": 2, "random_state": 0}
+    result = compare(X, y, methods={"nb": ConcatenatedClassifier(GaussianNB()), "plain": LinearSVC()}, **settings)
+    assert list(result.summary.columns[:6]) == ["method", "accuracy", "low", "high", "balanced_accuracy", area]
+    assert "unequal size" in result.summary.note
+    by_name = {record["method"]: record for record in result.summary.records()}
+    only = {"methods": {"nb": ConcatenatedClassifier(GaussianNB())}, **settings}
+    for score in ("balanced_accuracy", area):
+        other = compare(X, y, scoring=score, **only)
+        assert list(other.summary.columns[1:5]) == [score, "low", "high", "mean rank"]
+        assert by_name["nb"][score] == pytest.approx(other.scores.mean())
+    # A score that a method has no values for is missing, and the others are there.
+    assert (by_name["plain"][area] is None) == (n_classes == 3)
+    assert by_name["plain"]["balanced_accuracy"] > 0.5
+    assert area in result.table.columns

@@ -30,7 +30,7 @@ def report(iris, fitted):
 
 @pytest.fixture(scope="session")
 def unequal():
-    """Two classes of unequal size, which FusionClassifier treats as equally important."""
+    """Two classes of unequal size."""
     rng = np.random.default_rng(1)
     y = (rng.random(900) < 0.12).astype(int)
     X = rng.normal(size=(900, 4)) + np.array([1.2, 0, 0.8, 0]) * y[:, None]
@@ -40,7 +40,7 @@ def unequal():
 @pytest.fixture(scope="session")
 def fusion(unequal):
     X, y = unequal
-    return FusionClassifier(views=VIEWS, max_fits=6, random_state=0).fit(X[:300], y[:300])
+    return FusionClassifier(views=VIEWS, class_weight="balanced", max_fits=6, random_state=0).fit(X[:300], y[:300])
 
 
 @pytest.fixture(scope="session")

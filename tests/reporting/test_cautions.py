@@ -117,6 +117,9 @@ def test_below_out_of_fold_score():
     few = {"training__out_of_sample_score": 0.97, "training__class_shares": [0.03, 0.97]}
     assert sentence(cautions.below_out_of_fold_score, **few) is None
     assert sentence(cautions.below_out_of_fold_score, **few | {"training__rows": 50_000}) == text
+    accuracy = {"training__out_of_sample_score": 0.97, "training__out_of_sample_metric": "accuracy"}
+    text = sentence(cautions.below_out_of_fold_score, **accuracy, training__class_shares=[0.03, 0.97])
+    assert f"The out-of-fold accuracy in training was 97.0{NBSP}%; on these rows it is 90.0{NBSP}%." in text
     # Accuracy is another score.
     scores = {"training__out_of_sample_score": 0.91, "quality__score": 0.7, "quality__high": 0.72}
     assert sentence(cautions.below_out_of_fold_score, **scores) is None
@@ -137,7 +140,7 @@ def test_miscalibration():
     assert "is over-confident" in sentence(cautions.miscalibration, calibration__stated=0.99)
     assert "is under-confident" in sentence(cautions.miscalibration, calibration__stated=0.6)
     # A gap within the interval of the accuracy is none.
-    assert sentence(cautions.miscalibration, calibration__stated=0.97, quality__high=0.98) is None
+    assert sentence(cautions.miscalibration, calibration__stated=0.97, quality__accuracy_high=0.98) is None
     assert sentence(cautions.miscalibration, calibration=None) is None
 
 

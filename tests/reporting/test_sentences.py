@@ -30,17 +30,36 @@ def test_which_rows():
 
 
 def test_accuracy():
-    text = sentence(sentences.accuracy)
+    text = sentence(sentences.headline_score)
     assert f"900 of 1,000 rows correctly, an accuracy of 90.0{NBSP}%" in text
     assert f"confidence interval is 88.0{NBSP}% to 92.0{NBSP}%" in text
     # Nothing follows from training rows for others.
-    assert "interval" not in sentence(sentences.accuracy, training__likeness="same")
-    assert sentence(sentences.accuracy, quality=None) is None
+    assert "interval" not in sentence(sentences.headline_score, training__likeness="same")
+    assert sentence(sentences.headline_score, quality=None) is None
+
+
+BALANCED = {"quality__name": "balanced accuracy", "quality__score": 0.89, "quality__baseline": 0.5}
+
+
+def test_balanced_accuracy():
+    text = sentence(sentences.headline_score, **BALANCED)
+    assert f"it predicts 89.0{NBSP}% correctly, on average over the classes: this is its balanced accuracy." in text
+    assert "interval" in text
+
+
+def test_other_scores_where_classes_are_unequal():
+    assert sentence(sentences.other_scores) is None
+    text = sentence(sentences.other_scores, quality__unequal_classes=True)
+    assert f"the balanced accuracy is 89.0{NBSP}% (guessing: 50.0{NBSP}%), and the area under the ROC curve" in text
+    assert text.endswith("is 0.930 (guessing: 0.5).")
+    text = sentence(sentences.other_scores, **BALANCED, quality__unequal_classes=True, quality__area_under_curve=None)
+    assert text.endswith(f"900 of 1,000 rows are predicted correctly, an accuracy of 90.0{NBSP}%.")
 
 
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
+        (BALANCED, "better than always predicting the same class, whose balanced accuracy is 50.0"),
         ({}, "This is significantly better than always predicting “well”"),
         ({"quality__p_value": 0.3}, "does not differ significantly from always predicting “well”"),
         ({"quality__score": 0.5}, "This is significantly worse than"),

@@ -6,7 +6,14 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sklearn.metrics import accuracy_score, balanced_accuracy_score, confusion_matrix, precision_recall_fscore_support
+from sklearn.base import clone
+from sklearn.metrics import (
+    accuracy_score,
+    balanced_accuracy_score,
+    confusion_matrix,
+    precision_recall_fscore_support,
+    roc_auc_score,
+)
 
 from fuselearn import FitReport, ShareBoostClassifier
 from fuselearn.datasets import load_digit_views
@@ -69,6 +76,42 @@ def test_probabilities_are_those_of_what_is_predicted(unequal, fusion, of_fusion
     assert len(records) > 5
     assert all(predicted[record["row"]] != record["given"] for record in records)
     assert all(record["margin"] < 0 for record in records)
+
+
+def test_the_headline_is_the_score_that_the_model_is_made_for(unequal, fusion, of_fusion):
+    X, y = unequal[0][300:], unequal[1][300:]
+    found = of_fusion["quality"]
+    assert found["name"] == "balanced accuracy"
+    assert found["score"] == pytest.approx(balanced_accuracy_score(y, fusion.predict(X)))
+    assert found["baseline"] == 0.5
+    assert found["p_value"] < 1e-6
+    assert found["accuracy"] == pytest.approx(np.mean(fusion.predict(X) == y))
+    assert found["area_under_curve"] == pytest.approx(roc_auc_score(y == "well", fusion.decision_function(X)))
+    plain = clone(fusion).set_params(class_weight=None).fit(unequal[0][:300], unequal[1][:300])
+    report = FitReport(plain, X, y)
+    found, words = report.summary["quality"], " ".join(report.summary["words"]["good"])
+    assert found["name"] == "accuracy"
+    assert found["score"] == pytest.approx(np.mean(plain.predict(X) == y))
+    assert found["score"] >= found["baseline"]
+    assert "worse than" not in words
+    assert "Classes are of unequal size: the balanced accuracy is" in words
+    assert "accuracy on 600 rows" in report.html
+    assert "Area under ROC curve" in report.html
+
+
+def test_rows_weighted_on_the_command_line_make_balanced_accuracy_the_headline(unequal):
+    X, y = unequal
+    model = ShareBoostClassifier(views=VIEWS, n_estimators=5)
+    model.fit(X[:300], y[:300], sample_weight=np.where(y[:300] == "ill", 8.0, 1.0))
+    found = FitReport(model, X[300:], y[300:], note={"class_weight": "balanced"}).summary
+    assert found["quality"]["name"] == "balanced accuracy"
+    assert FitReport(model, X[300:], y[300:]).summary["quality"]["name"] == "accuracy"
+
+
+def test_the_area_under_the_curve_is_the_mean_over_the_classes(iris, fitted, report):
+    X, y = iris[0][75:], iris[1][75:]
+    expected = roc_auc_score(y, fitted.predict_proba(X), multi_class="ovr")
+    assert report.summary["quality"]["area_under_curve"] == pytest.approx(expected)
 
 
 def test_the_out_of_fold_score_is_compared_with_the_same_score(unequal, fusion, of_fusion):

@@ -17,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from fuselearn.consensus import LabelConsensus
 from fuselearn.data import ViewBlocks
+from fuselearn.data.class_weights import are_unequal
 from fuselearn.evaluation.noise import add_label_noise
 from fuselearn.registry import Method
 from fuselearn.typing import AnyArray, BoolArray, Estimator, FloatArray, IntArray
@@ -32,9 +33,10 @@ Split: TypeAlias = tuple[IntArray, IntArray]
 
 
 class CellResult(TypedDict):
-    """Score on each split of a run, and total seconds of fitting and of scoring."""
+    """Score on each split of a run, other scores beside it, and total seconds of fitting and of scoring."""
 
     scores: list[float]
+    others: dict[str, list[float | None]]
     fit_seconds: float
     predict_seconds: float
 
@@ -157,6 +159,14 @@ class Task:
         """True where views have labels of their own."""
         return self.view_labels is not None or self.noise > 0
 
+    @property
+    def other_scores(self) -> list[str]:
+        """Names of scores to be shown beside accuracy, where classes are unequal and it is not enough."""
+        counts = np.unique(self.y, return_counts=True)[1]
+        if not (isinstance(self.scoring, str) and self.scoring == "accuracy" and are_unequal(counts)):
+            return []
+        return ["balanced_accuracy", "roc_auc" if len(counts) == 2 else "roc_auc_ovr"]
+
     def kinds(self, method: Method) -> list[str]:
         """Return the kinds of labels that a method is trained on; it is judged by the first."""
         if not self.labels_differ:
@@ -191,7 +201,7 @@ def run_cell(task: Task, method: Method, kind: str, run: int) -> CellResult:
 def _run_cell(task: Task, method: Method, kind: str, run: int) -> CellResult:
     """Fit and score a method on the splits of a run; errors do not name it yet."""
     scorer = get_scorer(task.scoring) if isinstance(task.scoring, str) else task.scoring
-    result = CellResult(scores=[], fit_seconds=0.0, predict_seconds=0.0)
+    result = CellResult(scores=[], others={}, fit_seconds=0.0, predict_seconds=0.0)
     present = ViewBlocks.of(task.table, list(task.views), list(task.views.values())).present
     for number, (train, test) in enumerate(task.protocol.splits(task.y, run, task.seed, task.groups)):
         # Nobody can learn from a row without any view.
@@ -214,9 +224,19 @@ def _run_cell(task: Task, method: Method, kind: str, run: int) -> CellResult:
         result["scores"].append(float(scorer(estimator, table[test], task.y[test])))
         result["fit_seconds"] += fitted - start
         result["predict_seconds"] += time.perf_counter() - fitted
+        for name in task.other_scores:
+            result["others"].setdefault(name, []).append(_other_score(name, estimator, table[test], task.y[test]))
     if not np.isfinite(result["scores"]).all():
         raise ValueError(f"the score is {result['scores']}, not a number")
     return result
+
+
+def _other_score(name: str, estimator: Estimator, rows: FloatArray, y: AnyArray) -> float | None:
+    """Return a score of scikit-learn; None for an estimator without the decision values or probabilities it needs."""
+    try:
+        return float(get_scorer(name)(estimator, rows, y))
+    except (AttributeError, ValueError):
+        return None
 
 
 def _with_gaps_filled(task: Task, present: BoolArray, train: IntArray) -> FloatArray:

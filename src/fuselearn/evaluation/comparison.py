@@ -80,7 +80,9 @@ def compare(
     train_size : float, default=0.6
         Share of the rows to train on; with `groups`, share of the groups.
     scoring : str or callable, default="accuracy"
-        What scikit-learn takes; higher is better.
+        What scikit-learn takes; higher is better. Where classes are of unequal size, the leaderboard has balanced
+        accuracy and the area under the ROC curve beside accuracy. No method weighs the classes: for balanced accuracy
+        give estimators with ``class_weight="balanced"`` as `methods`.
     groups : array of shape (n_samples,), default=None
         The person, place or batch that each row is from, as a number or a name. Rows of one group are never on both
         sides of a split, and methods whose `fit` takes `groups` get them too. Every class is on both sides of every

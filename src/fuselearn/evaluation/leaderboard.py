@@ -84,13 +84,15 @@ class Comparison:
         share = self._task.protocol.test_share
         score = self._task.scoring if isinstance(self._task.scoring, str) else "score"
         has_one_view = any(kind == ONE_VIEW for _, kind in self._cells)
-        columns = ["method", score, "low", "high", *(["one view's labels"] if has_one_view else [])]
+        others = self._task.other_scores
+        columns = ["method", score, "low", "high", *others, *(["one view's labels"] if has_one_view else [])]
         columns += ["mean rank", "behind best", "p (t)", "p (corrected)", "p (sign)", "fit seconds", "predict seconds"]
         rows: list[list[Cell]] = []
         for trial, scores, rank in zip(self._judged, self._fold_scores, mean_ranks(self.scores)):
             tests = paired_tests(self._fold_scores[0], scores, share)
             cells = self._cells[trial.name, trial.kind]
             row: list[Cell] = [trial.name, float(scores.mean()), *interval(scores, share)]
+            row += [_mean_of_others(cells, name) for name in others]
             if has_one_view:
                 row.append(self._one_view_score(trial.name))
             row += [float(rank), tests.difference]
@@ -142,10 +144,13 @@ class Comparison:
         split = f"{protocol.folds} folds" if protocol.folds else f"{protocol.train_size:.0%} to train on"
         if groups is not None:
             split += f", with {groups.max() + 1} groups kept together"
+        unequal = ""
+        if self._task.other_scores:
+            unequal = " Classes are of unequal size: see the other scores, too; methods are ranked by accuracy."
         return (
             f"Each run: {split}. low, high: 95 % interval of the mean, corrected for overlapping splits (Nadeau and "
             "Bengio). behind best and p: against the first row; p (t) is the papers' paired t-test, which takes the "
-            "splits to be independent."
+            f"splits to be independent.{unequal}"
         )
 
 
@@ -226,6 +231,12 @@ def half_interval(values: ArrayLike, test_share: float = 0.0, level: float = 0.9
 def mean_ranks(scores: ArrayLike) -> FloatArray:
     """Return the mean rank of each row of (n_methods, n_runs) scores, 1 being the best; ties share their ranks."""
     return stats.rankdata(-np.asarray(scores, dtype=float), axis=0).mean(axis=1)
+
+
+def _mean_of_others(cells: list[CellResult], name: str) -> float | None:
+    """Return the mean of one of the other scores; None where a split has none."""
+    scores = [score for cell in cells for score in cell["others"].get(name, [None])]
+    return None if None in scores else float(np.mean(scores))
 
 
 def _factor(n_runs: int, test_share: float) -> float:

@@ -102,10 +102,12 @@ def imbalance(summary: Record) -> str | None:
     if len(counts) < 2 or max(counts) < IMBALANCE * min(counts):
         return None
     quality = summary["quality"]
+    sizes = f"the largest has {max(counts) / min(counts):.0f} times as many rows as the smallest"
+    if quality["name"] != "accuracy":
+        return f"Classes are imbalanced: {sizes}. Look at each class."
     return (
-        f"Classes are imbalanced: the largest has {max(counts) / min(counts):.0f} times as many rows as the smallest. "
-        f"Look at the balanced accuracy, {percent(quality['balanced_accuracy'])} where guessing gives "
-        f"{percent(quality['chance'])}, and at each class."
+        f"Classes are imbalanced: {sizes}. Look at the balanced accuracy, {percent(quality['balanced_accuracy'])} "
+        f"where guessing gives {percent(quality['chance'])}, and at each class."
     )
 
 
@@ -185,12 +187,13 @@ def overfitting(summary: Record) -> str | None:
             f"falls to {percent(staged['last'])}: fewer rounds may do better. Choose their number on other rows."
         )
     bound, quality = summary["training"]["error_bound"], summary["quality"]
-    if bound is None or quality is None or summary["training"]["likeness"] == "same" or "low" not in quality:
+    if bound is None or quality is None or summary["training"]["likeness"] == "same" or "accuracy" not in quality:
         return None
-    if 1 - quality["high"] - min(bound, 1.0) < 0.05:
+    if 1 - quality["accuracy_high"] - min(bound, 1.0) < 0.05:
         return None
+    wrong = 1 - quality["accuracy"]
     return (
-        f"The model is wrong on at most {percent(bound)} of its training rows, but on {percent(1 - quality['score'])} "
+        f"The model is wrong on at most {percent(bound)} of its training rows, but on {percent(wrong)} "
         "of these: it overfits, or these rows differ from its training data."
     )
 
@@ -199,25 +202,29 @@ def below_out_of_fold_score(summary: Record) -> str | None:
     """Warn if the score is clearly below the out-of-fold score of the training."""
     training, quality = summary["training"], summary["quality"]
     expected = training["out_of_sample_score"]
-    if expected is None or quality is None or "balanced_high" not in quality:
+    if expected is None or quality is None or "accuracy" not in quality:
         return None
-    score = quality["balanced_accuracy"]
-    half_width = ((quality["balanced_high"] - score) ** 2 + _half_width_of_expected(training) ** 2) ** 0.5
+    metric = training["out_of_sample_metric"]
+    score, high = quality[metric], quality["accuracy_high" if metric == "accuracy" else "balanced_high"]
+    half_width = ((high - score) ** 2 + _half_width_of_expected(training) ** 2) ** 0.5
     # Both half widths are of 95 %; as for overfitting, 99 % is required before the rows are blamed.
     if expected - score <= half_width * NORMAL.inv_cdf(0.995) / NORMAL.inv_cdf(0.975) + 0.01:
         return None
     return (
-        f"The out-of-fold balanced accuracy in training was {percent(expected)}; on these rows it is {percent(score)}. "
-        "They may differ from the training data."
+        f"The out-of-fold {metric.replace('_', ' ')} in training was {percent(expected)}; on these rows it is "
+        f"{percent(score)}. They may differ from the training data."
     )
 
 
 def _half_width_of_expected(training: Record) -> float:
-    """Return the half width of the 95 % interval of the out-of-fold balanced accuracy; the rarest class counts most."""
+    """Return the half width of the 95 % interval of the out-of-fold score; of balanced accuracy the rarest class counts
+    most."""
     shares = [share for share in training.get("class_shares") or [] if share]
     if not shares or not training["rows"]:
         return 0.0
     expected = min(max(training["out_of_sample_score"], 0.05), 0.95)
+    if training["out_of_sample_metric"] == "accuracy":
+        shares = [1.0]
     variance = sum(expected * (1 - expected) / (share * training["rows"]) for share in shares) / len(shares) ** 2
     return NORMAL.inv_cdf(0.975) * variance**0.5
 
@@ -244,7 +251,7 @@ def miscalibration(summary: Record) -> str | None:
     calibration = summary["calibration"]
     if calibration is None or abs(calibration["stated"] - calibration["observed"]) < MAX_CONFIDENCE_GAP:
         return None
-    low, high = summary["quality"]["low"], summary["quality"]["high"]
+    low, high = summary["quality"]["accuracy_low"], summary["quality"]["accuracy_high"]
     if low <= calibration["stated"] <= high:
         return None
     word = "over-confident" if calibration["stated"] > calibration["observed"] else "under-confident"

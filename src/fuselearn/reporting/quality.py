@@ -4,6 +4,7 @@ import numpy as np
 from scipy import stats
 from sklearn.metrics import average_precision_score, confusion_matrix, f1_score, roc_auc_score
 
+from fuselearn.data.class_weights import are_unequal
 from fuselearn.reporting.report_rows import Record
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
@@ -15,32 +16,66 @@ N_BINS = 10
 MAX_CONFUSIONS = 20
 
 
-def class_score(y: AnyArray, predicted: AnyArray, usual_class: object) -> Record:
-    """Return the accuracy with Wilson's interval, and the baseline of always predicting `usual_class`.
+def class_score(y: AnyArray, predicted: AnyArray, usual_class: object, *, balanced: bool = False) -> Record:
+    """Return accuracy and balanced accuracy with their intervals; ``"score"`` is the one that the model is made for.
 
-    That class is the most frequent one of these rows, which makes the hardest baseline; ``"p_value"`` is the sign test
-    on the rows that only one of the two predicts correctly.
+    The baseline is to predict the same class always. For accuracy this is `usual_class`, the most frequent one of these
+    rows, which makes the hardest baseline; ``"p_value"`` is the sign test on the rows that only one of the two predicts
+    correctly. For balanced accuracy any class will do, and the p-value is that of the normal distribution.
     """
     right, usual = predicted == y, y == usual_class
     low, high = share_interval(right)
     labels, sizes = np.unique(y, return_counts=True)
     recalls = np.array([right[y == label].mean() for label in labels])
     balanced_low, balanced_high = balanced_interval(recalls, sizes)
-    return {
+    mean_recall, chance = float(np.mean(recalls)), 1.0 / len(recalls)
+    headline: Record = {
         "name": "accuracy",
         "score": float(right.mean()),
         "low": low,
         "high": high,
+        "baseline": float(usual.mean()),
+        "p_value": sign_test(right, usual),
+    }
+    if balanced:
+        z = abs(mean_recall - chance) / balanced_error(recalls, sizes)
+        headline = {
+            "name": "balanced accuracy",
+            "score": mean_recall,
+            "low": balanced_low,
+            "high": balanced_high,
+            "baseline": chance,
+            "p_value": float(2 * stats.norm.sf(z)),
+        }
+    return {
+        **headline,
+        "baseline_class": str(usual_class),
         "right": int(right.sum()),
         "rows": len(y),
-        "baseline": float(usual.mean()),
-        "baseline_class": str(usual_class),
-        "p_value": sign_test(right, usual),
-        "balanced_accuracy": float(np.mean(recalls)),
+        "unequal_classes": are_unequal(sizes),
+        "accuracy": float(right.mean()),
+        "accuracy_low": low,
+        "accuracy_high": high,
+        "balanced_accuracy": mean_recall,
         "balanced_low": balanced_low,
         "balanced_high": balanced_high,
-        "chance": 1.0 / len(recalls),
+        "chance": chance,
     }
+
+
+def area_under_curve(y: AnyArray, scores: FloatArray, classes: AnyArray) -> float | None:
+    """Return the area under the ROC curve, the mean over the classes, each against all others; None without two.
+
+    `scores` are probabilities or decision values, with a column for each of the sorted `classes`, or one for two.
+    """
+    if scores.ndim == 1:
+        classes, scores = classes[1:], scores[:, None]
+    areas = [
+        roc_auc_score(y == label, of_class)
+        for label, of_class in zip(classes.tolist(), scores.T)
+        if 0 < np.sum(y == label) < len(y)
+    ]
+    return float(np.mean(areas)) if areas else None
 
 
 def multilabel_score(y: IntArray, decision: FloatArray, names: list[str]) -> Record:
@@ -79,12 +114,17 @@ def share_interval(right: BoolArray) -> tuple[float, float]:
 
 def balanced_interval(recalls: FloatArray, sizes: IntArray) -> tuple[float, float]:
     """Return an interval of the mean of the recalls of classes of given sizes."""
-    # The variance of each recall is p(1 - p) / n, with p as if there were two more rows, one right and one wrong, so
-    # that no recall counts as known to be 0 or 1. The interval covers the truth in about 93 of 100 cases.
-    smoothed = (recalls * sizes + 1) / (sizes + 2)
-    half_width = Z * float(np.sqrt(np.sum(smoothed * (1 - smoothed) / sizes))) / len(sizes)
-    balanced = float(np.mean(recalls))
+    # It covers the truth in about 93 of 100 cases.
+    balanced, half_width = float(np.mean(recalls)), Z * balanced_error(recalls, sizes)
     return max(0.0, balanced - half_width), min(1.0, balanced + half_width)
+
+
+def balanced_error(recalls: FloatArray, sizes: IntArray) -> float:
+    """Return the standard error of the mean of the recalls of classes of given sizes."""
+    # The variance of each recall is p(1 - p) / n, with p as if there were two more rows, one right and one wrong, so
+    # that no recall counts as known to be 0 or 1.
+    smoothed = (recalls * sizes + 1) / (sizes + 2)
+    return float(np.sqrt(np.sum(smoothed * (1 - smoothed) / sizes))) / len(sizes)
 
 
 def sign_test(first: BoolArray, second: BoolArray) -> float:

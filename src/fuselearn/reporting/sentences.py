@@ -70,15 +70,21 @@ def no_quality(summary: Record) -> str | None:
     return "No labels were given, so quality cannot be measured: the report describes the model, not how good it is."
 
 
-def accuracy(summary: Record) -> str | None:
-    """State the accuracy with its interval."""
+def headline_score(summary: Record) -> str | None:
+    """State the score that the model is made for, accuracy or balanced accuracy, with its interval."""
     quality = summary["quality"]
     if quality is None or summary["data"]["many_labels"]:
         return None
-    sentence = (
-        f"It predicts {quality['right']:,} of {counted(quality['rows'], 'row')} correctly, an accuracy of "
-        f"{percent(quality['score'])}."
-    )
+    if quality["name"] == "accuracy":
+        sentence = (
+            f"It predicts {quality['right']:,} of {counted(quality['rows'], 'row')} correctly, an accuracy of "
+            f"{percent(quality['score'])}."
+        )
+    else:
+        sentence = (
+            f"Of the rows of a class it predicts {percent(quality['score'])} correctly, on average over the classes: "
+            "this is its balanced accuracy."
+        )
     if summary["training"]["likeness"] == "same":
         return sentence
     return (
@@ -105,15 +111,34 @@ def against_usual_class(summary: Record) -> str | None:
     quality = summary["quality"]
     if quality is None or summary["data"]["many_labels"]:
         return None
-    baseline = (
-        f"always predicting {quoted(quality['baseline_class'])}, which is right for "
-        f"{percent(quality['baseline'])} of the rows"
-    )
+    if quality["name"] == "accuracy":
+        baseline = (
+            f"always predicting {quoted(quality['baseline_class'])}, which is right for "
+            f"{percent(quality['baseline'])} of the rows"
+        )
+    else:
+        baseline = f"always predicting the same class, whose balanced accuracy is {percent(quality['baseline'])}"
     if quality["p_value"] >= 0.05:
         return f"On these rows this does not differ significantly from {baseline}."
     if quality["score"] < quality["baseline"]:
         return f"This is significantly worse than {baseline}."
     return f"This is significantly better than {baseline}."
+
+
+def other_scores(summary: Record) -> str | None:
+    """State further scores where classes are unequal: one of them is not enough there."""
+    quality = summary["quality"]
+    if quality is None or summary["data"]["many_labels"] or not quality["unequal_classes"]:
+        return None
+    if quality["name"] == "accuracy":
+        other = f"the balanced accuracy is {percent(quality['balanced_accuracy'])} (guessing: "
+        other += f"{percent(quality['chance'])})"
+    else:
+        other = f"{quality['right']:,} of {counted(quality['rows'], 'row')} are predicted correctly, an accuracy of "
+        other += percent(quality["accuracy"])
+    area = quality["area_under_curve"]
+    ranked = "" if area is None else f", and the area under the ROC curve is {area:.3f} (guessing: 0.5)"
+    return f"Classes are of unequal size: {other}{ranked}."
 
 
 def weakest_class(summary: Record) -> str | None:
@@ -214,7 +239,15 @@ def _is_unclear(record: Record, views: Record) -> bool:
 
 DESCRIPTION_RULES: dict[str, tuple[Rule, ...]] = {
     "fused": (what_was_fused, what_is_predicted, which_rows),
-    "good": (no_quality, accuracy, average_precision, against_usual_class, weakest_class, place_on_leaderboard),
+    "good": (
+        no_quality,
+        headline_score,
+        average_precision,
+        against_usual_class,
+        other_scores,
+        weakest_class,
+        place_on_leaderboard,
+    ),
     "views": (single_view, most_important_view, dispensable_views, view_weights),
 }
 

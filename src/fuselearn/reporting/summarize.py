@@ -10,6 +10,8 @@ import numpy as np
 
 from fuselearn import inspection
 from fuselearn._version import __version__
+from fuselearn.data.class_weights import BALANCED
+from fuselearn.fusion.assessment import ACCURACY
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting import provenance, quality
 from fuselearn.reporting.cautions import warn
@@ -123,7 +125,8 @@ def summarize(
         "training": _training(rows),
     }
     if rows.labelled:
-        summary |= _multilabel_quality(rows, seed) if rows.many_labels else _class_quality(rows, known, seed)
+        balanced = BALANCED in (getattr(model, "class_weight", None), (note or {}).get("class_weight"))
+        summary |= _multilabel_quality(rows, seed) if rows.many_labels else _class_quality(rows, known, balanced, seed)
     summary["left_out"] = _reasons_left_out(rows, summary)
     summary = _json_able(summary)
     summary["words"] = {**describe(summary), "careful": warn(summary)}
@@ -211,22 +214,29 @@ def _training(rows: ReportRows) -> Record:
         "error_bound": None if bound is None else float(bound),
         "noise_rates": None if rates is None else dict(zip(columns, np.asarray(rates).tolist())),
         "out_of_sample_score": out_of_sample_score if isinstance(out_of_sample_score, Real) else None,
+        "out_of_sample_metric": str(getattr(model, "out_of_sample_metric_", ACCURACY)),
     }
 
 
-def _class_quality(rows: ReportRows, known: ReportRows, seed: int) -> Record:
-    """Return the sections that need the classes of the rows."""
+def _class_quality(rows: ReportRows, known: ReportRows, balanced: bool, seed: int) -> Record:
+    """Return the sections that need the classes of the rows; `balanced` if these are equally important to the model."""
     model, y = rows.model, rows.labels
     predicted = model.predict(rows.X)
     classes = [*model.classes_.tolist(), *_unknown_classes(rows)]
     usual_class = max(classes, key=lambda label: int(np.sum(y == label)))
     sections: Record = {
-        "quality": quality.class_score(y, predicted, usual_class),
+        "quality": quality.class_score(y, predicted, usual_class, balanced=balanced),
         "per_class": quality.per_class(y, predicted, classes),
         "confusion": quality.confusion(y, predicted, classes) if len(classes) > 1 else None,
     }
+    scores = None
     if hasattr(model, "predict_proba"):
-        sections["calibration"] = quality.calibration(y, predicted, model.predict_proba(rows.X), model.classes_)
+        scores = model.predict_proba(rows.X)
+        sections["calibration"] = quality.calibration(y, predicted, scores, model.classes_)
+    if hasattr(model, "decision_function") and (scores is None or len(model.classes_) == 2):
+        scores = model.decision_function(rows.X)  # probabilities of 1 and nearly 1 would be ties
+    area = None if scores is None else quality.area_under_curve(y, scores, model.classes_)
+    sections["quality"]["area_under_curve"] = area
     if known.n_rows:
         sections["margins"] = _margins(known.sample(20 * MAX_ROWS, seed), rows.n_rows)
         sections["suspects"] = _suspects(known)
