@@ -25,8 +25,11 @@ from fuselearn.fusion.base_models.catalogue import (
     resolve_learners,
 )
 from fuselearn.fusion.fusion_log import ArmColumns, FusionLog, fusion_identity
+from fuselearn.fusion.fusion_options import FusionOptions, are_many
 from fuselearn.fusion.fusion_prediction import FusionPrediction
-from fuselearn.fusion.partitioned_fusion import read_partitioned_fusion
+from fuselearn.fusion.local_fusion import fit_in_memory
+from fuselearn.fusion.partitioned_fusion import fit_in_partitions
+from fuselearn.fusion.partitioned_fusion_data import PartitionedFusionData, read_partitioned_fusion
 from fuselearn.fusion.passes import ArmRuns, Budget, run_passes
 from fuselearn.fusion.pattern_calibration import fit_pattern_calibration
 from fuselearn.numeric.execution import Threads, single_threaded_blas
@@ -247,15 +250,55 @@ class FusionClassifier(FusionPrediction):
         if checkpoint is not None:
             check_checkpoint(checkpoint)
         data = self._read(X, y, sample_weight, view_labels, groups)
+        by_sums = are_many(len(data))
+        learners = resolve_learners(self.learners, len(data.classes), len(data), by_sums=by_sums)
+        if sample_weight is not None:
+            check_learners_take_weights(learners)
+        seed, log = self._open_log(checkpoint, learners, data)
+        if isinstance(data, PartitionedFusionData) or by_sums:
+            self._fit_by_sums(data, learners, seed, budget, log)
+        else:
+            self._fit_few_rows(data, learners, seed, budget, log)
+        if log is not None:
+            log.finish()
+        return self
+
+    def _fit_by_sums(
+        self,
+        data: TrainingData | PartitionedFusionData,
+        learners: Learners,
+        seed: int,
+        budget: Budget,
+        log: FusionLog | None,
+    ) -> None:
+        """Fit many rows, wherever they are."""
+        report = partial(progress.report, self, printed=self.verbose > 0)
+        options = FusionOptions(
+            learners, data.classes, self.class_weight, self.consensus, seed, budget, report, self.verbose
+        )
+        with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
+            if isinstance(data, PartitionedFusionData):
+                result, suspects = fit_in_partitions(data, options, threads, log)
+                self._publish_sums(data, result)
+                self._publish_suspects(suspects)
+                self.n_fits_ = result.n_fits
+                return
+            fusion = fit_in_memory(data, options, threads, log)
+        self._publish_sums(data, fusion.result)
+        present = data.blocks.present
+        logits = self._calibration.logits(fusion.scores, np.asarray(present.any(axis=1)), present)
+        self._publish_rows(data, logits, fusion.posterior)
+        self.n_fits_ = fusion.result.n_fits
+
+    def _fit_few_rows(
+        self, data: TrainingData, learners: Learners, seed: int, budget: Budget, log: FusionLog | None
+    ) -> None:
+        """Fit few rows, in passes over the arms."""
         votes = data.votes()
         # Every class has the same total weight.
         totals = data.weights @ votes
         factors = votes @ np.divide(1.0, totals, out=np.zeros(len(totals)), where=totals > 0)
         row_weights = data.weights * (factors * data.weights.sum() / np.count_nonzero(totals))
-        learners = resolve_learners(self.learners, len(data.classes), len(data))
-        if sample_weight is not None:
-            check_learners_take_weights(learners)
-        seed, log = self._open_log(checkpoint, learners, data)
         arms = make_arms(data.blocks, learners, row_weights, data.groups, data.classes, seed)
         report = partial(progress.report, self, printed=self.verbose > 0)
         # One thread for each matrix product: the bits of a sum depend on how many share it.
@@ -264,12 +307,9 @@ class FusionClassifier(FusionPrediction):
             first, last = run_passes(runs, data, votes, row_weights, self.consensus, seed)
             calibration = fit_pattern_calibration(last, arms, data)
             assessment = assess(first, last, arms, data, self.class_weight)
-        if log is not None:
-            log.finish()
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, arms, last, calibration, assessment)
         self.n_fits_ = runs.n_fits
-        return self
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags of the estimator for scikit-learn; NaN is allowed."""
@@ -284,13 +324,20 @@ class FusionClassifier(FusionPrediction):
         sample_weight: ArrayLike = None,
         view_labels: ArrayLike = None,
         groups: ArrayLike = None,
-    ) -> TrainingData:
-        """Check the settings, and return the rows that count and have a label, with weights of mean 1."""
+    ) -> TrainingData | PartitionedFusionData:
+        """Check the settings, and return the rows that count and have a label, with weights of mean 1.
+
+        Many rows in partitions stay there.
+        """
         self._check_settings()
         location = row_location(X)
         if location in ("dask", "files"):
             source = open_source(location, X, y, sample_weight, view_labels, groups)
-            data = read_partitioned_fusion(self, source, negligible_weight=NEGLIGIBLE_WEIGHT).collected()
+            there = read_partitioned_fusion(self, source, negligible_weight=NEGLIGIBLE_WEIGHT)
+            given_class_weights(self.class_weight, there.classes)
+            if are_many(len(there)):
+                return there
+            data = there.collected()
         else:
             data = read_training_data(
                 self,
@@ -311,7 +358,10 @@ class FusionClassifier(FusionPrediction):
         return replace(data, groups=data.groups if grouped else None)
 
     def _open_log(
-        self, checkpoint: str | os.PathLike[str] | None, learners: Learners, data: TrainingData
+        self,
+        checkpoint: str | os.PathLike[str] | None,
+        learners: Learners,
+        data: TrainingData | PartitionedFusionData,
     ) -> tuple[int, FusionLog | None]:
         """Return the seed of all draws, and the log of the fit where there is to be one."""
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))

@@ -19,6 +19,11 @@ FEWER_FOLDS_ROWS = 30_000
 FOLDS, FEWER_FOLDS = 5, 3
 
 
+def are_many(n_rows: int) -> bool:
+    """Return whether a fusion of so many rows is fitted by sums."""
+    return n_rows >= MANY_ROWS
+
+
 def n_folds_of(n_rows: int) -> int:
     """Return the number of folds of a fit on many rows."""
     return FOLDS if n_rows < FEWER_FOLDS_ROWS else FEWER_FOLDS
@@ -66,6 +71,8 @@ class FusionOptions:
         Arms and time that may be used.
     report : callable or None
         Called after each fit.
+    verbose : int
+        Above 1, rounds of boosting are reported, too.
     """
 
     learners: Learners
@@ -75,3 +82,4 @@ class FusionOptions:
     seed: int
     budget: Budget
     report: Report | None = None
+    verbose: int = 0

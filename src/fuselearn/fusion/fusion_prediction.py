@@ -2,14 +2,15 @@
 
 The decision on a row is made in three steps, each linear in the one before:
 
-- the values of the arms that have their view are added up with the arms' weights (`weighted_sum`);
+- the values of the arms that have their view are added up with the arms' weights: after a fit on few rows as if the
+  others agreed with them (`weighted_sum`), on many rows as they are (`plain_sum`);
 - the calibration for the views that the row has makes logits z of the sum, and probabilities softmax(z);
 - decision values are z_k + ln w_k, with w the class weights. `predict` takes the largest: argmax of w_k · p_k.
 """
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy.special import softmax
@@ -20,20 +21,29 @@ from fuselearn.backends.protocol import row_location
 from fuselearn.consensus.label_consensus import suspect_labels
 from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_rows
 from fuselearn.data.class_weights import ClassWeight
-from fuselearn.data.view_table import data_frame
+from fuselearn.data.view_table import Features, data_frame
+from fuselearn.estimators import check_count
 from fuselearn.fusion.arm_weights import by_class, weighted_sum
 from fuselearn.fusion.assessment import ACCURACY, BALANCED_ACCURACY, Assessment, decision_weights
-from fuselearn.fusion.base_models.catalogue import check_models
+from fuselearn.fusion.base_models.catalogue import check_models, rows_learnt
 from fuselearn.fusion.base_models.preparation import Arm, FittedModel
+from fuselearn.fusion.fusion_rows import having_of, rows_of
+from fuselearn.fusion.fusion_run import FusionResult
+from fuselearn.fusion.listed_suspects import ListedSuspects
+from fuselearn.fusion.log_loss_weights import plain_sum
 from fuselearn.fusion.passes import PassResult
 from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
-from fuselearn.numeric.votes import codes_of
+from fuselearn.numeric.votes import TIE, codes_of
 from fuselearn.persistence.validation import check_array, check_classes, check_part, check_views
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, TableLike
 
 if TYPE_CHECKING:
     from fuselearn.backends.partitioned.dask_collections import PredictMethod
+
+
+AS_LONG_AS_THE_DATA = ("posterior_", "out_of_sample_decision_")
+"""Attributes that a model of rows in partitions does not have."""
 
 
 class FusionPrediction(ClassifierMixin, BaseEstimator):
@@ -113,7 +123,8 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         n : int or None, default=None
-            Number of labels. None gives all labels that are more probably wrong than right.
+            Number of labels. None gives all labels that are more probably wrong than right. Of many rows in Dask
+            collections or files, the 10,000 most suspect labels are listed.
 
         Returns
         -------
@@ -124,6 +135,10 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
             wrong.
         """
         check_is_fitted(self)
+        if n is not None:
+            check_count("n", n, least=0)
+        if self._listed_suspects is not None:
+            return self._listed_suspects.records(self.classes_, self.label_columns_, n)
         return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n)
 
     @property
@@ -138,6 +153,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
                 self.out_of_sample_metric_: self._arm_scores[order].tolist(),
                 "weight": self.arm_weights_[order].tolist(),
                 "fits": [len(self.estimators_[arm]) for arm in order],
+                "rows": self._arm_rows[order].tolist(),
             }
         )
 
@@ -158,13 +174,19 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         n_arms = len(check_array(self, "arm_weights_", np.float64, (None,), at_least=0.0))
         if not len(self.estimators_) == len(self._arm_columns) == len(self.arms_) == n_arms:
             raise ValueError("it has other base models than arms")
-        check_array(self, "_target_means", np.float64, (1 if n_classes == 2 else n_classes,))
+        check_array(self, "_arm_offsets", np.float64, (n_arms, 1 if n_classes == 2 else n_classes))
+        check_array(self, "_arm_rows", np.integer, (n_arms,))
+        check_array(self, "_complete_only", np.bool_, (n_arms,))
+        if type(vars(self).get("_by_sums")) is not bool:
+            raise ValueError("it does not tell whether it was fitted by sums")
         check_array(self, "_ranges", np.float64, (N_RANGES, self.n_features_in_), finite=False)
         if not (check_array(self, "class_weights_", np.float64, (n_classes,)) > 0).all():
             raise ValueError("it has class weights that are not above 0")
         check_array(self, "_arm_scores", np.float64, (n_arms,), finite=False)
         if vars(self).get("out_of_sample_metric_") not in (ACCURACY, BALANCED_ACCURACY):
             raise ValueError(f"it has a score that is neither {ACCURACY!r} nor {BALANCED_ACCURACY!r}")
+        if vars(self).get("_listed_suspects") is not None:
+            check_part(self, "_listed_suspects", ListedSuspects).check(n_classes, len(self.label_columns_))
         calibration = check_part(self, "_calibration", PatternCalibration)
         if calibration.patterns.shape[1] != n_views or len(calibration.log_prior) != n_classes:
             raise ValueError("it has a calibration of other views or classes")
@@ -186,27 +208,32 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
 
     def _logits(self, table: FloatArray) -> FloatArray:
         """Return z of rows, of shape (n_rows, n_classes); softmax(z) are the probabilities."""
+        table = ordinary_values(table, self._ranges)
         present = ViewBlocks.of(table, self.view_names_, self.view_columns_).present
         used = np.flatnonzero(self.arm_weights_ > 0)
         arm_values = (self._arm_values(present, table, arm) for arm in used.tolist())
-        values, covered = weighted_sum(arm_values, self.arm_weights_[used])
-        return self._calibration.logits(by_class(values), covered, present)
+        weights = self.arm_weights_[used]
+        values, covered = (plain_sum if self._by_sums else weighted_sum)(arm_values, weights)
+        # Trees of all views have a value even for a row without any, of which nothing is known.
+        return self._calibration.logits(by_class(values), covered & present.any(axis=1), present)
 
     def _arm_values(self, present: BoolArray, table: FloatArray, arm: int) -> FloatArray:
         """Return the values of an arm about their mean; NaN for rows that lack its view."""
         view, columns = self._arm_columns[arm]
-        having = np.flatnonzero(present.all(axis=1) if view is None else present[:, view])
-        values = np.full((len(table), len(self._target_means)), np.nan)
+        having = np.flatnonzero(having_of(view, bool(self._complete_only[arm]), present))
+        values = np.full((len(table), self._arm_offsets.shape[1]), np.nan)
         if len(having):
-            rows = np.ascontiguousarray(table[np.ix_(having, columns)], dtype=np.float64)
-            rows = np.ascontiguousarray(ordinary_values(rows, self._ranges[:, columns]))
+            rows = rows_of(table, slice(None) if len(having) == len(table) else having, columns)
             values[having] = np.mean([model.predict(rows) for model in self.estimators_[arm]], axis=0)
-            values[having] -= self._target_means
+            values[having] -= self._arm_offsets[arm]
         return values
 
     def _decide(self, logits: FloatArray) -> FloatArray:
         """Return decision values from logits: one column for two classes."""
         decision = logits + np.log(self.class_weights_)
+        # With balanced weights, all classes are equal for a row without any view; rounding must not decide.
+        largest = decision.max(axis=1, keepdims=True)
+        decision = np.where(decision >= largest - TIE, largest, decision)
         return decision[:, 1] - decision[:, 0] if decision.shape[1] == 2 else decision
 
     def _publish(
@@ -218,24 +245,99 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         assessment: Assessment,
     ) -> None:
         """Set the fitted attributes."""
-        self.classes_, self.label_columns_ = data.classes, data.label_columns
+        self._by_sums = False
+        self._publish_data(data)
         self.arms_ = [(arm.view_name, arm.learner) for arm in arms]
         self.arm_weights_ = result.weights
         self.estimators_ = result.models
         self.noise_rates_ = result.noise_rates
-        self.class_prior_ = calibration.prior
-        self.class_weights_ = decision_weights(self.class_weight, data.classes, calibration.prior)
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]
-        self._target_means, self._calibration = result.target_means, calibration
+        self._arm_rows = np.array([rows_learnt(arm) for arm in arms])
+        self._complete_only = np.ones(len(arms), dtype=bool)
+        self._arm_offsets = np.repeat(result.target_means[None], len(arms), axis=0)
+        self._publish_scores(calibration, assessment)
         logits = calibration.logits(by_class(result.values), result.covered, data.blocks.present)
+        self._publish_rows(data, logits, result.posterior)
+
+    def _publish_sums(self, data: "FusionFacts", result: FusionResult) -> None:
+        """Set the fitted attributes after a fit on many rows, other than those that are as long as the data."""
+        self._by_sums = True
+        self._publish_data(data)
+        arms = result.arms
+        self.arms_ = [(arm.view_name, arm.learner) for arm in arms]
+        # Of two classes, each has minus or plus half of the log-odds.
+        self.arm_weights_ = result.weights / 2 if len(data.classes) == 2 else result.weights
+        self.estimators_ = [arm.models for arm in arms]
+        self.noise_rates_ = result.noise_rates
+        self._arm_columns = [(arm.view, arm.columns) for arm in arms]
+        self._arm_rows = np.array([arm.n_learnt for arm in arms])
+        self._complete_only = np.array([arm.complete_only for arm in arms])
+        self._arm_offsets = np.array([arm.offset for arm in arms])
+        self._publish_scores(result.calibration, result.assessment)
+
+    def _publish_rows(self, data: TrainingData, logits: FloatArray, posterior: FloatArray) -> None:
+        """Set the attributes that are as long as the data."""
         self.out_of_sample_decision_ = data.over_all_rows(self._decide(logits))
-        self.posterior_ = data.over_all_rows(result.posterior)
+        self.posterior_ = data.over_all_rows(posterior)
         # For `suspects`.
         self._given_codes = data.over_all_rows(data.codes, fill=-1)
+        self._listed_suspects: ListedSuspects | None = None
+
+    def _publish_suspects(self, suspects: ListedSuspects) -> None:
+        """Set the labels that are probably wrong in place of what is as long as the data."""
+        self._listed_suspects = suspects
+        for name in (*AS_LONG_AS_THE_DATA, "_given_codes"):
+            self.__dict__.pop(name, None)
+
+    def __getattr__(self, name: str) -> Any:
+        """Say why a model of rows in partitions lacks what would be as long as these."""
+        if name in AS_LONG_AS_THE_DATA and vars(self).get("_listed_suspects") is not None:
+            raise AttributeError(
+                f"This {type(self).__name__} has no {name}: it was fitted on rows in partitions, and {name} would be "
+                "as long as these. suspects() lists the most suspect labels; to get it, fit on rows in memory."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def _publish_data(self, data: "FusionFacts") -> None:
+        """Set the attributes of views, classes and columns."""
+        self.classes_, self.label_columns_ = data.classes, data.label_columns
+        self.view_names_, self.view_columns_ = data.names, data.columns
+        assert data.ranges is not None  # the table is not on a GPU
+        self._ranges = data.ranges
+        note_features(self, data.features)
+
+    def _publish_scores(self, calibration: PatternCalibration, assessment: Assessment) -> None:
+        """Set the calibration, and what out-of-fold values say of the model."""
+        self._calibration, self.class_prior_ = calibration, calibration.prior
+        self.class_weights_ = decision_weights(self.class_weight, self.classes_, calibration.prior)
         self.out_of_sample_metric_, self.out_of_sample_scores_ = assessment.metric, assessment.scores
         self.out_of_sample_score_ = assessment.scores[assessment.metric]
         self._arm_scores, self.view_importances_ = assessment.arm_scores, assessment.view_importances
-        self.view_names_, self.view_columns_ = data.names, data.columns
-        assert data.ranges is not None  # the table is in memory
-        self._ranges = data.ranges
-        note_features(self, data.features)
+
+
+class FusionFacts(Protocol):
+    """What a model keeps of its training data, wherever they are."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the views."""
+
+    @property
+    def columns(self) -> list[IntArray]:
+        """Columns of each view."""
+
+    @property
+    def classes(self) -> AnyArray:
+        """The classes."""
+
+    @property
+    def label_columns(self) -> list[str]:
+        """Names of the label columns."""
+
+    @property
+    def features(self) -> Features:
+        """Columns of X."""
+
+    @property
+    def ranges(self) -> FloatArray | None:
+        """Ordinary ranges of the columns."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from fuselearn.backends.partitioned.partitions import Answer, Partitions
-from fuselearn.classifiers.calibration import fit_calibration
 from fuselearn.consensus.expectation_maximisation import Agreement, agree, judge
 from fuselearn.fusion.arm_fitting import JUDGED_ROWS, ArmFitting, FittedArms
 from fuselearn.fusion.assessment import (
@@ -72,6 +72,8 @@ class FusionResult:
         Whether the blocks have a posterior.
     n_fits : int
         Number of fits that were made.
+    updates : list
+        All updates of the blocks.
     """
 
     arms: list[FittedArm]
@@ -82,6 +84,7 @@ class FusionResult:
     stack: Stack
     judged: bool
     n_fits: int
+    updates: list[Any]
 
 
 def run_on_many_rows(
@@ -111,18 +114,27 @@ def run_on_many_rows(
     stack = fitted.weighing.stack
     sample = _sample(fitting, frame, options)
     noise_rates = np.zeros(sample.codes.shape[1])
-    relearnt = False
     if options.consensus:
-        update, relearnt = _judge_sample(stack, sample, frame)
-        fitting.updates.append(update)
+        fitting.updates.append(_judge_sample(stack, sample))
         [(wrong, given)] = fitting.ask(WrongLabels())
         noise_rates = np.divide(wrong, given, out=np.full(len(wrong), np.nan), where=given > 0)
-    calibration = _calibrate(fitting, fitted, frame, relearnt)
+    # Probabilities are those of the labels as given; of several columns, those of what they agree on.
+    calibration = _calibrate(fitting, fitted, frame, options.consensus and sample.codes.shape[1] > 1)
     weights = np.zeros(len(fitted.arms))
     weights[list(stack.arms)] = stack.weights
     assessment = _assess(fitting, fitted, sample, frame, options, weights)
     arms = [_kept(arm, weight) for arm, weight in zip(fitted.arms, weights)]
-    return FusionResult(arms, weights, calibration, noise_rates, assessment, stack, options.consensus, fitted.n_fits)
+    return FusionResult(
+        arms,
+        weights,
+        calibration,
+        noise_rates,
+        assessment,
+        stack,
+        options.consensus,
+        fitted.n_fits,
+        fitting.updates,
+    )
 
 
 def _kept(arm: FittedArm, weight: float) -> FittedArm:
@@ -180,27 +192,13 @@ class WrongLabels:
         return np.array(wrong), (codes >= 0).sum(axis=0, dtype=np.int64)
 
 
-def _judge_sample(stack: Stack, sample: TakenRows, frame: FusionFrame) -> tuple[Judgement, bool]:
-    """Estimate the rates of wrong labels; return what applies them, and whether they explain the labels better.
-
-    Where there is one label column, the posterior of the consensus is calibrated for only where wrong labels explain
-    the labels clearly better than classes that overlap do, as with few rows.
-    """
+def _judge_sample(stack: Stack, sample: TakenRows) -> Judgement:
+    """Estimate the rates of wrong labels on a subsample."""
     values = logits_of(stack.scores(sample.values[list(stack.arms)]))
     scale = float(np.sqrt((values**2).mean())) or 1.0
     some = slice(None, None, -(-len(values) // CONSENSUS_ROWS))
     agreement = agree((values / scale)[some, None, :], sample.codes[some])
-    update = Judgement(stack, scale, agreement)
-    if sample.codes.shape[1] > 1:
-        return update, True
-    posterior, _ = judge((values / scale)[:, None, :], sample.codes, agreement)
-    votes = votes_of(sample.codes, frame.n_classes)
-    rates, codes = agreement.column_rates[0], sample.codes[:, 0]
-    believed = fit_calibration(values, posterior, sample.weights)
-    plain = fit_calibration(values, votes, sample.weights)
-    gain = believed.label_likelihood(values, codes, sample.weights, rates)
-    gain -= plain.label_likelihood(values, codes, sample.weights, 0 * rates)
-    return update, gain >= np.log(len(values))
+    return Judgement(stack, scale, agreement)
 
 
 # Calibration

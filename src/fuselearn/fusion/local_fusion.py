@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.backends.partitioned.partitions import LocalPartitions
+from fuselearn.boosting.gradient.gradient_data import GradientData
 from fuselearn.data import TrainingData
 from fuselearn.data.folds import Folds
 from fuselearn.fusion.base_models.boosted_trees import (
@@ -15,7 +16,7 @@ from fuselearn.fusion.base_models.boosted_trees import (
     BoostingProgress,
     local_gradient_data,
 )
-from fuselearn.fusion.fusion_options import FusionOptions, boosting_settings, n_folds_of
+from fuselearn.fusion.fusion_options import FusionLog, FusionOptions, boosting_settings, n_folds_of
 from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame, votes_of
 from fuselearn.fusion.fusion_run import FusionResult, run_on_many_rows
 from fuselearn.fusion.log_loss_weights import Stack, logits_of
@@ -46,9 +47,13 @@ class LocalFusion:
     posterior: FloatArray
 
 
-def fit_in_memory(data: TrainingData, options: FusionOptions, threads: Threads) -> LocalFusion:
+def fit_in_memory(
+    data: TrainingData, options: FusionOptions, threads: Threads, log: FusionLog | None = None
+) -> LocalFusion:
     """Fit a fusion on many rows in memory."""
     n_folds = n_folds_of(len(data))
+    if data.groups is not None:
+        n_folds = min(n_folds, int(data.groups.max()) + 1)
     frame = FusionFrame(
         data.names, data.columns, len(data.classes), len(data), n_folds, data.blocks.views[0].table.shape[1]
     )
@@ -57,11 +62,13 @@ def fit_in_memory(data: TrainingData, options: FusionOptions, threads: Threads) 
     boosted: list[BoostedTreesArms] = []
 
     def boosting() -> BoostedTreesArms:
-        boosted.append(_boosting(data, fold_of, n_folds, options, threads))
+        codes, weights = learnt_labels(data.codes, data.weights, len(data.classes))
+        rows = local_gradient_data(data, fold_of, codes, weights)
+        boosted.append(boosting_arms(rows, len(data), n_folds, options, threads))
         return boosted[0]
 
     try:
-        result = run_on_many_rows(LocalPartitions(blocks, threads), frame, options, boosting)
+        result = run_on_many_rows(LocalPartitions(blocks, threads), frame, options, boosting, log)
     finally:
         for arms in boosted:
             arms.close()
@@ -89,28 +96,28 @@ def make_blocks(
 
 def _folds(data: TrainingData, n_folds: int, seed: int) -> IntArray:
     """Return the fold of each row; rows of a group have the same."""
-    if data.groups is not None:
-        n_folds = min(n_folds, int(data.groups.max()) + 1)
-        return Folds.of(n_folds, seed, data.groups).numbers(len(data), groups=data.groups)
-    return Folds.of(n_folds, seed).numbers(data.n_rows_given)[data.row_numbers]
+    return Folds.of(n_folds, seed, data.groups).numbers(len(data), groups=data.groups)
 
 
-def _boosting(
-    data: TrainingData, fold_of: IntArray, n_folds: int, options: FusionOptions, threads: Threads
+def learnt_labels(codes: IntArray, weights: FloatArray, n_classes: int) -> tuple[IntArray, FloatArray]:
+    """Return the one class of each row that boosted trees learn, and its weight: less where labels disagree."""
+    if codes.shape[1] == 1:
+        return codes[:, 0], weights
+    shares = votes_of(codes, n_classes)
+    ordered = np.sort(shares, axis=1)
+    agreement = np.maximum(ordered[:, -1] - ordered[:, -2], LEAST_BELIEF)
+    return shares.argmax(axis=1).astype(np.int32), weights * agreement
+
+
+def boosting_arms(
+    rows: GradientData, n_rows: int, n_folds: int, options: FusionOptions, threads: Threads
 ) -> BoostedTreesArms:
-    """Return what fits boosted trees of the rows."""
-    codes, weights = data.codes[:, 0], data.weights
-    if data.codes.shape[1] > 1:
-        shares = votes_of(data.codes, len(data.classes))
-        codes = shares.argmax(axis=1).astype(np.int32)
-        ordered = np.sort(shares, axis=1)
-        weights = weights * np.maximum(ordered[:, -1] - ordered[:, -2], LEAST_BELIEF)
-    rows = local_gradient_data(data, fold_of, codes, weights)
+    """Return what fits boosted trees of rows, wherever these are."""
     deadline = None
     if options.budget.time_limit is not None:
         deadline = options.budget.started + options.budget.time_limit
     return BoostedTreesArms(
-        rows, n_folds, boosting_settings(len(data), options.seed), threads, deadline, _report_of(options)
+        rows, n_folds, boosting_settings(n_rows, options.seed), threads, deadline, _report_of(options)
     )
 
 

@@ -10,7 +10,7 @@ held to those of all rows as far as there are few rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +20,7 @@ from scipy.special import expit, log_softmax
 
 from fuselearn.backends.partitioned.partitions import Answer
 from fuselearn.fusion.fusion_rows import FusionBlock, pattern_numbers
-from fuselearn.typing import FloatArray, IntArray
+from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 WEIGHT_PENALTY = 1.0
 """Ridge on the weight of an arm whose values have mean square 1: a Gaussian prior of variance 1 of one row's size."""
@@ -77,6 +77,17 @@ def block_values(block: FusionBlock, arms: tuple[int, ...], rows: slice) -> Floa
     for place, arm in enumerate(arms):
         values[place] = block.values(arm)[rows]
     return values
+
+
+def plain_sum(values: Iterable[FloatArray], weights: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Return Σ weight · value of arms, where an absent value (NaN) counts as 0, and the rows with some value."""
+    sums: FloatArray | float = 0.0
+    covered: BoolArray | bool = False
+    for weight, of_arm in zip(weights, values):
+        absent = np.isnan(of_arm[:, 0])
+        sums = sums + weight * np.where(absent[:, None], 0.0, of_arm)
+        covered = covered | ~absent
+    return np.asarray(sums), np.asarray(covered)
 
 
 def logits_of(scores: FloatArray) -> FloatArray:

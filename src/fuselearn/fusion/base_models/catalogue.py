@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from fuselearn.boosting.gradient.classifier import ShareGradientBoostingClassifier
 from fuselearn.classifiers.adapter import (
     check_classifier,
     check_one_column_per_class,
@@ -16,16 +17,19 @@ from fuselearn.classifiers.adapter import (
     takes_nan,
 )
 from fuselearn.data import ViewBlocks
+from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
 from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, CrossFittedRows
 from fuselearn.fusion.base_models.forests import ForestModel, ForestRows
+from fuselearn.fusion.base_models.kernel_machines import MOST_ROWS as MOST_KERNEL_ROWS
 from fuselearn.fusion.base_models.kernel_machines import KernelMachine, KernelMachineRows
 from fuselearn.fusion.base_models.preparation import Arm, FittedModel, PreparedRows, groups_among, possible_scales
+from fuselearn.fusion.base_models.ridge_features import RidgeModel
 from fuselearn.fusion.base_models.support_vector_machines import MOST_ROWS as MOST_SVM_ROWS
 from fuselearn.fusion.base_models.support_vector_machines import SupportVectorMachines, SupportVectorRows
 from fuselearn.persistence.validation import described
 from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
-BUILT_IN = ("svm", "rbf", "linear", "trees")
+BUILT_IN = ("svm", "rbf", "linear", "trees", "boosting")
 ALL_VIEWS = "all views"
 LEAST_ROWS = 10
 """Rows that an arm needs; a view that fewer rows have is left out, unless nothing else would be left."""
@@ -34,9 +38,11 @@ Learners: TypeAlias = dict[str, "str | Classifier"]
 """Learners by name; a built-in one is its own name."""
 
 
-def resolve_learners(learners: Any, n_classes: int, n_rows: int) -> Learners:
-    """Check the `learners` argument and return the learners by name."""
+def resolve_learners(learners: Any, n_classes: int, n_rows: int, *, by_sums: bool = False) -> Learners:
+    """Check the `learners` argument and return the learners by name; `by_sums` is for a fit on many rows."""
     if isinstance(learners, str) and learners == "default":
+        if by_sums:
+            return {name: name for name in ("boosting", "linear", "rbf")}
         machine = "svm" if n_classes == 2 and n_rows <= MOST_SVM_ROWS else "rbf"
         return {name: name for name in (machine, "linear", "trees")}
     if isinstance(learners, Mapping):
@@ -113,6 +119,12 @@ def make_arms(
     return arms
 
 
+def rows_learnt(arm: Arm) -> int:
+    """Return the number of rows that an arm learns from on few rows, of which some learners take a subsample."""
+    most = {"svm": MOST_SVM_ROWS, "rbf": MOST_KERNEL_ROWS, "linear": MOST_KERNEL_ROWS}.get(arm.learner)
+    return len(arm.rows) if most is None else min(len(arm.rows), most)
+
+
 def check_models(
     arm_columns: Sequence[tuple[int | None, IntArray]],
     models_of_arms: Sequence[Sequence[FittedModel]],
@@ -132,6 +144,10 @@ def check_models(
                 width = len(model.fill)
             elif isinstance(model, KernelMachine | SupportVectorMachines):
                 width = len(model.parts[0].scale.centre)
+            elif isinstance(model, RidgeModel):
+                width = model.n_columns
+            elif isinstance(model, BoostedTreesModel):
+                width = model.n_features
             elif isinstance(model, CrossFittedModel):  # scikit-learn counts the columns itself
                 width = len(columns)
             else:
@@ -176,6 +192,8 @@ def _preparations(
     groups = groups_among(groups, source.rows)
     preparations: dict[str, _Prepare] = {}
     for name, learner in learners.items():
+        if learner == "boosting":
+            learner = ShareGradientBoostingClassifier(random_state=0)
         if not isinstance(learner, str):
             _check_gaps(values, learner, name, source.name)
             what = f"{name} of the view {source.name!r}"
