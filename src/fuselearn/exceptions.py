@@ -1,5 +1,17 @@
 """Warnings and errors with names of their own, so that a program can tell each of them."""
 
+import sys
+from types import FrameType
+
+
+def level_of_caller() -> int:
+    """Return the `stacklevel` at which a warning names the line that called fuselearn, however deep it arose."""
+    level = 1
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "fuselearn":
+        frame, level = frame.f_back, level + 1
+    return level
+
 
 class InterruptedFitWarning(UserWarning):
     """A fit was interrupted; the model has the rounds that were done by then."""

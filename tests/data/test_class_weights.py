@@ -25,7 +25,8 @@ def random_rows(seed, n_rows=40):
 def test_weights_are_those_of_scikit_learn(class_weight):
     codes, _ = random_rows(0)
     expected = compute_sample_weight(class_weight, CLASSES[codes])
-    weights = class_weighted(codes, CLASSES, np.ones(len(codes)), class_weight)
+    weights, largest = class_weighted(codes, CLASSES, np.ones(len(codes)), class_weight)
+    assert largest == pytest.approx(expected.max(), rel=1e-15)
     assert_allclose(weights, expected / expected.max(), rtol=1e-15)
     assert weights.max() == 1.0
 
@@ -33,7 +34,7 @@ def test_weights_are_those_of_scikit_learn(class_weight):
 @given(st.integers(0, 2**32 - 1))
 def test_balanced_classes_weigh_the_same(seed):
     codes, weights = random_rows(seed)
-    balanced = class_weighted(codes, CLASSES, weights, "balanced")
+    balanced, _ = class_weighted(codes, CLASSES, weights, "balanced")
     totals = np.bincount(codes, balanced)
     assert_allclose(totals, totals[0], rtol=1e-12)
     assert balanced.max() == 1.0
@@ -52,7 +53,9 @@ def test_partitions_do_not_matter(seed, cuts, class_weight):
     ]
     factors = ClassWeights.of(class_weight, CLASSES, np.array(sums_of_limbs(limbs)), np.array(largest))
     in_parts = np.concatenate([factors.of_rows(*part) for part in parts])
-    assert_array_equal(in_parts, class_weighted(codes, CLASSES, weights, class_weight))
+    weighted, largest = class_weighted(codes, CLASSES, weights, class_weight)
+    assert_array_equal(in_parts, weighted)
+    assert largest == factors.largest
 
 
 def test_factors_keep_the_weight_of_all_rows():
@@ -65,24 +68,26 @@ def test_factors_keep_the_weight_of_all_rows():
 
 def test_a_class_without_weight_is_passed_over():
     codes, weights = np.array([0, 0, 0, 1, 2]), np.array([1.0, 1.0, 1.0, 1.0, 0.0])
-    assert_allclose(class_weighted(codes, CLASSES, weights, "balanced"), [1 / 3, 1 / 3, 1 / 3, 1, 0])
+    assert_allclose(class_weighted(codes, CLASSES, weights, "balanced")[0], [1 / 3, 1 / 3, 1 / 3, 1, 0])
 
 
 def test_rows_without_a_class_keep_their_share():
-    weights = class_weighted(np.array([0, -1, 1, 2]), CLASSES, np.array([1.0, 0.0, 1.0, 1.0]), {"a": 2})
+    weights, _ = class_weighted(np.array([0, -1, 1, 2]), CLASSES, np.array([1.0, 0.0, 1.0, 1.0]), {"a": 2})
     assert_array_equal(weights, [1, 0, 0.5, 0.5])
 
 
 def test_without_class_weight_nothing_changes():
     codes, weights = random_rows(1)
-    assert class_weighted(codes, CLASSES, weights, None) is weights
+    unchanged, largest = class_weighted(codes, CLASSES, weights, None)
+    assert unchanged is weights
+    assert largest == 1.0
 
 
 def test_classes_are_numbers_or_truth_values_too():
     codes = np.array([0, 1, 1])
-    assert_array_equal(class_weighted(codes, np.array([3, 7]), np.ones(3), {7: 2}), [0.5, 1, 1])
-    assert_array_equal(class_weighted(codes, np.array([False, True]), np.ones(3), {True: 2}), [0.5, 1, 1])
-    assert_array_equal(class_weighted(codes, np.array([3.0, 7.0]), np.ones(3), {7: np.float32(2)}), [0.5, 1, 1])
+    assert_array_equal(class_weighted(codes, np.array([3, 7]), np.ones(3), {7: 2})[0], [0.5, 1, 1])
+    assert_array_equal(class_weighted(codes, np.array([False, True]), np.ones(3), {True: 2})[0], [0.5, 1, 1])
+    assert_array_equal(class_weighted(codes, np.array([3.0, 7.0]), np.ones(3), {7: np.float32(2)})[0], [0.5, 1, 1])
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from fuselearn.data.labels import is_missing_value
 from fuselearn.data.selectors import resolve_columns
 from fuselearn.data.table_columns import ColumnTable, frame_of, n_columns_of, table_of, unique_values
 from fuselearn.persistence.validation import check_array
-from fuselearn.typing import BoolArray, FloatArray, IntArray, Selector, TableLike
+from fuselearn.typing import ArrayLike, BoolArray, FloatArray, IntArray, Selector, TableLike
 
 FROM_DTYPE = "from_dtype"
 MAX_CATEGORIES = 255
@@ -58,7 +58,15 @@ class Categories:
     values: tuple[CategoryValues, ...]
 
     @classmethod
-    def of(cls, X: TableLike, categorical_features: "Selector | None", max_categories: int) -> Self:
+    def of(
+        cls,
+        X: TableLike,
+        categorical_features: "Selector | None",
+        max_categories: int,
+        *,
+        in_views: IntArray | None = None,
+        weights: ArrayLike = None,
+    ) -> Self:
         """Return the categories of a table in this process.
 
         Parameters
@@ -70,6 +78,10 @@ class Categories:
             As `categorical_columns` takes it.
         max_categories : int
             Categories that a column may have.
+        in_views : integer ndarray, default=None
+            Columns that are used; others have no categories. None for all.
+        weights : array of shape (n_rows,), default=None
+            Weights of the rows, by which only those that count are looked at.
 
         Returns
         -------
@@ -87,7 +99,7 @@ class Categories:
             return cls(columns, ())
         table = table_of(X)
         names = [table.name(column) for column in columns.tolist()]
-        return cls.from_distinct(columns, distinct_values(X, columns), max_categories, names)
+        return cls.from_distinct(columns, distinct_values(X, columns, weights, in_views), max_categories, names)
 
     @classmethod
     def from_distinct(
@@ -231,7 +243,9 @@ def categorical_columns(categorical_features: "Selector | None", X: TableLike, n
     return resolve_columns("categorical_features", categorical_features, X, n_columns)
 
 
-def distinct_values(X: TableLike, columns: IntArray) -> list[list[Any]]:
+def distinct_values(
+    X: TableLike, columns: IntArray, weights: ArrayLike = None, in_views: IntArray | None = None
+) -> list[list[Any]]:
     """Return the values that columns of a table or of a partition have, each once and in any order.
 
     Parameters
@@ -240,6 +254,10 @@ def distinct_values(X: TableLike, columns: IntArray) -> list[list[Any]]:
         The table.
     columns : integer ndarray
         Numbers of columns.
+    weights : array of shape (n_rows,), default=None
+        Weights of the rows; rows without weight are passed over.
+    in_views : integer ndarray, default=None
+        Columns that are used; of others no value is returned. None for all.
 
     Returns
     -------
@@ -253,7 +271,12 @@ def distinct_values(X: TableLike, columns: IntArray) -> list[list[Any]]:
     [[5.0]]
     """
     table = table_of(X)
-    return [table.distinct(column) for column in columns.tolist()]
+    used = set((columns if in_views is None else in_views).tolist())
+    rows = None
+    if weights is not None and (given := np.asarray(weights)).ndim == 1 and given.dtype.kind in "biuf":
+        # Whoever reads the weights refuses those of another length.
+        rows = None if len(given) != len(X) or (given > 0).all() else given > 0
+    return [table.distinct(column, rows) if column in used else [] for column in columns.tolist()]
 
 
 def _is_number(value: Any) -> bool:

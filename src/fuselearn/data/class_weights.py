@@ -154,8 +154,10 @@ def are_unequal(counts: ArrayLike) -> bool:
     return bool(len(counts) > 1 and counts.max() >= UNEQUAL * counts.min())
 
 
-def class_weighted(codes: IntArray, classes: AnyArray, weights: FloatArray, class_weight: ClassWeight) -> FloatArray:
-    """Return the weights of all rows with those of their classes; see `ClassWeights.of`.
+def class_weighted(
+    codes: IntArray, classes: AnyArray, weights: FloatArray, class_weight: ClassWeight
+) -> tuple[FloatArray, float]:
+    """Return the weights of all rows with those of their classes, and what 1 of them is; see `ClassWeights.of`.
 
     Parameters
     ----------
@@ -170,21 +172,24 @@ def class_weighted(codes: IntArray, classes: AnyArray, weights: FloatArray, clas
 
     Returns
     -------
-    ndarray of shape (n_rows,)
+    weights : ndarray of shape (n_rows,)
         New weights, of which the largest is 1; the same array for None.
+    largest : float
+        The largest product of a row's weight and that of its class, which is 1 of the new weights.
 
     Examples
     --------
     >>> class_weighted(np.array([0, 1, 1]), np.array(["a", "b"]), np.ones(3), {"b": 4})
-    array([0.25, 1.  , 1.  ])
+    (array([0.25, 1.  , 1.  ]), 4.0)
     """
     if class_weight is None:
-        return weights
-    labelled = codes >= 0
-    totals = np.array(sums_of_limbs(limb_sums(weights[labelled], codes[labelled], len(classes))))
+        return weights, 1.0
+    counted = (codes >= 0) & (weights > 0)
+    totals = np.array(sums_of_limbs(limb_sums(weights[counted], codes[counted], len(classes))))
     largest = np.zeros(len(classes))
-    np.maximum.at(largest, codes[labelled], weights[labelled])
-    return ClassWeights.of(class_weight, classes, totals, largest).of_rows(codes, weights)
+    np.maximum.at(largest, codes[counted], weights[counted])
+    of_classes = ClassWeights.of(class_weight, classes, totals, largest)
+    return of_classes.of_rows(codes, weights), of_classes.largest
 
 
 def _checked_weights(class_weight: Mapping[Any, float], classes: AnyArray) -> dict[Any, float]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fuselearn.exceptions import level_of_caller
 from fuselearn.typing import AnyArray, BoolArray, IntArray
 
 ROWS_AT_A_TIME = 2**20
@@ -212,7 +213,7 @@ def check_held_out(counts: IntArray, classes: AnyArray | None = None) -> None:
         subject = f"The class {shown} has" if len(alone) == 1 else f"The classes {shown}{more} have"
         warnings.warn(
             f"{subject} one row only. It stays in the training, and early stopping does not judge the class.",
-            stacklevel=4,
+            stacklevel=level_of_caller(),
         )
 
 

@@ -9,7 +9,7 @@ from narwhals.exceptions import DuplicateError
 from scipy.sparse import issparse
 
 from fuselearn.data.view_table import check_on_host
-from fuselearn.typing import AnyArray, FloatArray, TableLike
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, TableLike
 
 NUMERIC = "biuf"
 """Kinds of arrays whose values are numbers."""
@@ -24,8 +24,8 @@ class ColumnTable(Protocol):
     def numbers(self, column: int) -> AnyArray | None:
         """Return a column of numbers; None for one of anything else."""
 
-    def distinct(self, column: int) -> list[Any]:
-        """Return the values that a column has, each once; missing ones may be left out."""
+    def distinct(self, column: int, rows: BoolArray | None = None) -> list[Any]:
+        """Return the values that a column has, in some rows or in all, each once; missing ones may be left out."""
 
     def mapped(self, column: int, code_of: dict[Any, float]) -> FloatArray:
         """Return the codes of the values of a column, by those of its distinct values; NaN for what has none."""
@@ -48,11 +48,11 @@ class ArrayTable:
     def numbers(self, column: int) -> AnyArray | None:
         return self._array[:, column] if self._array.dtype.kind in NUMERIC else None
 
-    def distinct(self, column: int) -> list[Any]:
-        numbers = self.numbers(column)
-        if numbers is None:
-            return unique_values(self._array[:, column].tolist(), self.name(column))
-        return np.unique(numbers).tolist()
+    def distinct(self, column: int, rows: BoolArray | None = None) -> list[Any]:
+        values = self._array[:, column] if rows is None else self._array[rows, column]
+        if self._array.dtype.kind not in NUMERIC:
+            return unique_values(values.tolist(), self.name(column))
+        return np.unique(values).tolist()
 
     def mapped(self, column: int, code_of: dict[Any, float]) -> FloatArray:
         return _mapped(self._array[:, column].tolist(), code_of)
@@ -80,8 +80,9 @@ class FrameTable:
         numbers = series.to_numpy()
         return numbers if numbers.dtype.kind in NUMERIC else None
 
-    def distinct(self, column: int) -> list[Any]:
-        values: list[Any] = self._frame[:, column].drop_nulls().unique().to_list()
+    def distinct(self, column: int, rows: BoolArray | None = None) -> list[Any]:
+        series = self._frame[:, column] if rows is None else self._frame[:, column].filter(rows.tolist())
+        values: list[Any] = series.drop_nulls().unique().to_list()
         return values
 
     def mapped(self, column: int, code_of: dict[Any, float]) -> FloatArray:

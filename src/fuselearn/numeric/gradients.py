@@ -20,6 +20,8 @@ UNUSED, TRAINING, HELD_OUT = range(3)
 N_ROLES = 3
 HESSIAN_UNIT = 2.0**-28
 """Unit of h, which is at most 1."""
+ALL_VIEWS = -1
+"""Number of the view of a tree that may split on any column."""
 WEIGHT_UNIT = 2.0**-30
 LOSS_LIMIT = 2.0**20
 """Largest loss of a row, of a regression as a multiple of that of a residual as large as the scale; a larger one counts

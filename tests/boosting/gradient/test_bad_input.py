@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from fuselearn import ShareGradientBoostingClassifier, ShareGradientBoostingRegressor
@@ -259,10 +259,61 @@ def test_leaves_larger_than_all_rows_make_a_constant_model(kind, weights):
 
 def test_a_class_of_one_row_is_not_held_out():
     rare = np.r_[np.zeros(59, dtype=int), 1]
-    with pytest.warns(UserWarning, match="The class 1 has one row only. It stays in the training"):
+    with pytest.warns(UserWarning, match="The class 1 has one row only. It stays in the training") as caught:
         ShareGradientBoostingClassifier(early_stopping=True, **SMALL).fit(X, rare)
+    with pytest.warns(UserWarning, match="min_samples_leaf=31") as also_caught:
+        ShareGradientBoostingClassifier(min_samples_leaf=31).fit(X, y)
+    assert {warning.filename for warning in [*caught, *also_caught]} == {__file__}  # the line that called fit
     with pytest.raises(ValueError, match="early_stopping holds out rows, but 1 row of X counts"):
         ShareGradientBoostingRegressor(early_stopping=True).fit(X[:1], [1.0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_weights_that_vanish_beside_others_are_told(kind):
+    weights = np.r_[np.full(30, 1e9), np.full(25, 0.9), np.full(2, 0.01), np.zeros(3)]
+    with pytest.warns(UserWarning, match="2 of 57 rows weigh less than 9e-10 of the largest weight") as caught:
+        model = kind(**SMALL).fit(X, y, weights)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert model.n_samples_fit_ == 57
+
+
+def frame_of_codes(n_rows=600):
+    """Return a frame of two columns of numbers, one of 400 categories and one of two."""
+    generator = np.random.default_rng(0)
+    frame = pd.DataFrame(generator.normal(size=(n_rows, 2)), columns=["dose", "size"])
+    frame["code"] = pd.Categorical([f"c{number % 400}" for number in range(n_rows)])
+    frame["town"] = pd.Categorical(np.array(["north", "south"])[generator.integers(0, 2, n_rows)])
+    return frame, (frame["dose"] > 0).to_numpy().astype(int)
+
+
+@pytest.mark.parametrize("place", ["memory", "array", "files"])
+def test_categories_that_do_not_count_refuse_no_fit(place, tmp_path):
+    """Those of a column in no view, and those of rows without weight."""
+    frame, labels = frame_of_codes()
+    weights = (np.arange(600) % 400 < 100).astype(float)
+    in_view = {"views": {"a": ["dose", "town"]}}, np.ones(600)
+    without_weight = {"views": {"a": ["dose", "code"]}}, weights
+    table, settings = frame, {}
+    if place != "memory":
+        table = frame.assign(code=frame["code"].cat.codes, town=frame["town"].cat.codes)
+        settings = {"categorical_features": [2, 3]}
+    if place == "array":
+        table = table.to_numpy(dtype=float)
+        in_view[0]["views"], without_weight[0]["views"] = {"a": [0, 3]}, {"a": [0, 2]}
+    for views, sample_weight in (in_view, without_weight):
+        model = ShareGradientBoostingClassifier(n_estimators=2, random_state=0, **views, **settings)
+        rows = sample_weight > 0
+        if place == "files":
+            table.assign(y=labels, w=sample_weight).to_parquet(tmp_path / "rows.parquet")
+            model.fit(tmp_path / "rows.parquet", "y", sample_weight="w")
+        else:
+            model.fit(table, labels, sample_weight)
+        assert model.predict(table).shape == (600,)
+        kept = clone(model).fit(table[rows], labels[rows])
+        # Losses are summed in units that depend on the number of all rows.
+        assert_allclose(model.predict_proba(table[rows]), kept.predict_proba(table[rows]), rtol=1e-12)
+    with pytest.raises(ValueError, match="has 400 categories; max_bins allows 255"):
+        model.fit(table, labels)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -299,26 +350,6 @@ def test_nothing_is_lost_by_a_fit_that_fails(kind, warm_start, monkeypatch):
         model.set_params(n_estimators=8).fit(X, y)
     assert all(vars(model)[name] is state[name] for name in fitted)
     assert_array_equal(model.predict(X), before)
-
-
-def test_a_warm_start_on_something_else():
-    model = ShareGradientBoostingClassifier(warm_start=True, **SMALL).fit(X, y)
-    cases = [
-        ({"n_estimators": 2}, y, "n_estimators=2 must be at least the 3 rounds that the model already has"),
-        ({"trees": "per_view"}, y, "whose trees were 'joint'; they are now 'per_view'. Set it back"),
-        ({"views": {"a": [0, 1], "c": [2, 3]}}, y, r"views must be those that the model was fitted on, \['a', 'b'\]"),
-        ({"views": {"a": [0], "b": [2, 3]}}, y, "or other columns of them"),
-        ({"early_stopping": True}, y, "held no rows out for early stopping; now early_stopping=True holds some out"),
-        ({}, y + 1, r"y must have the classes that the model was fitted on, \[0, 1\]; got \[1, 2\]"),
-    ]
-    for settings, labels, message in cases:
-        before = model.get_params()
-        with pytest.raises(ValueError, match=message):
-            model.set_params(**{"n_estimators": 6, **settings}).fit(X, labels)
-        model.set_params(**before)
-    with pytest.raises(ValueError, match="X has 3 features, but ShareGradientBoostingClassifier is expecting 4"):
-        model.set_params(n_estimators=6).fit(X[:, :3], y)
-    assert model.n_iter_ == 3
 
 
 @pytest.mark.parametrize("kind", KINDS)

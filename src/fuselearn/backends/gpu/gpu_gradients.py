@@ -17,6 +17,7 @@ from fuselearn.backends.gpu.arrays import Arrays, GpuArray, on_its_gpu
 from fuselearn.backends.gpu.gpu_table import GpuTable
 from fuselearn.learners.binning import Binning
 from fuselearn.numeric.gradients import (
+    ALL_VIEWS,
     HESSIAN_UNIT,
     LOSS_LIMIT,
     N_ROLES,
@@ -26,8 +27,6 @@ from fuselearn.numeric.gradients import (
 )
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
-ALL_VIEWS = -1
-"""Number that stands for all views together."""
 LIMB_BITS, N_LIMBS = 21, 3
 """Bits of the limbs that whole numbers are cut into, whose sums over 2³¹ rows are exact in double precision."""
 ONES_AT_A_TIME = 2**24

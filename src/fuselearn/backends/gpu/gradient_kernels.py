@@ -15,10 +15,10 @@ import numpy as np
 
 from fuselearn.backends.gpu.arrays import Arrays, GpuArray, on_its_gpu
 from fuselearn.backends.gpu.cuda_kernels import FusedKernels
-from fuselearn.backends.gpu.gpu_gradients import ALL_VIEWS, KEY_BITS, GradientInputs, NodeRows, TreeNodes
+from fuselearn.backends.gpu.gpu_gradients import KEY_BITS, GradientInputs, NodeRows, TreeNodes
 from fuselearn.backends.gpu.gpu_table import GpuTable
 from fuselearn.backends.gpu.gradient_tiles import LANES, ColumnTiles, gradient_kernel
-from fuselearn.numeric.gradients import N_ROLES, value_of_digits
+from fuselearn.numeric.gradients import ALL_VIEWS, N_ROLES, value_of_digits
 from fuselearn.typing import AnyArray, BoolArray, IntArray
 
 CHUNK = 2048

@@ -128,12 +128,14 @@ class DaskSource(RowSource):
             for number, (block, last) in enumerate(zip(self._blocks, last_arguments))
         ]
 
-    def distinct_values(self, columns: IntArray) -> list[list[Any]]:
+    def distinct_values(self, columns: IntArray, in_views: IntArray | None = None) -> list[list[Any]]:
         """Return the values that columns of X have, which may be text; see `RowSource.distinct_values`."""
         from dask.delayed import delayed
 
         distinct = delayed(distinct_values, pure=False)
-        return joined_values(self._cluster.values(lambda: [distinct(block[0], columns) for block in self._blocks]))
+        return joined_values(
+            self._cluster.values(lambda: [distinct(block[0], columns, block[2], in_views) for block in self._blocks])
+        )
 
     def load_partitions(self, recipe: Recipe, threads: Threads) -> DaskPartitions:
         """Build all partitions on the workers of the cluster."""

@@ -53,9 +53,12 @@ class RowSource(ABC):
         Without `each` there is no last argument. The rows are read anew: between two calls nothing is kept of them.
         """
 
-    def distinct_values(self, columns: IntArray) -> list[list[Any]]:
-        """Return the values that columns of X have, before these are encoded, some of them more than once."""
-        return joined_values(self.map(distinct_in_partition, columns))
+    def distinct_values(self, columns: IntArray, in_views: IntArray | None = None) -> list[list[Any]]:
+        """Return the values that columns of X have, before these are encoded, some of them more than once.
+
+        They are those of rows with weight; of columns that are not in a view there are none.
+        """
+        return joined_values(self.map(distinct_in_partition, columns, in_views))
 
     @abstractmethod
     def load_partitions(self, recipe: Recipe, threads: Threads) -> Partitions:
@@ -192,9 +195,9 @@ def summarise(
     )
 
 
-def distinct_in_partition(partition: RawPartition, columns: IntArray) -> list[list[Any]]:
+def distinct_in_partition(partition: RawPartition, columns: IntArray, in_views: IntArray | None) -> list[list[Any]]:
     """Return the values of some columns of a partition, each once."""
-    return distinct_values(partition.table, columns)
+    return distinct_values(partition.table, columns, partition.weights, in_views)
 
 
 def joined_values(of_partitions: Sequence[list[list[Any]]]) -> list[list[Any]]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from fuselearn.backends.gpu.arrays import GpuArray
 from fuselearn.backends.gpu.cuda_kernels import fused_kernels
-from fuselearn.backends.gpu.gpu_gradients import ALL_VIEWS, GpuGradients, GradientInputs, WholeLoss
+from fuselearn.backends.gpu.gpu_gradients import GpuGradients, GradientInputs, WholeLoss
 from fuselearn.backends.gpu.gpu_table import GpuView, check_gpu_table
 from fuselearn.backends.gpu.gradient_kernels import FusedGradients, SplitRules
 from fuselearn.boosting.gradient.gradient_data import FoldPlan, FoldRuns, LocalGradientData
@@ -32,8 +32,9 @@ from fuselearn.boosting.gradient.gradient_rows import (
     Question,
     TreeRequest,
 )
-from fuselearn.boosting.gradient.growth import HistogramLeaves, Leaf
+from fuselearn.boosting.gradient.growth import HistogramLeaves
 from fuselearn.boosting.gradient.losses import Loss, RegressionLoss, quantile_rank
+from fuselearn.boosting.gradient.open_leaves import Leaf
 from fuselearn.boosting.gradient.splitting import BestCut, GrowthSettings
 from fuselearn.data import TrainingData, View
 from fuselearn.data.categories import Categories, categorical_columns, distinct_values
@@ -41,7 +42,8 @@ from fuselearn.data.training_data import RegressionData
 from fuselearn.learners.binning import Binning
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.gradient_loops import WEIGHT
-from fuselearn.typing import IntArray
+from fuselearn.numeric.gradients import ALL_VIEWS
+from fuselearn.typing import ArrayLike, IntArray
 
 LEAVES_AT_A_TIME = 1024
 """Leaves whose histograms are made together."""
@@ -149,7 +151,12 @@ def _whole_loss(loss: Loss) -> WholeLoss:
 
 
 def encoded_on_gpu(
-    X: GpuArray, categories: Categories | None, categorical_features: Any, max_categories: int
+    X: GpuArray,
+    categories: Categories | None,
+    categorical_features: Any,
+    max_categories: int,
+    in_views: IntArray | None = None,
+    weights: ArrayLike = None,
 ) -> tuple[Categories | None, GpuArray]:
     """Return the categories of a table on a GPU, new ones where None are given, and the table in codes.
 
@@ -168,7 +175,9 @@ def encoded_on_gpu(
         places = np.arange(len(columns))
         if categories is None:
             names = [str(column) for column in columns.tolist()]
-            categories = Categories.from_distinct(columns, distinct_values(on_host, places), max_categories, names)
+            used = None if in_views is None else np.flatnonzero(np.isin(columns, in_views))
+            distinct = distinct_values(on_host, places, weights, used)
+            categories = Categories.from_distinct(columns, distinct, max_categories, names)
         codes = np.asarray(Categories(places, categories.values[: len(places)]).encode(on_host))
         encoded = arrays.copy(table.values)
         for place, column in enumerate(columns.tolist()):

@@ -13,16 +13,17 @@ from fuselearn.boosting.gradient.partitioned_gradient_data import (
     GradientEstimator,
     read_partitioned_gradient_data,
 )
-from fuselearn.data.categories import Categories
-from fuselearn.data.class_weights import ClassWeight, ClassWeights
+from fuselearn.boosting.gradient.warm_start import check_same_categorical
+from fuselearn.data.categories import FROM_DTYPE, Categories, categorical_columns
+from fuselearn.data.class_weights import ClassWeight, class_weighted
+from fuselearn.data.selectors import resolve_views
+from fuselearn.data.table_columns import frame_of, n_columns_of
 from fuselearn.data.training_data import (
     IN_MEMORY,
     TableReader,
-    TrainingData,
     read_regression_data,
     read_training_data,
 )
-from fuselearn.numeric.exact_sums import limb_sums, sums_of_limbs
 from fuselearn.typing import ArrayLike, TableLike
 
 
@@ -53,7 +54,7 @@ def read_classes(
         return read_partitioned_gradient_data(
             model, source, reset=reset, has_classes=True, class_weight=model.class_weight, common_weight=weight
         )
-    categories, X = _encoded(model, X, reset)
+    categories, X = _encoded(model, X, sample_weight, reset)
     y, sample_weight, view_labels, groups = _labels_on_host(
         X, {"y": y, "sample_weight": sample_weight, "view_labels": view_labels, "groups": groups}
     )
@@ -61,7 +62,9 @@ def read_classes(
     data = read_training_data(
         model, X, y, sample_weight, view_labels, groups, reset=reset, reader=reader, largest_weight_is_one=True
     )
-    data, factor = _class_weighted(data, model.class_weight)
+    codes = data.majority() if data.has_view_labels else data.codes[:, 0]
+    weights, factor = class_weighted(codes, data.classes, data.weights, model.class_weight)
+    data = replace(data, weights=weights)
     return _data_type(location)(data, factor * _largest(sample_weight), categories)
 
 
@@ -83,7 +86,7 @@ def read_targets(
         source = open_source(location, X, y, sample_weight, groups=groups)
         weight = _common_weight(sample_weight)
         return read_partitioned_gradient_data(model, source, reset=reset, has_classes=False, common_weight=weight)
-    categories, X = _encoded(model, X, reset)
+    categories, X = _encoded(model, X, sample_weight, reset)
     y, sample_weight, groups = _labels_on_host(X, {"y": y, "sample_weight": sample_weight, "groups": groups})
     data = read_regression_data(model, X, y, sample_weight, groups, reset=reset, reader=_reader(location))
     return _data_type(location)(data, _largest(sample_weight), categories)
@@ -123,31 +126,32 @@ def _common_weight(sample_weight: ArrayLike) -> float:
     return float(sample_weight) if is_number else 1.0
 
 
-def _encoded(model: Any, X: TableLike, reset: bool) -> tuple[Categories | None, TableLike]:
+def _encoded(model: Any, X: TableLike, sample_weight: ArrayLike, reset: bool) -> tuple[Categories | None, TableLike]:
     """Return the categories of a table, those of the last fit where the model is continued, and the table in codes."""
-    if row_location(X) == "gpu":
+    location, n_columns = row_location(X), n_columns_of(X)
+    if n_columns is None:
+        return None, X  # whoever reads X refuses it
+    if not reset:
+        columns = categorical_columns(model.categorical_features, X, n_columns)
+        if location == "gpu" or model.categorical_features != FROM_DTYPE or frame_of(X) is not None:
+            check_same_categorical(model, columns)
+    if location == "gpu":
         from fuselearn.boosting.gradient.gpu_gradient_data import encoded_on_gpu
 
         categories = None if reset else model.categories_
-        return encoded_on_gpu(X, categories, model.categorical_features if reset else None, int(model.max_bins))
+        in_views = np.concatenate(resolve_views(model.views, X, n_columns)[1]) if reset else None
+        weights = to_host(sample_weight)
+        return encoded_on_gpu(
+            X, categories, model.categorical_features if reset else None, int(model.max_bins), in_views, weights
+        )
     if not reset:
         categories = model.categories_
         return categories, X if categories is None else categories.encode(X)
-    categories = Categories.of(X, model.categorical_features, int(model.max_bins))
+    in_views = np.concatenate(resolve_views(model.views, X, n_columns)[1])
+    categories = Categories.of(
+        X, model.categorical_features, int(model.max_bins), in_views=in_views, weights=to_host(sample_weight)
+    )
     return (categories, categories.encode(X)) if len(categories.columns) else (None, X)
-
-
-def _class_weighted(data: TrainingData, class_weight: ClassWeight) -> tuple[TrainingData, float]:
-    """Return data whose weights are multiplied by those of the classes, and the largest of these products."""
-    if class_weight is None:
-        return data, 1.0
-    codes = data.majority() if data.has_view_labels else data.codes[:, 0]
-    used = data.weights > 0
-    totals = np.array(sums_of_limbs(limb_sums(data.weights[used], codes[used], len(data.classes))))
-    largest = np.zeros(len(data.classes))
-    np.maximum.at(largest, codes[used], data.weights[used])
-    weights = ClassWeights.of(class_weight, data.classes, totals, largest)
-    return replace(data, weights=weights.of_rows(codes, data.weights)), weights.largest
 
 
 def _largest(sample_weight: ArrayLike) -> float:

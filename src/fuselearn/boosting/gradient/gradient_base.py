@@ -6,7 +6,6 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, Literal, Self
 
@@ -22,24 +21,23 @@ from fuselearn.boosting.gradient.gradient_data import GradientData
 from fuselearn.boosting.gradient.gradient_log import GradientLog, gradient_identity
 from fuselearn.boosting.gradient.gradient_plan import FirstScores, GradientPlan
 from fuselearn.boosting.gradient.gradient_rounds import (
-    ALL_VIEWS,
-    GradientRound,
     GradientRun,
     GradientTrace,
     RunSettings,
 )
 from fuselearn.boosting.gradient.splitting import GrowthSettings
-from fuselearn.boosting.gradient.stored_trees import earlier_trees, joined_trees
+from fuselearn.boosting.gradient.stored_trees import joined_trees
 from fuselearn.boosting.gradient.tree_format import BoostedTrees
+from fuselearn.boosting.gradient.warm_start import check_same_run, recorded_trace, renumbered
 from fuselearn.boosting.share import as_policy
 from fuselearn.data import note_features
 from fuselearn.data.categories import Categories
 from fuselearn.data.held_out import check_fraction
 from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs, check_positive
-from fuselearn.exceptions import InterruptedFitWarning
+from fuselearn.exceptions import InterruptedFitWarning, level_of_caller
 from fuselearn.learners.binning import Binning
 from fuselearn.numeric.execution import Threads
-from fuselearn.numeric.gradients import TRAINING
+from fuselearn.numeric.gradients import ALL_VIEWS, TRAINING, WEIGHT_UNIT
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
 TREES = ("joint", "per_view")
@@ -104,8 +102,8 @@ class BaseGradientBoosting(BaseEstimator):
         data = self._read(X, y, sample_weight, view_labels, groups, reset=not continued)
         stops_early = self._stops_early(data)
         if continued:
-            self._check_same_run(data, stops_early)
-            trace = self._recorded_trace()
+            check_same_run(self, data, self._run_arguments(data), stops_early)
+            trace = recorded_trace(self)
         else:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
             # A run without a seed of its own goes on with the one it drew.
@@ -120,7 +118,7 @@ class BaseGradientBoosting(BaseEstimator):
             self._first_scores() if continued else None,
         )
         check_weights(plan)
-        self._warn_if_constant(plan)
+        self._warn_of_weights(plan, data.n_counted)
         settings = self._run_settings(data, plan, stops_early)
         complete = False
         if log is not None:
@@ -227,8 +225,16 @@ class BaseGradientBoosting(BaseEstimator):
             int(self.n_iter_no_change) if stops_early else None,
         )
 
-    def _warn_if_constant(self, plan: GradientPlan) -> None:
-        """Warn where no leaf can be split, since each side would weigh less than it has to."""
+    def _warn_of_weights(self, plan: GradientPlan, n_counted: int) -> None:
+        """Warn of weights that vanish beside others, and where no leaf can be split, as each side would weigh less."""
+        if plan.n_vanishing:
+            warnings.warn(
+                f"{plan.n_vanishing:,} of {n_counted:,} rows weigh less than {WEIGHT_UNIT:.1g} of the largest weight, "
+                "by sample_weight and class_weight, and count as 0. Make the largest weights smaller, or leave these "
+                "rows out.",
+                UserWarning,
+                stacklevel=level_of_caller(),
+            )
         weight = float(plan.role_weights[:, TRAINING].max())
         if weight < 2 * self.min_samples_leaf:
             warnings.warn(
@@ -237,7 +243,7 @@ class BaseGradientBoosting(BaseEstimator):
                 "min_samples_leaf"
                 f"{'' if plan.largest_weight == 1 else ', or give weights of about 1 a row'}.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=level_of_caller(),
             )
 
     def _run(self, run: GradientRun, trace: GradientTrace, log: GradientLog | None) -> None:
@@ -260,7 +266,7 @@ class BaseGradientBoosting(BaseEstimator):
             warnings.warn(
                 f"Interrupted: the model has the {len(trace)} of {self.n_estimators} rounds that were done.",
                 InterruptedFitWarning,
-                stacklevel=4,
+                stacklevel=level_of_caller(),
             )
 
     def _report(self, trace: GradientTrace) -> None:
@@ -291,74 +297,20 @@ class BaseGradientBoosting(BaseEstimator):
         self.view_importances_ = shares(gains_of_views(self.trees_, data.columns))
         self.n_samples_fit_ = data.n_counted
         self._seed, self._horizon = trace.seed, trace.horizon
+        self._arguments = self._run_arguments(data)
 
     def _first_scores(self) -> FirstScores:
         """Return the scores before the first tree of the last fit, and how far its trees may move them."""
         return FirstScores(self.baseline_, float(np.abs(np.stack(self.trees_.leaf_bounds())).max(axis=0).sum()))
 
-    def _recorded_trace(self) -> GradientTrace:
-        """Return the rounds of the last fit."""
-        training, held_out = -self.train_score_, -self.validation_score_
-        if not len(held_out):
-            held_out = np.full(len(training), np.nan)
-        trace = GradientTrace(self._seed, self._horizon, (float(training[0]), float(held_out[0])))
-        places = np.full(self.n_features_in_ + 1, -1, dtype=np.int32)
-        used = np.unique(np.concatenate(self.view_columns_))
-        places[used] = np.arange(len(used))
-        trees = renumbered(self.trees_, places)
-        n_outputs = len(self.baseline_)
-        for number in range(self.n_iter_):
-            view = int(self.winning_views_[number])
-            of_round = [trees.tree(number * n_outputs + output) for output in range(n_outputs)]
-            losses = float(training[number + 1]), float(held_out[number + 1])
-            trace.rounds.append(GradientRound(view, earlier_trees(number, view, of_round), *losses))
-        return trace
-
-    def _check_same_run(self, data: GradientData, stops_early: bool) -> None:
-        """Refuse a warm start on other views or classes, of another kind of run, or with fewer rounds."""
-        classes = np.asarray(getattr(self, "classes_", ()))
-        if data.classes is not None and not np.array_equal(data.classes, classes):
-            raise ValueError(
-                f"y must have the classes that the model was fitted on, {classes.tolist()}; got "
-                f"{data.classes.tolist()}."
-            )
-        same_columns = len(data.columns) == len(self.view_columns_) and all(
-            map(np.array_equal, data.columns, self.view_columns_)
-        )
-        if data.names != self.view_names_ or not same_columns:
-            raise ValueError(
-                f"views must be those that the model was fitted on, {self.view_names_}; got {data.names}, or other "
-                "columns of them."
-            )
-        is_joint = bool(np.all(self.winning_views_ == ALL_VIEWS))
-        if self.n_iter_ and is_joint != (self.trees == "joint"):
-            raise ValueError(
-                f"warm_start=True goes on with the run of the last fit, whose trees were "
-                f"{'joint' if is_joint else 'per_view'!r}; they are now {self.trees!r}. Set it back, or "
-                "warm_start=False."
-            )
-        if stops_early != bool(len(self.validation_score_)):
-            raise ValueError(
-                "warm_start=True goes on with the run of the last fit, which held "
-                f"{'no' if stops_early else 'some'} rows out for early stopping; now early_stopping="
-                f"{self.early_stopping!r} holds {'some' if stops_early else 'none'} out. Set it to {not stops_early}, "
-                "or warm_start=False."
-            )
-        if self.n_estimators < self.n_iter_:
-            raise ValueError(
-                f"n_estimators={self.n_estimators} must be at least the {self.n_iter_} rounds that the model already "
-                "has, since warm_start=True."
-            )
+    def _run_arguments(self, data: GradientData) -> dict[str, Any]:
+        """Return the arguments that a warm start may not change, and that nothing else of a model tells of."""
+        return {"max_bins": int(self.max_bins), "view_labels": data.n_label_columns > 1}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def renumbered(trees: BoostedTrees, columns: IntArray) -> BoostedTrees:
-    """Return trees that read other columns: `columns` maps the old numbers to new ones."""
-    return replace(trees, column=np.where(trees.column >= 0, columns[trees.column], -1).astype(np.int32))
 
 
 def check_number(name: str, value: object) -> None:

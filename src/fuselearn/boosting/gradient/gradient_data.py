@@ -202,6 +202,7 @@ class GradientData(ABC):
             self.weight_scale.unit,
             self.weight_scale.one,
             plans["loss"].role_weights * self.weight_scale.unit,
+            plans["loss"].n_vanishing,
         )
 
     def fold_plan(self, n_folds: int, max_bins: int, seed: int) -> FoldPlan:

@@ -16,10 +16,11 @@ from fuselearn._version import __version__
 from fuselearn.boosting.checkpoint import RunLog, described_setting
 from fuselearn.boosting.gradient.gradient_data import GradientData
 from fuselearn.boosting.gradient.gradient_plan import GradientPlan
-from fuselearn.boosting.gradient.gradient_rounds import ALL_VIEWS, GradientRound, GradientTrace, RunSettings
+from fuselearn.boosting.gradient.gradient_rounds import GradientRound, GradientTrace, RunSettings
 from fuselearn.boosting.gradient.stored_trees import check_splits, earlier_trees, joined_trees
 from fuselearn.boosting.gradient.tree_format import GradientTree
 from fuselearn.boosting.trace_format import check_start, read_array, written_array
+from fuselearn.numeric.gradients import ALL_VIEWS
 from fuselearn.typing import IntArray
 
 EVERY = 10

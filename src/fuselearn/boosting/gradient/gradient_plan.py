@@ -186,6 +186,8 @@ class GradientPlan:
         were given.
     role_weights : ndarray of shape (n_label_columns, 3)
         Weight of the rows of each role, by label column.
+    n_vanishing : int, default=0
+        Rows with weight whose weight is 0 in units.
     """
 
     loss: Loss
@@ -194,6 +196,7 @@ class GradientPlan:
     weight_unit: float
     largest_weight: float
     role_weights: FloatArray
+    n_vanishing: int = 0
 
     @property
     def units(self) -> tuple[float, float, float]:
@@ -238,14 +241,14 @@ class AboutBins:
 
 @dataclass(frozen=True)
 class LabelSums:
-    """Asks for whole weights, by label column and role and by class, and for the largest size of a target.
+    """Asks for whole weights, by label column and role and by class, the largest size of a target, and lost weights.
 
     For a regression `n_classes` is 0.
     """
 
     n_classes: int
 
-    def __call__(self, part: GradientPart) -> tuple[IntArray, IntArray, float]:
+    def __call__(self, part: GradientPart) -> tuple[IntArray, IntArray, float, int]:
         role_weights = np.zeros((len(part.labels), N_ROLES), dtype=np.int64)
         class_weights = np.zeros(self.n_classes, dtype=np.int64)
         counts = part.counts
@@ -256,12 +259,13 @@ class LabelSums:
                 trained = labelled & (part.roles == TRAINING)
                 np.add.at(class_weights, labels[trained], counts[trained])
         largest = 0.0 if self.n_classes else float(np.abs(part.training()[0]).max(initial=0.0))
-        return role_weights, class_weights, largest
+        n_vanishing = int(np.count_nonzero(counts[part.roles != UNUSED] == 0))
+        return role_weights, class_weights, largest, n_vanishing
 
-    def merged(self, answers: Sequence[tuple[IntArray, IntArray, float]]) -> tuple[IntArray, IntArray, float]:
+    def merged(self, answers: Sequence[tuple[IntArray, IntArray, float, int]]) -> tuple[IntArray, IntArray, float, int]:
         """Return the sums and the largest of all rows."""
-        role_weights, class_weights, largest = zip(*answers)
-        return np.sum(role_weights, axis=0), np.sum(class_weights, axis=0), max(largest)
+        role_weights, class_weights, largest, n_vanishing = zip(*answers)
+        return np.sum(role_weights, axis=0), np.sum(class_weights, axis=0), max(largest), sum(n_vanishing)
 
 
 @dataclass(frozen=True)
@@ -334,11 +338,12 @@ class ContentHashes:
 
 @dataclass(frozen=True)
 class LossPlan:
-    """The loss, the scores that lower it most without any tree, and the whole weights by label column and role."""
+    """The loss, the scores that lower it most without any tree, whole weights, and rows that lose theirs."""
 
     loss: Loss
     baseline: FloatArray
     role_weights: IntArray
+    n_vanishing: int
 
 
 LossPlanning: TypeAlias = Generator[PlanQuestion, Any, LossPlan]
@@ -368,11 +373,11 @@ def loss_planning(
     continued : FirstScores or None, default=None
         Where the run began that is continued, perhaps on other rows.
     """
-    role_weights, class_weights, largest = yield LabelSums(n_classes)
+    role_weights, class_weights, largest, n_vanishing = yield LabelSums(n_classes)
     if n_classes:
         loss = log_loss(n_classes, n_rows)
         first = loss.baseline(class_weights.astype(np.float64)) if continued is None else continued.baseline
-        return LossPlan(loss, first, role_weights)
+        return LossPlan(loss, first, role_weights, n_vanishing)
     weight = int(role_weights[0, TRAINING])
     baseline = 0.0
     if quantile is not None:
@@ -387,7 +392,8 @@ def loss_planning(
     if continued is not None and baseline != continued.baseline[0]:  # on other rows than before
         baseline, reach = float(continued.baseline[0]), continued.reach
     largest_residual = reach + (yield LargestResidual(baseline))
-    return LossPlan(regression_loss(largest_residual, n_rows, quantile), np.array([baseline]), role_weights)
+    measured = regression_loss(largest_residual, n_rows, quantile)
+    return LossPlan(measured, np.array([baseline]), role_weights, n_vanishing)
 
 
 def power_of_two(number: float) -> float:

@@ -19,11 +19,9 @@ from fuselearn.boosting.gradient.growth import Leaves, grow_tree
 from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.boosting.rounds import POLICY_STREAM
 from fuselearn.numeric.gradient_histograms import first_of_largest
-from fuselearn.numeric.gradients import HELD_OUT, TRAINING
+from fuselearn.numeric.gradients import ALL_VIEWS, HELD_OUT, TRAINING
 from fuselearn.typing import FloatArray, IntArray
 
-ALL_VIEWS = -1
-"""View of the trees that may read every column."""
 LEAST_IMPROVEMENT = 1e-7
 """Decrease of the loss on held-out rows, as a share of the first one, that counts as one."""
 

@@ -27,6 +27,7 @@ from fuselearn.boosting.gradient.gradient_rows import (
 )
 from fuselearn.boosting.gradient.partitioned_gradient_rows import PartitionedFoldRuns, PartitionedGradientRows
 from fuselearn.boosting.gradient.splitting import GrowthSettings
+from fuselearn.boosting.gradient.warm_start import check_same_categorical
 from fuselearn.data import View, ViewBlocks
 from fuselearn.data.categories import Categories, categorical_columns
 from fuselearn.data.class_weights import ClassWeight, ClassWeights
@@ -393,16 +394,23 @@ def read_partitioned_gradient_data(
     With `reset`, the columns may differ from those that the model was fitted on.
     """
     names, columns, features = resolve_source(model, source, reset=reset)
-    categories = _categories(model, source) if reset else model.categories_
+    if not reset:
+        check_same_categorical(model, _categorical_columns(model, source))
+    categories = _categories(model, source, np.concatenate(columns)) if reset else model.categories_
     source.categories = categories
     summaries, reader = read_summaries(source, names, columns, None if has_classes else type(model).__name__)
     return PartitionedGradientData(source, summaries, reader, features, categories, class_weight, common_weight)
 
 
-def _categories(model: GradientEstimator, source: RowSource) -> Categories | None:
-    """Return the categories of the categorical columns; None where there are none."""
-    columns = categorical_columns(model.categorical_features, source.empty_table, source.n_features)
+def _categorical_columns(model: GradientEstimator, source: RowSource) -> IntArray:
+    """Return the numbers of the categorical columns."""
+    return categorical_columns(model.categorical_features, source.empty_table, source.n_features)
+
+
+def _categories(model: GradientEstimator, source: RowSource, in_views: IntArray) -> Categories | None:
+    """Return the categories of the categorical columns, of those that are in a view; None where there are none."""
+    columns = _categorical_columns(model, source)
     if not len(columns):
         return None
     names = None if source.column_names is None else [repr(source.column_names[column]) for column in columns]
-    return Categories.from_distinct(columns, source.distinct_values(columns), int(model.max_bins), names)
+    return Categories.from_distinct(columns, source.distinct_values(columns, in_views), int(model.max_bins), names)

@@ -264,6 +264,10 @@ class ShareGradientBoostingRegressor(TreeRegression, RegressorMixin, BaseGradien
             return float(self.quantile) if self.quantile is not None else None
         return MEDIAN if self.loss == "absolute_error" else None
 
+    def _run_arguments(self, data: GradientData) -> dict[str, Any]:
+        """Return the arguments that a warm start may not change, and that nothing else of a model tells of."""
+        return {**super()._run_arguments(data), "loss": self.loss, "quantile": self.quantile}
+
     def _loss_factor(self) -> float:
         """Return the factor of the loss that scores report."""
         return 2.0 if self.loss == "absolute_error" else 1.0

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from fuselearn.boosting.gradient.gradient_rounds import ALL_VIEWS, GradientTrace
+from fuselearn.boosting.gradient.gradient_rounds import GradientTrace
 from fuselearn.boosting.gradient.gradient_rows import FinishedTree, TreeRequest
 from fuselearn.boosting.gradient.tree_format import BoostedTrees, GradientTree
 from fuselearn.data.categories import Categories
 from fuselearn.learners.binning import Binning
+from fuselearn.numeric.gradients import ALL_VIEWS
 from fuselearn.persistence.validation import check_array, check_integer, check_part, check_views
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 

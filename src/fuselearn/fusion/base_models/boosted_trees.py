@@ -17,17 +17,17 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from fuselearn.boosting.gradient.gradient_base import renumbered
 from fuselearn.boosting.gradient.gradient_data import FoldPlan, FoldRuns, GradientData, LocalGradientData
 from fuselearn.boosting.gradient.gradient_folds import FoldOfView
-from fuselearn.boosting.gradient.gradient_rounds import ALL_VIEWS, GradientRun, GradientTrace, RunSettings
+from fuselearn.boosting.gradient.gradient_rounds import GradientRun, GradientTrace, RunSettings
 from fuselearn.boosting.gradient.raw_scores import RawScores
 from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.boosting.gradient.stored_trees import joined_trees
 from fuselearn.boosting.gradient.tree_format import BoostedTrees
+from fuselearn.boosting.gradient.warm_start import renumbered
 from fuselearn.data import TrainingData
 from fuselearn.numeric.execution import SERIAL, Threads
-from fuselearn.numeric.gradients import TRAINING
+from fuselearn.numeric.gradients import ALL_VIEWS, TRAINING
 from fuselearn.persistence.validation import check_array, check_integer, check_part
 from fuselearn.typing import FloatArray, IntArray
 
