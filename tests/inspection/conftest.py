@@ -36,4 +36,8 @@ def unequal():
     X = rng.normal(size=(500, 10))
     X[:, 0] += y == 1
     X[:, 4] += 2 * (y == 2)
-    return X, y, FusionClassifier(views=VIEWS, max_fits=6, random_state=0).fit(X[:250], y[:250])
+    return (
+        X,
+        y,
+        FusionClassifier(views=VIEWS, class_weight="balanced", max_fits=6, random_state=0).fit(X[:250], y[:250]),
+    )
