@@ -236,7 +236,8 @@ def mean_ranks(scores: ArrayLike) -> FloatArray:
 def _mean_of_others(cells: list[CellResult], name: str) -> float | None:
     """Return the mean of one of the other scores; None where a split has none."""
     scores = [score for cell in cells for score in cell["others"].get(name, [None])]
-    return None if None in scores else float(np.mean(scores))
+    known = [score for score in scores if score is not None]
+    return float(np.mean(known)) if known and len(known) == len(scores) else None
 
 
 def _factor(n_runs: int, test_share: float) -> float:
