@@ -75,7 +75,7 @@ def test_probabilities_and_decisions_follow_from_the_arms(n_classes):
         for i, row in enumerate(new):
             if not any(np.isnan(row[part]).all() for part in parts):
                 values[number, i] = np.mean([one.predict(row[None, columns])[0] for one in models], axis=0)
-    combined = naive.weighted_sum(values - model._target_means, model.arm_weights_)
+    combined = naive.weighted_sum(values - model._arm_offsets[:, None], model.arm_weights_)
     combined = np.column_stack([-combined, combined]) if n_classes == 2 else combined
     present = np.column_stack([~np.isnan(new[:, columns]).all(axis=1) for columns in VIEWS.values()])
     slopes, intercepts = naive.calibration_of_rows(model._calibration, present)
