@@ -1,7 +1,9 @@
-"""BLAS has one thread while any fit runs, and the number of before when the last one ends."""
+"""BLAS has one thread while any fit runs, and the number of before when the last one ends; loops are compiled once."""
 
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import ModuleType
 from typing import ClassVar
 
@@ -11,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from fuselearn import FusionClassifier, MSSBoostClassifier
-from fuselearn.numeric.execution import single_threaded_blas
+from fuselearn.numeric.execution import _with_locked_cache, single_threaded_blas
 
 
 def blas_threads():
@@ -132,3 +134,30 @@ def test_fits_of_two_estimators_that_overlap():
     assert Meeting.seen == [{1}, {1}]
     assert all(hasattr(model, "classes_") for model in models)
     assert blas_threads() == {2}
+
+
+class Kernel:
+    """A compiled loop, of which two callers try to be in the files at the same time."""
+
+    def __init__(self, folder, together, overlaps):
+        self._cache = self
+        self.cache_path, self._together, self._overlaps = str(folder), together, overlaps
+
+    def load_overload(self, signature):
+        with suppress(threading.BrokenBarrierError):
+            self._together.wait(timeout=0.3)  # in vain, if one waits for the other
+            self._overlaps.append(signature)
+        return signature
+
+    save_overload = load_overload
+
+
+def test_one_process_at_a_time_is_in_the_files_of_compiled_loops(tmp_path):
+    """Else each of two that compile versions of a loop gives its own the file name of the other's."""
+    together, overlaps = threading.Barrier(2), []
+    loading, saving = [_with_locked_cache(Kernel(tmp_path, together, overlaps))._cache for _ in range(2)]
+    with ThreadPoolExecutor(2) as threads:
+        results = [threads.submit(loading.load_overload, "loaded"), threads.submit(saving.save_overload, "saved")]
+    assert [result.result() for result in results] == ["loaded", "saved"]
+    assert overlaps == []
+    assert (tmp_path / "fuselearn.lock").exists()

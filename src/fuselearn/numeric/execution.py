@@ -4,11 +4,12 @@ Importing numba takes as long as fitting a small model, and a command such as ``
 loop stays a plain function until it is called.
 """
 
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import wraps
 from math import prod
 from types import FunctionType
@@ -81,9 +82,47 @@ def _compile(loop: Callable[Parameters, Result], reassociate: bool) -> Callable[
     # Infinities and NaN keep their meaning: both occur in the data of the loops.
     fastmath = {"reassoc", "contract"} if reassociate else False
     try:
-        return numba.njit(nogil=True, cache=True, fastmath=fastmath)(loop)
+        return _with_locked_cache(numba.njit(nogil=True, cache=True, fastmath=fastmath)(loop))
     except RuntimeError:  # no writable place for the cache: compile anew in each process
         return numba.njit(nogil=True, fastmath=fastmath)(loop)
+
+
+def _with_locked_cache(kernel: Any) -> Any:
+    """Return a kernel whose files one process at a time reads or writes.
+
+    numba writes the index of a loop's versions and then the version. Of two processes that compile different versions
+    at a time, each may give its own the name of the other's, and a third then runs the wrong machine code.
+    """
+    cache = kernel._cache
+    path = os.path.join(cache.cache_path, "fuselearn.lock")
+
+    def locked(call: Callable[..., Any]) -> Callable[..., Any]:
+        def locked_call(*arguments: Any) -> Any:
+            with _file_lock(path):
+                return call(*arguments)
+
+        return locked_call
+
+    cache.load_overload, cache.save_overload = locked(cache.load_overload), locked(cache.save_overload)
+    return kernel
+
+
+@contextmanager
+def _file_lock(path: str) -> Iterator[None]:
+    """Wait until no other process or thread holds a file; go on without where files cannot be locked."""
+    try:
+        import fcntl
+
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except (ImportError, OSError):
+        yield
+        return
+    try:
+        with suppress(OSError):  # such as on some network drives
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
 
 
 class Threads:
