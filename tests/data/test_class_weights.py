@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.class_weight import compute_sample_weight
 
 from fuselearn.data import ClassWeights, class_weighted
+from fuselearn.data.class_weights import are_unequal, given_class_weights
 from fuselearn.numeric.exact_sums import limb_sums, sums_of_limbs
 
 CLASSES = np.array(["a", "b", "c"])
@@ -106,3 +107,18 @@ def test_classes_are_numbers_or_truth_values_too():
 def test_messages(class_weight, message):
     with pytest.raises(ValueError, match=message):
         class_weighted(*random_rows(0)[:1], CLASSES, np.ones(43), class_weight)
+
+
+def test_weights_as_given():
+    np.testing.assert_array_equal(given_class_weights(None, CLASSES), np.ones(3))
+    np.testing.assert_array_equal(given_class_weights({CLASSES[1]: 2}, CLASSES), [1, 2, 1])
+    assert given_class_weights("balanced", CLASSES) is None
+    with pytest.raises(ValueError, match="class_weight must be None"):
+        given_class_weights(2.0, CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("counts", "unequal"), [([60, 41], False), ([60, 40], True), ([5, 5, 5], False), ([9, 0], False), ([9, 0, 1], True)]
+)
+def test_unequal_classes(counts, unequal):
+    assert are_unequal(counts) is unequal
