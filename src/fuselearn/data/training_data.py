@@ -145,11 +145,15 @@ class TableReader(NamedTuple):
         Returns weights or labels in memory, given them, the table and the name of the argument.
     view_blocks : callable
         As `ViewBlocks.of`.
+    without_outliers : callable or None, default=None
+        Returns the ordinary ranges of the columns, with a warning of gross outliers, and the table without these, given
+        the table, the rows that count and the columns. None does it in memory, and nothing elsewhere.
     """
 
     read_table: Callable[..., tuple[Any, AnyArray, Features]]
     read_labels: Callable[[ArrayLike, Any, str], ArrayLike]
     view_blocks: Callable[[Any, list[str], list[IntArray], BoolArray | None], ViewBlocks]
+    without_outliers: Callable[[Any, BoolArray, Features], tuple[FloatArray, Any]] | None = None
 
 
 IN_MEMORY = TableReader(read_table, lambda labels, table, name: labels, ViewBlocks.of)
@@ -213,6 +217,8 @@ def read_training_data(
     if isinstance(table, np.ndarray):
         ranges = ranges_with_warning(table, used, rows.features, clipped=clip_outliers)
         table = ordinary_values(table, ranges) if clip_outliers else table
+    elif clip_outliers and reader.without_outliers is not None:
+        ranges, table = reader.without_outliers(table, used, rows.features)
     blocks = reader.view_blocks(table, names, rows.columns, None if used.all() else used)
     check_presence(blocks, used)
     if view_labels is None:

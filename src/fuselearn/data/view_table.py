@@ -109,8 +109,9 @@ def check_on_host(values: Any, name: str, reader: str) -> None:
         raise TypeError(
             f"{reader} reads {name} on the host; got one of {library_of(values)} on a GPU. {name}.get() of CuPy, or "
             f"{name}.cpu().numpy() of torch, copies it to the host. ShareBoostClassifier, IndependentBoostClassifier, "
-            "ShareGradientBoostingClassifier, ShareGradientBoostingRegressor, MSSBoostClassifier, NSBoostClassifier, "
-            "composite_kernel, composite_test_kernel, augmented_kernel and tomographic_correspondence run on a GPU."
+            "ShareGradientBoostingClassifier, ShareGradientBoostingRegressor, FusionClassifier, MSSBoostClassifier, "
+            "NSBoostClassifier, composite_kernel, composite_test_kernel, augmented_kernel and "
+            "tomographic_correspondence run on a GPU."
         )
 
 

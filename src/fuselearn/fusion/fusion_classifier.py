@@ -11,11 +11,12 @@ from sklearn.utils import Tags, check_random_state
 
 from fuselearn import progress
 from fuselearn.backends.partitioned.partitioned_data import open_source
-from fuselearn.backends.protocol import row_location
+from fuselearn.backends.protocol import row_location, to_host
 from fuselearn.boosting.checkpoint import check_checkpoint
 from fuselearn.data import TrainingData, read_training_data
 from fuselearn.data.class_weights import ClassWeight, given_class_weights
 from fuselearn.data.labels import check_two_classes
+from fuselearn.data.training_data import IN_MEMORY
 from fuselearn.estimators import check_count, check_flag, check_jobs, check_positive
 from fuselearn.fusion.assessment import assess
 from fuselearn.fusion.base_models.catalogue import (
@@ -213,11 +214,11 @@ class FusionClassifier(FusionPrediction):
         """Fit the arms, combine them, and judge the labels.
 
         Where the rows are decides where the fit runs: those of a Dask collection stay on the workers of the current
-        client, and Parquet files may be larger than memory. The model is the same.
+        client, Parquet files may be larger than memory, and many rows on a GPU stay there. The model is the same.
 
         Parameters
         ----------
-        X : array, data frame, Dask collection or paths of Parquet files, of shape (n_samples, n_features)
+        X : array, data frame, CUDA array, Dask collection or paths of Parquet files, of shape (n_samples, n_features)
             A view of a row is absent when all its columns are NaN there. The built-in learners fill single gaps by the
             column's mean; a classifier in `learners` gets them as they are, and must take NaN. A gross outlier (1,000
             interquartile ranges away, and 100 times as far as any other) counts as the nearest other value, as it does
@@ -339,23 +340,34 @@ class FusionClassifier(FusionPrediction):
                 return there
             data = there.collected()
         else:
-            data = read_training_data(
-                self,
-                X,
-                y,
-                sample_weight,
-                view_labels,
-                groups,
-                optional_labels=True,
-                negligible_weight=NEGLIGIBLE_WEIGHT,
-                drop_unused=True,
-                clip_outliers=True,
-            )
+            data = self._read_in_one_place(X, y, sample_weight, view_labels, groups)
         check_two_classes(data.codes[data.codes >= 0], data.classes, "labels of view_labels")
         given_class_weights(self.class_weight, data.classes)
         # Groups of one row each are what None means, which is faster.
         grouped = data.groups is not None and data.groups.max() + 1 < len(data)
         return replace(data, groups=data.groups if grouped else None)
+
+    def _read_in_one_place(self, X: TableLike, *labels: ArrayLike) -> TrainingData:
+        """Return rows in memory, or many rows on a GPU, where they stay."""
+        reader = IN_MEMORY
+        if row_location(X) == "gpu":
+            from fuselearn.fusion.gpu_fusion import GPU_READER, labels_on_host
+
+            labels = labels_on_host(X, *labels)
+            reader, X = (GPU_READER, X) if are_many(int(X.shape[0])) else (IN_MEMORY, to_host(X))
+        data = read_training_data(
+            self,
+            X,
+            *map(to_host, labels),
+            reader=reader,
+            optional_labels=True,
+            negligible_weight=NEGLIGIBLE_WEIGHT,
+            drop_unused=True,
+            clip_outliers=True,
+        )
+        if reader is not IN_MEMORY and not are_many(len(data)):
+            return self._read_in_one_place(to_host(X), *labels)
+        return data
 
     def _open_log(
         self,

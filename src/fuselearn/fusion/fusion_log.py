@@ -16,6 +16,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from fuselearn._version import __version__
+from fuselearn.backends.protocol import to_host
 from fuselearn.boosting.checkpoint import RunLog, described_setting
 from fuselearn.boosting.trace_format import check_start, trust_in
 from fuselearn.data import TrainingData
@@ -299,6 +300,8 @@ def fusion_identity(model: Any, data: TrainingData | FusionRows, seed: int) -> d
 def fingerprint_in_memory(data: TrainingData) -> dict[str, Any]:
     """Return rows in memory in a few words, by which other ones are recognised."""
     table = data.blocks.views[0].table
+    if not isinstance(table, np.ndarray):
+        table = to_host(table.values)
     groups = np.zeros(0) if data.groups is None else data.groups
     return described_content(len(data), [content_hashes(table, data.codes, data.weights, groups)], [len(data)])
 

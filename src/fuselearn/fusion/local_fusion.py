@@ -81,8 +81,12 @@ def fit_in_memory(
 def make_blocks(
     data: TrainingData, frame: FusionFrame, fold_of: IntArray, block_rows: int = BLOCK_ROWS
 ) -> list[FusionBlock]:
-    """Return windows on the rows."""
+    """Return windows on the rows; those on a GPU are one block."""
     table, weights = data.blocks.views[0].table, data.weights / data.weights.mean()
+    if not isinstance(table, np.ndarray):
+        from fuselearn.fusion.gpu_fusion import GpuFusionBlock
+
+        return [GpuFusionBlock(frame, table, data.blocks.present, data.codes, weights, fold_of)]
     blocks = []
     for start in range(0, len(data), block_rows):
         rows = slice(start, start + block_rows)

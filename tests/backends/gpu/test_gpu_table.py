@@ -9,7 +9,6 @@ from sklearn.base import clone
 from sklearn.svm import SVC
 
 from fuselearn import (
-    FusionClassifier,
     IndependentBoostClassifier,
     LabelConsensus,
     MKLClassifier,
@@ -132,7 +131,7 @@ def test_labels_of_rows_on_the_host_may_be_on_a_gpu(library):
 
 @pytest.mark.parametrize(
     "model",
-    [ViewVotingClassifier(SVC()), TomographicClassifier(), MKLClassifier(), FusionClassifier(), LabelConsensus()],
+    [ViewVotingClassifier(SVC()), TomographicClassifier(), MKLClassifier(), LabelConsensus()],
     ids=lambda model: type(model).__name__,
 )
 def test_estimators_that_read_on_the_host_refuse_gpu_arrays(library, model):
@@ -147,7 +146,7 @@ def test_estimators_that_read_on_the_host_refuse_gpu_arrays(library, model):
 
 @pytest.mark.parametrize(
     "model",
-    [MKLClassifier(), FusionClassifier(max_fits=1), ViewVotingClassifier(SVC())],
+    [MKLClassifier(), ViewVotingClassifier(SVC())],
     ids=lambda model: type(model).__name__,
 )
 def test_rows_to_predict_are_refused_in_the_same_words(library, model):

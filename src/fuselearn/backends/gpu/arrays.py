@@ -124,9 +124,9 @@ class Arrays:
         """Return how many of the ascending edges are below each of the values."""
         return self.xp.searchsorted(edges, values, side="left")
 
-    def concatenate(self, arrays: Sequence[GpuArray]) -> GpuArray:
-        """Return arrays one after the other, along the first axis."""
-        return self.xp.concatenate(arrays)
+    def concatenate(self, arrays: Sequence[GpuArray], axis: int = 0) -> GpuArray:
+        """Return arrays one after the other, by default along the first axis."""
+        return self.xp.concatenate(arrays, axis=axis)
 
     def matmul(self, left: GpuArray, right: GpuArray) -> GpuArray:
         """Return a matrix product."""
@@ -143,6 +143,10 @@ class Arrays:
     def all(self, values: GpuArray, axis: int | None = None) -> GpuArray:
         """Return whether all values are true."""
         return self.xp.all(values, axis=axis)
+
+    def largest(self, values: GpuArray, axis: int) -> GpuArray:
+        """Return the largest value along an axis."""
+        return self.xp.max(values, axis=axis)
 
     def where(self, condition: GpuArray, values: GpuArray, others: GpuArray) -> GpuArray:
         """Return values where a condition holds, and others elsewhere."""
@@ -216,8 +220,8 @@ class StandardArrays(Arrays):
     def to_whole(self, values: GpuArray) -> GpuArray:
         return self.xp.astype(values, self.xp.int64)
 
-    def concatenate(self, arrays: Sequence[GpuArray]) -> GpuArray:
-        return self.xp.concat(arrays)
+    def concatenate(self, arrays: Sequence[GpuArray], axis: int = 0) -> GpuArray:
+        return self.xp.concat(arrays, axis=axis)
 
     def at_least(self, values: GpuArray, least: float) -> GpuArray:
         return self.xp.maximum(values, least)
@@ -259,8 +263,8 @@ class TorchArrays(Arrays):
     def count_below(self, edges: GpuArray, values: GpuArray) -> GpuArray:
         return self.xp.searchsorted(edges, values.contiguous(), side="left")
 
-    def concatenate(self, arrays: Sequence[GpuArray]) -> GpuArray:
-        return self.xp.cat(arrays)
+    def concatenate(self, arrays: Sequence[GpuArray], axis: int = 0) -> GpuArray:
+        return self.xp.cat(arrays, dim=axis)
 
     def sum(self, values: GpuArray, axis: int | None = None) -> GpuArray:
         return self.xp.sum(values) if axis is None else self.xp.sum(values, dim=axis)
@@ -270,6 +274,9 @@ class TorchArrays(Arrays):
 
     def all(self, values: GpuArray, axis: int | None = None) -> GpuArray:
         return self.xp.all(values) if axis is None else self.xp.all(values, dim=axis)
+
+    def largest(self, values: GpuArray, axis: int) -> GpuArray:
+        return self.xp.amax(values, dim=axis)
 
     def at_least(self, values: GpuArray, least: float) -> GpuArray:
         return self.xp.clamp(values, min=least)

@@ -32,6 +32,11 @@ class GpuTable:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def __getitem__(self, rows: IntArray) -> "GpuTable":
+        """Return some rows, on the GPU."""
+        with self.arrays.current():
+            return GpuTable(self.arrays.take(self.values, self.arrays.from_host(rows)))
+
     @property
     def dtype(self) -> str:
         """Name of the number format of its values."""
@@ -105,7 +110,7 @@ def check_gpu_table(X: GpuArray) -> GpuTable:
     if len(table) > MAX_ROWS:
         raise ValueError(f"X on a GPU may have up to {MAX_ROWS:,} rows; got {len(table):,}.")
     with table.arrays.current():
-        for start, stop in _row_blocks(table, table.shape[1]):
+        for start, stop in row_blocks(len(table), table.shape[1]):
             if bool(table.arrays.any(table.arrays.isinf(X[start:stop, :]))):
                 raise ValueError("X holds infinity; values must be finite, or NaN where they are missing.")
     return table
@@ -158,14 +163,14 @@ def _present(table: GpuTable, columns: IntArray) -> BoolArray:
     """Return the rows in which at least one of the columns is not NaN."""
     arrays, masks = table.arrays, []
     with arrays.current():
-        for start, stop in _row_blocks(table, len(columns)):
+        for start, stop in row_blocks(len(table), len(columns)):
             values = GpuTable(table.values[start:stop, :]).columns(columns)
             masks.append(arrays.to_host(~arrays.all(arrays.isnan(values), axis=1)))
     return np.concatenate(masks)
 
 
-def _row_blocks(table: GpuTable, n_columns: int) -> Iterator[tuple[int, int]]:
-    """Yield the first and last row of some rows at a time."""
+def row_blocks(n_rows: int, n_columns: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and last row of some rows at a time, with so many columns each."""
     step = max(1, VALUES_AT_A_TIME // n_columns)
-    for start in range(0, len(table), step):
-        yield start, min(start + step, len(table))
+    for start in range(0, n_rows, step):
+        yield start, min(start + step, n_rows)

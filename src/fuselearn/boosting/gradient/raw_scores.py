@@ -16,7 +16,7 @@ import numpy as np
 from fuselearn.boosting.gradient.tree_format import BoostedTrees
 from fuselearn.data import View, ViewBlocks
 from fuselearn.numeric.execution import SERIAL, Threads
-from fuselearn.numeric.tree_scores import add_tree_scores, pack_trees, settle_by_bounds
+from fuselearn.numeric.tree_scores import PackedTrees, add_tree_scores, pack_trees, settle_by_bounds
 from fuselearn.numeric.votes import codes_of, rounding_slack
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -53,17 +53,7 @@ class RawScores:
     ) -> None:
         self._trees, self._baseline = trees, np.asarray(baseline, dtype=np.float64)
         self._names, self._columns = view_names, view_columns
-        self._packed = pack_trees(
-            trees.column,
-            trees.threshold,
-            trees.missing_left,
-            trees.left,
-            trees.right,
-            trees.value,
-            trees.category_row,
-            trees.categories_left,
-            trees.starts,
-        )
+        self._packed = packed_trees(trees)
         self.of_views = bool(np.any(trees.view >= 0))
         self._smallest, self._largest = trees.leaf_bounds()
         self.view_order = self._order_of_views()
@@ -192,6 +182,21 @@ class RawScores:
         strengths = np.bincount(self._trees.view, self._largest - self._smallest, minlength=len(self._names))
         order = np.argsort(-strengths, kind="stable")
         return order[np.isin(order, self._trees.view)]
+
+
+def packed_trees(trees: BoostedTrees) -> PackedTrees:
+    """Return trees as a walk down them reads them."""
+    return pack_trees(
+        trees.column,
+        trees.threshold,
+        trees.missing_left,
+        trees.left,
+        trees.right,
+        trees.value,
+        trees.category_row,
+        trees.categories_left,
+        trees.starts,
+    )
 
 
 def decision_values(scores: FloatArray) -> FloatArray:

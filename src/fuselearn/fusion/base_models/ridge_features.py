@@ -186,7 +186,12 @@ class RidgeSums:
                 products[fold] += of_fold.T @ of_fold
                 moments[fold] += of_fold.T @ targets[start:stop]
                 squares[fold] += (targets[start:stop] ** 2).sum(axis=1) @ having[start:stop]
-        return tuple(np.rint(np.ldexp(sums, self.bits)).astype(np.int64) for sums in (products, moments, squares))
+        return whole_sums((products, moments, squares), self.bits)
+
+
+def whole_sums(sums: Sequence[FloatArray], bits: int) -> Answer:
+    """Return sums as whole multiples of 2^-`bits`."""
+    return tuple(np.rint(np.ldexp(of_kind, bits)).astype(np.int64) for of_kind in sums)
 
 
 def sum_bits(n_rows: int) -> int:
