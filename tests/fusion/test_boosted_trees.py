@@ -229,6 +229,11 @@ def test_the_clock_and_interrupts():
         assert arms.interrupted
         assert model.n_rounds == 3
         assert arms.fit(None, 1).n_rounds == 1  # those to come end at once
+    with (
+        BoostedTreesArms(gradient_data(X, y, folds), N_FOLDS, SMALL, report=interrupt) as arms,
+        pytest.raises(KeyboardInterrupt),
+    ):
+        arms.fit_all(PAIRS)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

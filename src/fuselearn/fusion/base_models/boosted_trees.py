@@ -232,7 +232,8 @@ class BoostedTreesArms:
         Returns
         -------
         BoostedTreesModel
-            The trees up to the round that was best on the held-out fold.
+            The trees up to the round that was best on the held-out fold. After an interrupt (`interrupted`), of the
+            rounds that were done, if there were any.
         """
         return self._fit(view, fold, self._prepared(), self._threads, self._tell)
 
@@ -248,10 +249,20 @@ class BoostedTreesArms:
         -------
         list of BoostedTreesModel
             The models, in the order of the pairs: the same as those of `fit`.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If an interrupt has ended a run: models of some folds, or of few rounds, are of no use to each other.
         """
         runs = self._prepared()
         if not runs.side_by_side or self._threads.count < 2 or len(pairs) < 2:
-            return [self.fit(view, fold) for view, fold in pairs]
+            models = []
+            for view, fold in pairs:
+                models.append(self.fit(view, fold))
+                if self.interrupted:
+                    raise KeyboardInterrupt
+            return models
         ends: list[BoostingProgress] = []
 
         def note_end(progress: BoostingProgress) -> None:
@@ -261,7 +272,6 @@ class BoostedTreesArms:
         def work(pair: tuple[int | None, int]) -> BoostedTreesModel:
             return self._fit(*pair, runs, SERIAL, note_end)
 
-        models: list[BoostedTreesModel] = []
         try:
             models = self._threads.map(work, pairs)
         except BaseException:
