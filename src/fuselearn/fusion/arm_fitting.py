@@ -7,6 +7,7 @@ and learners that are fitted on a subsample. Arms that hardly lower the loss are
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -68,6 +69,8 @@ SUBSAMPLE_ROWS = 2**15
 """Rows that learners are fitted on which cannot work by sums."""
 JUDGED_ROWS = 20_000
 """Rows that scores of arms, patterns of views and the rates of wrong labels are estimated from, at most."""
+BOOSTING_SHARE = 0.8
+"""Share of the time left that boosted trees of a view, or of all views, may take."""
 MOST_LINEAR_VIEWS = 16
 """Views up to which each has a linear machine of its own."""
 LEAST_GAIN = 5e-4
@@ -321,16 +324,26 @@ class ArmFitting:
         if wanted:
             if self._boosted is None:
                 self._boosted = self._boosting()
-            for fold, model in zip(wanted, self._boosted.fit_all([(view, fold) for fold in wanted])):
-                models[fold] = model
-                if self._log is not None:
-                    self._log.add(view, name, fold, model)
+            # Within a time limit, each fold gets its share of what is left; else they are fitted side by side.
+            limited = self._options.budget.time_limit is not None
+            for folds_now in [[fold] for fold in wanted] if limited else [wanted]:
+                if limited:
+                    n_left = len(wanted) - wanted.index(folds_now[0])
+                    self._boosted.deadline = time.monotonic() + self._seconds_for_boosting() / n_left
+                for fold, model in zip(folds_now, self._boosted.fit_all([(view, fold) for fold in folds_now])):
+                    models[fold] = model
+                    if self._log is not None:
+                        self._log.add(view, name, fold, model)
         view_name = self._view_name(view)
         self._report(f"{name} on {view_name!r}, {len(folds)} of {frame.n_folds} folds")
         n_learnt = frame.n_rows if view is None else int(self._rows_of_views[view])
         fitted = [model for model in models if model is not None]
         columns = np.arange(frame.n_features)
         return FittedArm(view, view_name, name, columns, models, fitted, self._score_means, n_learnt)
+
+    def _seconds_for_boosting(self) -> float:
+        """Return the time that boosted trees may take: what comes after them takes little."""
+        return BOOSTING_SHARE * max(0.0, self._options.budget.seconds_left())
 
     # Learners that are fitted on a subsample
 

@@ -37,6 +37,8 @@ def boosting_settings(n_rows: int, seed: int) -> BoostingSettings:
 class BoostingArms(Protocol):
     """Fits boosted trees without a fold; see `base_models.boosted_trees.BoostedTreesArms`."""
 
+    deadline: float | None
+
     def fit_all(self, pairs: Sequence[tuple[int | None, int]]) -> Sequence[FittedModel]:
         """Fit trees of a view, or of all views (None), on the rows of all folds but one, for pairs of these."""
 

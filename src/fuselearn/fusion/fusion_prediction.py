@@ -17,9 +17,9 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.backends.protocol import row_location
+from fuselearn.backends.protocol import row_location, to_host
 from fuselearn.consensus.label_consensus import suspect_labels
-from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_rows
+from fuselearn.data import TrainingData, note_features, read_new_rows
 from fuselearn.data.class_weights import ClassWeight
 from fuselearn.data.view_table import Features, data_frame
 from fuselearn.estimators import check_count
@@ -27,16 +27,17 @@ from fuselearn.fusion.arm_weights import by_class, weighted_sum
 from fuselearn.fusion.assessment import ACCURACY, BALANCED_ACCURACY, Assessment, decision_weights
 from fuselearn.fusion.base_models.catalogue import check_models, rows_learnt
 from fuselearn.fusion.base_models.preparation import Arm, FittedModel
-from fuselearn.fusion.fusion_rows import having_of, rows_of
+from fuselearn.fusion.fusion_rows import having_of
 from fuselearn.fusion.fusion_run import FusionResult
 from fuselearn.fusion.listed_suspects import ListedSuspects
 from fuselearn.fusion.log_loss_weights import plain_sum
+from fuselearn.fusion.new_rows import LocalNewRows, NewRows
 from fuselearn.fusion.passes import PassResult
 from fuselearn.fusion.pattern_calibration import PatternCalibration
-from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
+from fuselearn.numeric.gross_outliers import N_RANGES
 from fuselearn.numeric.votes import TIE, codes_of
 from fuselearn.persistence.validation import check_array, check_classes, check_part, check_views
-from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, TableLike
+from fuselearn.typing import AnyArray, FloatArray, IntArray, TableLike
 
 if TYPE_CHECKING:
     from fuselearn.backends.partitioned.dask_collections import PredictMethod
@@ -73,7 +74,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, data frame, Dask collection or paths of Parquet files
+        X : array, data frame, CUDA array, Dask collection or paths of Parquet files
             The rows. Those of files are read some at a time; their columns are found by name.
 
         Returns
@@ -90,7 +91,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, data frame, Dask collection or paths of Parquet files
+        X : array, data frame, CUDA array, Dask collection or paths of Parquet files
             The rows. Those of files are read some at a time; their columns are found by name.
 
         Returns
@@ -106,7 +107,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array, data frame, Dask collection or paths of Parquet files
+        X : array, data frame, CUDA array, Dask collection or paths of Parquet files
             The rows. Those of files are read some at a time; their columns are found by name.
 
         Returns
@@ -204,28 +205,36 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
             from fuselearn.backends.partitioned.parquet import map_files
 
             return map_files(X, self, lambda table: of_logits(self._logits(table)))
-        return of_logits(self._logits(read_new_rows(self, X)))
+        if location == "gpu" and self._by_sums:
+            from fuselearn.fusion.gpu_fusion import GpuNewRows
+
+            return of_logits(self._logits_of(GpuNewRows.read(self, X)))
+        return of_logits(self._logits(read_new_rows(self, to_host(X))))
 
     def _logits(self, table: FloatArray) -> FloatArray:
-        """Return z of rows, of shape (n_rows, n_classes); softmax(z) are the probabilities."""
-        table = ordinary_values(table, self._ranges)
-        present = ViewBlocks.of(table, self.view_names_, self.view_columns_).present
+        """Return z of rows in memory, of shape (n_rows, n_classes); softmax(z) are the probabilities."""
+        return self._logits_of(LocalNewRows(self, table))
+
+    def _logits_of(self, rows: NewRows) -> FloatArray:
+        """Return z of rows, wherever they are."""
+        present = rows.present
         used = np.flatnonzero(self.arm_weights_ > 0)
-        arm_values = (self._arm_values(present, table, arm) for arm in used.tolist())
+        arm_values = (self._arm_values(rows, arm) for arm in used.tolist())
         weights = self.arm_weights_[used]
-        values, covered = (plain_sum if self._by_sums else weighted_sum)(arm_values, weights)
+        if self._by_sums:
+            values, covered = plain_sum(arm_values, weights, (len(present), self._arm_offsets.shape[1]))
+        else:
+            values, covered = weighted_sum(arm_values, weights)
         # Trees of all views have a value even for a row without any, of which nothing is known.
         return self._calibration.logits(by_class(values), covered & present.any(axis=1), present)
 
-    def _arm_values(self, present: BoolArray, table: FloatArray, arm: int) -> FloatArray:
+    def _arm_values(self, rows: NewRows, arm: int) -> FloatArray:
         """Return the values of an arm about their mean; NaN for rows that lack its view."""
         view, columns = self._arm_columns[arm]
-        having = np.flatnonzero(having_of(view, bool(self._complete_only[arm]), present))
-        values = np.full((len(table), self._arm_offsets.shape[1]), np.nan)
+        having = np.flatnonzero(having_of(view, bool(self._complete_only[arm]), rows.present))
+        values = np.full((len(rows.present), self._arm_offsets.shape[1]), np.nan)
         if len(having):
-            rows = rows_of(table, slice(None) if len(having) == len(table) else having, columns)
-            values[having] = np.mean([model.predict(rows) for model in self.estimators_[arm]], axis=0)
-            values[having] -= self._arm_offsets[arm]
+            values[having] = rows.mean_values(self.estimators_[arm], columns, having) - self._arm_offsets[arm]
         return values
 
     def _decide(self, logits: FloatArray) -> FloatArray:

@@ -32,7 +32,7 @@ MOST_DENSE = 32
 """Classes whose curvature is a matrix; with more, that of the intercepts is bounded by its diagonal."""
 MOST_STEPS = 25
 MOST_HALVINGS = 12
-LEAST_DECREASE = 1e-9
+LEAST_DECREASE = 1e-12
 """Share of the loss that a Newton step must be expected to take off, or it is the last one."""
 
 
@@ -79,15 +79,19 @@ def block_values(block: FusionBlock, arms: tuple[int, ...], rows: slice) -> Floa
     return values
 
 
-def plain_sum(values: Iterable[FloatArray], weights: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """Return Σ weight · value of arms, where an absent value (NaN) counts as 0, and the rows with some value."""
-    sums: FloatArray | float = 0.0
-    covered: BoolArray | bool = False
+def plain_sum(
+    values: Iterable[FloatArray], weights: FloatArray, shape: tuple[int, int]
+) -> tuple[FloatArray, BoolArray]:
+    """Return Σ weight · value of arms, where an absent value (NaN) counts as 0, and the rows with some value.
+
+    Values are of the shape (n_rows, n_targets); there may be none.
+    """
+    sums, covered = np.zeros(shape), np.zeros(shape[0], dtype=bool)
     for weight, of_arm in zip(weights, values):
         absent = np.isnan(of_arm[:, 0])
-        sums = sums + weight * np.where(absent[:, None], 0.0, of_arm)
-        covered = covered | ~absent
-    return np.asarray(sums), np.asarray(covered)
+        sums += weight * np.where(absent[:, None], 0.0, of_arm)
+        covered |= ~absent
+    return sums, covered
 
 
 def logits_of(scores: FloatArray) -> FloatArray:

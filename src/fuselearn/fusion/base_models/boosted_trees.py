@@ -151,6 +151,8 @@ class BoostedTreesArms:
     ----------
     interrupted : bool
         Whether an interrupt has ended a run.
+    deadline : float or None
+        As given; it may be set anew between two fits.
 
     Examples
     --------
@@ -179,7 +181,7 @@ class BoostedTreesArms:
     ) -> None:
         self._data, self._n_folds = data, n_folds
         self._settings = BoostingSettings() if settings is None else settings
-        self._threads, self._deadline, self._report = threads, deadline, report
+        self._threads, self.deadline, self._report = threads, deadline, report
         self._stop = threading.Event()
         self._plan: FoldPlan = data.fold_plan(n_folds, self._settings.max_bins, self._settings.seed)
         self._resources = ExitStack()
@@ -217,7 +219,7 @@ class BoostedTreesArms:
             raise TypeError(f"Labels cannot be exchanged in {type(self._data).__name__}: its rows are not in memory.")
         self._prepared()
         data = self._data.with_labels(codes, weights / weights.max())
-        return BoostedTreesArms(data, self._n_folds, self._settings, self._threads, self._deadline, self._report)
+        return BoostedTreesArms(data, self._n_folds, self._settings, self._threads, self.deadline, self._report)
 
     def fit(self, view: int | None, fold: int) -> BoostedTreesModel:
         """Fit trees to the rows of all folds but one.
@@ -307,7 +309,7 @@ class BoostedTreesArms:
 
         def after_round() -> bool:
             report(BoostingProgress(view, fold, len(trace), trace.rounds[-1].held_out_loss, False))
-            return self._stop.is_set() or (self._deadline is not None and time.monotonic() >= self._deadline)
+            return self._stop.is_set() or (self.deadline is not None and time.monotonic() >= self.deadline)
 
         if settings.weights[0, TRAINING] > 0:
             try:

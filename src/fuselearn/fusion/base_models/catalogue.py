@@ -34,6 +34,9 @@ ALL_VIEWS = "all views"
 LEAST_ROWS = 10
 """Rows that an arm needs; a view that fewer rows have is left out, unless nothing else would be left."""
 
+FEW_ROWS_ROUNDS = 60
+"""Rounds of boosting on few rows, which are not enough to stop early by."""
+
 Learners: TypeAlias = dict[str, "str | Classifier"]
 """Learners by name; a built-in one is its own name."""
 
@@ -193,7 +196,7 @@ def _preparations(
     preparations: dict[str, _Prepare] = {}
     for name, learner in learners.items():
         if learner == "boosting":
-            learner = ShareGradientBoostingClassifier(random_state=0)
+            learner = ShareGradientBoostingClassifier(n_estimators=FEW_ROWS_ROUNDS, max_leaf_nodes=15, random_state=0)
         if not isinstance(learner, str):
             _check_gaps(values, learner, name, source.name)
             what = f"{name} of the view {source.name!r}"
