@@ -2,6 +2,7 @@
 
 import json
 import math
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -47,6 +48,7 @@ from fuselearn import (
     ViewVotingClassifier,
     load,
 )
+from fuselearn.fusion import fusion_options
 from fuselearn.kernels import GramLookup
 from fuselearn.multilabel import RbfSVC
 from fuselearn.persistence import describe
@@ -58,6 +60,7 @@ DRAWS = np.random.default_rng(0)
 X = DRAWS.normal(size=(90, 9))
 SUMS = X[:, 0] + X[:, 4] + X[:, 8] + 0.3 * DRAWS.normal(size=90)
 TWO, THREE = (SUMS > 0).astype(int), np.array(["low", "mid", "high"])[np.digitize(SUMS, [-0.8, 0.8])]
+INTERACTION = (X[:, 0] * X[:, 4] > 0).astype(int)
 LABELS = np.column_stack([SUMS > 0, X[:, 1] > 0, X[:, 7] > 0.2]).astype(int)
 ONE_VIEW_EACH = np.where(np.repeat(np.eye(3, dtype=bool)[np.arange(90) % 3], 3, axis=1), X, np.nan)
 NUMBERED = np.column_stack([np.arange(90.0), X[:, :2]])
@@ -132,6 +135,12 @@ MODELS = {
     "super kernel": (SuperKernelClassifier(views=VIEWS), X, TWO),
     "fusion": (FusionClassifier(views=VIEWS, random_state=0), X, TWO),
     "fusion of three classes": (FusionClassifier(views=VIEWS, random_state=0), X, THREE),
+    "fusion of many rows": (FusionClassifier(views=VIEWS, random_state=0), X, INTERACTION),
+    "fusion of many rows with gaps": (
+        FusionClassifier(views=VIEWS, learners=["linear", "boosting", "trees"], random_state=0),
+        ONE_VIEW_EACH,
+        THREE,
+    ),
     "fusion with gaps": (FusionClassifier(views=VIEWS, consensus=False, random_state=0), ONE_VIEW_EACH, TWO),
     "fusion of classifiers": (
         FusionClassifier(
@@ -177,9 +186,10 @@ TABLE_MODEL = TableClassifier(
 
 
 def fitted(name):
-    """Return a fitted model of `MODELS`, and its rows."""
+    """Return a fitted model of `MODELS`, and its rows, which may be called many."""
     model, rows, y = MODELS[name]
-    return clone(model).fit(rows, y), rows
+    with patch.object(fusion_options, "MANY_ROWS", 50 if "many rows" in name else fusion_options.MANY_ROWS):
+        return clone(model).fit(rows, y), rows
 
 
 def load_trusted(path):

@@ -61,9 +61,10 @@ class FusionClassifier(FusionPrediction):
         :class:`~sklearn.compose.ColumnTransformer` takes. None is one view of all columns.
     learners : "default", str, classifier, list or dict, default="default"
         Learners that are tried on every view: names of built-in learners (``"svm"`` for two classes, ``"rbf"``,
-        ``"linear"``, ``"trees"``) and scikit-learn classifiers, which are cross-fitted in five folds. A dict of name to
-        classifier names them. The default is a kernel machine (``"svm"`` for two classes and up to 1,000 rows, else
-        ``"rbf"``), ``"linear"`` and ``"trees"``.
+        ``"linear"``, ``"trees"``, ``"boosting"``) and scikit-learn classifiers, which are cross-fitted in five folds. A
+        dict of name to classifier names them. The default is a kernel machine (``"svm"`` for two classes and up to
+        1,000 rows, else ``"rbf"``), ``"linear"`` and ``"trees"``; from 5,000 rows on ``"boosting"``, ``"linear"`` and
+        ``"rbf"``.
     class_weight : None, "balanced" or dict of class to weight, default=None
         Weights of the classes in decisions: `predict` takes the class with the largest weight times probability. None
         is the most probable class. With "balanced", the weights are 1 / `class_prior_`, so that rare and frequent
@@ -98,7 +99,8 @@ class FusionClassifier(FusionPrediction):
         Fitted models of each arm; its value is their mean.
     leaderboard_ : data frame
         A row per arm, the best first: its view, learner, out-of-fold score of its own decisions (in the column
-        ``"accuracy"`` or ``"balanced_accuracy"``, see `out_of_sample_metric_`), weight and number of fits.
+        ``"accuracy"`` or ``"balanced_accuracy"``, see `out_of_sample_metric_`), weight, number of fits, and number of
+        rows that it learnt from.
     view_importances_ : ndarray of shape (n_views,)
         Share of each view in the spread of the out-of-fold values. An arm of all views is shared out among them, by the
         combination of the same learner's values of single views that comes nearest to its own.
@@ -163,6 +165,12 @@ class FusionClassifier(FusionPrediction):
     scikit-learn `class_weight` weighs the training rows instead, which changes the probabilities, too.
 
     Values of rows whose views are partly missing are those of the arms that have a value, as if the others agreed.
+
+    From 5,000 rows on, all of this is done by sums over blocks of rows. Gradient boosted trees, cross-fitted in folds
+    that all arms share and stopped early by the fold that is held out, join a linear ridge and one on 400 landmarks,
+    both of all rows; the models of the folds are averaged. Classes count as they are. Weights are non-negative and make
+    the log loss of the labels on out-of-fold values least; arms that hardly lower it have weight 0. There is no second
+    pass. Other learners are fitted on a subsample of 32,768 rows, ``"svm"`` of 1,000.
 
     Examples
     --------
