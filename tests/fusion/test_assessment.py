@@ -14,7 +14,7 @@ from tests.fusion.fusion_data import MODEL, VIEWS, table
 
 def test_the_leaderboard(model):
     board = model.leaderboard_
-    assert list(board.columns) == ["view", "learner", "accuracy", "weight", "fits"]
+    assert list(board.columns) == ["view", "learner", "accuracy", "weight", "fits", "rows"]
     assert len(board) == 12
     assert board["accuracy"].is_monotonic_decreasing
     assert sorted(zip(board["view"], board["learner"])) == sorted(model.arms_)
