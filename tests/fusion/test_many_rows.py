@@ -293,7 +293,8 @@ def test_verbose_tells_what_is_fitted(capsys):
     fusion(verbose=1).fit(X, y)
     printed = capsys.readouterr().out
     assert "linear on 'all views'" in printed
-    assert "boosting on 'all views'" in printed
+    assert "boosting on 'all views', fold 5 of 5: " in printed
+    assert "rounds, the last with a loss of 0." in printed
 
 
 @pytest.mark.long

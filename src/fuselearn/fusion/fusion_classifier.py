@@ -282,9 +282,7 @@ class FusionClassifier(FusionPrediction):
     ) -> None:
         """Fit many rows, wherever they are."""
         report = partial(progress.report, self, printed=self.verbose > 0)
-        options = FusionOptions(
-            learners, data.classes, self.class_weight, self.consensus, seed, budget, report, self.verbose
-        )
+        options = FusionOptions(learners, data.classes, self.class_weight, self.consensus, seed, budget, report)
         with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
             if isinstance(data, PartitionedFusionData):
                 result, suspects = fit_in_partitions(data, options, threads, log)

@@ -79,8 +79,6 @@ class FusionOptions:
         Arms and time that may be used.
     report : callable or None
         Called after each fit.
-    verbose : int
-        Above 1, rounds of boosting are reported, too.
     """
 
     learners: Learners
@@ -90,4 +88,3 @@ class FusionOptions:
     seed: int
     budget: Budget
     report: Report | None = None
-    verbose: int = 0

@@ -16,6 +16,7 @@ from fuselearn.fusion.base_models.boosted_trees import (
     BoostingProgress,
     local_gradient_data,
 )
+from fuselearn.fusion.base_models.catalogue import ALL_VIEWS
 from fuselearn.fusion.fusion_options import FusionLog, FusionOptions, boosting_settings, n_folds_of
 from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame, votes_of
 from fuselearn.fusion.fusion_run import FusionResult, run_on_many_rows
@@ -25,6 +26,8 @@ from fuselearn.typing import FloatArray, IntArray
 
 BLOCK_ROWS = 2**15
 """Rows of a block."""
+REPORTED_ROUNDS = 25
+"""Rounds of boosting between two reports."""
 LEAST_BELIEF = 1e-3
 """Weight of a row whose labels contradict each other."""
 
@@ -121,10 +124,25 @@ def boosting_arms(
     if options.budget.time_limit is not None:
         deadline = options.budget.started + options.budget.time_limit
     return BoostedTreesArms(
-        rows, n_folds, boosting_settings(n_rows, options.seed), threads, deadline, _report_of(options)
+        rows, n_folds, boosting_settings(n_rows, options.seed), threads, deadline, _report_of(options, rows, n_folds)
     )
 
 
-def _report_of(options: FusionOptions) -> Callable[[BoostingProgress], None] | None:
-    """Return what tells the user of rounds of boosting."""
-    return None
+def _report_of(options: FusionOptions, rows: GradientData, n_folds: int) -> Callable[[BoostingProgress], None] | None:
+    """Return what tells the user of rounds of boosting, some of them, and of the last one of a run."""
+    report = options.report
+    if report is None:
+        return None
+
+    def tell(progress: BoostingProgress) -> None:
+        if progress.is_done or progress.n_rounds % REPORTED_ROUNDS == 0:
+            of_view = ALL_VIEWS if progress.view is None else rows.names[progress.view]
+            state = "rounds, the last with" if progress.is_done else "rounds so far, with"
+            report(
+                progress.n_rounds,
+                None,
+                f"boosting on {of_view!r}, fold {progress.fold + 1} of {n_folds}: {progress.n_rounds} {state} a loss "
+                f"of {progress.held_out_loss:.4f}",
+            )
+
+    return tell
