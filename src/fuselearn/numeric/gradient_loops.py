@@ -325,14 +325,15 @@ def grow_loop(
     n_columns, max_leaf_nodes = len(columns), len(histograms)
     node_left_sums = np.empty((len(node_gain), 3), np.int64)
     node_slot, node_depth = np.zeros(len(node_gain), np.intp), np.zeros(len(node_gain), np.intp)
-    fill_loop(bins, columns, rows, g, h, weights, n_values_of_all, histograms[0], 0, n_columns)
+    root = np.intp(0)  # a literal would be a type of its own, for which loops are compiled once more
+    fill_loop(bins, columns, rows, g, h, weights, n_values_of_all, histograms[0], root, n_columns)
     for i in range(3):
         node_sums[0, i] = histograms[0, 0, i].sum()  # every row is in some bin of the first column
     node_bounds[0, 0], node_bounds[0, 1] = -np.inf, np.inf
     node_rows[0, 0], node_rows[0, 1] = 0, len(rows)
     node_left[0] = -1
     _look_at(
-        histograms[0], 0, n_values, monotonic, order_of_column, categorical_places, unit_g, unit_h, l2, least_w,
+        histograms[0], root, n_values, monotonic, order_of_column, categorical_places, unit_g, unit_h, l2, least_w,
         least_h, splits, left_sums, orders, n_ordered, node_sums, node_bounds, node_gain, node_place, node_cut,
         node_left_sums, goes_left,
     )  # fmt: skip
@@ -376,8 +377,8 @@ def grow_loop(
         node_slot[small], node_slot[large] = n_leaves - 1, node_slot[best]
         counted, rest = histograms[node_slot[small]], histograms[node_slot[large]]
         fill_loop(
-            bins, columns, rows[node_rows[small, 0] : node_rows[small, 1]], g, h, weights, n_values_of_all, counted, 0,
-            n_columns,
+            bins, columns, rows[node_rows[small, 0] : node_rows[small, 1]], g, h, weights, n_values_of_all, counted,
+            root, n_columns,
         )  # fmt: skip
         subtract_loop(rest, counted)
         for child in range(left, right + 1):

@@ -345,7 +345,9 @@ def _divide(column: IntArray, goes_left: IntArray, rows: IntArray, spare: IntArr
         spare[n_right] = row
         n_left += left
         n_right += 1 - left
-    rows[n_left:] = spare[:n_right]
+    # Not as an assignment of slices: numba takes four seconds to compile the message of its check of shapes.
+    for i in range(n_right):
+        rows[n_left + i] = spare[i]
     return n_left
 
 
