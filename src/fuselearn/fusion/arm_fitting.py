@@ -127,6 +127,7 @@ class ArmFitting:
         self.interrupted = False
         self.n_fits = 0
         self._squares: list[float] = []
+        self._trees: dict[tuple[int | None, int], FittedModel] = {}
         self._look()
 
     def ask(self, *questions: Any) -> list[Answer]:
@@ -293,6 +294,11 @@ class ArmFitting:
         if self._frame.n_views < 2:
             return
         before: float | None = None
+        if self._options.budget.time_limit is None:
+            # All of them side by side; within a time limit, none ahead of its turn.
+            n_views = int(min(len(self._views), self._options.budget.fits_left()))
+            trials: list[tuple[int | None, int]] = [(view, 0) for view in self._views[:n_views]]
+            self._trees.update(zip(trials, self._boost(trials)))
         for view in self._views:
             if not self._may_fit():
                 return
@@ -306,40 +312,45 @@ class ArmFitting:
                 fitted = [model for model in models if model is not None]
                 self._add(replace(trial, fold_models=models, models=fitted), number)
                 before = after
-            else:
-                self._forget_last()
-
-    def _forget_last(self) -> None:
-        """Leave the last arm out; the next one takes its number."""
-        self.arms.pop()
-        self._squares.pop()
+            else:  # the next one takes its number
+                self.arms.pop()
+                self._squares.pop()
 
     def _boosted_arm(self, view: int | None, folds: Sequence[int]) -> FittedArm:
         """Return an arm of boosted trees, fitted without each of some folds."""
         frame, name = self._frame, self._name("boosting")
+        fitted = self._boost([(view, fold) for fold in folds])
         models: list[FittedModel | None] = [None] * frame.n_folds
-        if self._log is not None:
-            models = [self._log.get(view, name, fold) if fold in folds else None for fold in range(frame.n_folds)]
-        wanted = [fold for fold in folds if models[fold] is None]
-        if wanted:
-            if self._boosted is None:
-                self._boosted = self._boosting()
-            # Within a time limit, each fold gets its share of what is left; else they are fitted side by side.
-            limited = self._options.budget.time_limit is not None
-            for folds_now in [[fold] for fold in wanted] if limited else [wanted]:
-                if limited:
-                    n_left = len(wanted) - wanted.index(folds_now[0])
-                    self._boosted.deadline = time.monotonic() + self._seconds_for_boosting() / n_left
-                for fold, model in zip(folds_now, self._boosted.fit_all([(view, fold) for fold in folds_now])):
-                    models[fold] = model
-                    if self._log is not None:
-                        self._log.add(view, name, fold, model)
+        for fold, model in zip(folds, fitted):
+            models[fold] = model
         view_name = self._view_name(view)
         self._report(f"{name} on {view_name!r}, {len(folds)} of {frame.n_folds} folds")
         n_learnt = frame.n_rows if view is None else int(self._rows_of_views[view])
-        fitted = [model for model in models if model is not None]
         columns = np.arange(frame.n_features)
         return FittedArm(view, view_name, name, columns, models, fitted, self._score_means, n_learnt)
+
+    def _boost(self, pairs: Sequence[tuple[int | None, int]]) -> list[FittedModel]:
+        """Return boosted trees for pairs of a view and a fold, fitted side by side as far as they are not known."""
+        name, log, trees = self._name("boosting"), self._log, self._trees
+        for view, fold in pairs:
+            if log is not None and (known := log.get(view, name, fold)) is not None:
+                trees[view, fold] = known
+        wanted = [pair for pair in pairs if pair not in trees]
+        if wanted and self._boosted is None:
+            self._boosted = self._boosting()
+        # Within a time limit, each fold gets its share of what is left.
+        limited = self._options.budget.time_limit is not None
+        for number, some in enumerate([[pair] for pair in wanted] if limited else [wanted] if wanted else []):
+            assert self._boosted is not None
+            if limited:
+                self._boosted.deadline = time.monotonic() + self._seconds_for_boosting() / (len(wanted) - number)
+            for (view, fold), model in zip(some, self._boosted.fit_all(some)):
+                trees[view, fold] = model
+                # What the end of the time has cut short is not to be taken for a whole.
+                deadline = self._boosted.deadline
+                if log is not None and (deadline is None or time.monotonic() < deadline):
+                    log.add(view, name, fold, model)
+        return [trees.pop(pair) for pair in pairs]
 
     def _seconds_for_boosting(self) -> float:
         """Return the time that boosted trees may take: what comes after them takes little."""

@@ -176,7 +176,7 @@ class LabelledSource(RowSource):
         self._source, self._labelled = source, labelled
         self.description, self.n_features = source.description, source.n_features
         self.column_names, self.empty_table = source.column_names, source.empty_table
-        self.has_view_labels, self.has_groups = False, source.has_groups
+        self.has_view_labels, self.has_groups, self.is_far = False, source.has_groups, source.is_far
 
     def check_view_labels(self, names: list[str]) -> None:
         """Check nothing: there are no view labels."""

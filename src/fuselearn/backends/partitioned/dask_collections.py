@@ -62,6 +62,7 @@ class DaskSource(RowSource):
     """
 
     description = "Dask collections"
+    is_far = True
 
     def __init__(
         self,

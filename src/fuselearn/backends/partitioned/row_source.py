@@ -29,7 +29,8 @@ class RowSource(ABC):
     """The rows that a fit was given, in partitions.
 
     `description` names the kind of source in messages ("Dask collections"); `empty_table` has the columns of X and
-    stands for it where views are resolved; `categories` are those by which categorical columns are encoded.
+    stands for it where views are resolved; `categories` are those by which categorical columns are encoded; `is_far`
+    tells whether each question about the rows is a round trip to other machines.
     """
 
     description: str
@@ -39,6 +40,7 @@ class RowSource(ABC):
     has_view_labels: bool
     has_groups: bool = False
     categories: Categories | None = None
+    is_far: bool = False
 
     @abstractmethod
     def check_view_labels(self, names: list[str]) -> None:

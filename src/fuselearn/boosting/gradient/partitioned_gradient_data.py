@@ -25,6 +25,7 @@ from fuselearn.boosting.gradient.gradient_rows import (
     BlockSettings,
     GradientBlock,
 )
+from fuselearn.boosting.gradient.joined_runs import JoinedRecipe, JoinedRuns
 from fuselearn.boosting.gradient.partitioned_gradient_rows import PartitionedFoldRuns, PartitionedGradientRows
 from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.boosting.gradient.warm_start import check_same_categorical
@@ -312,9 +313,10 @@ class PartitionedGradientData(GradientData):
     def fold_runs(self, plan: FoldPlan, threads: Threads) -> Iterator[FoldRuns]:
         """Yield the rows in their bins; see `GradientData.fold_runs`."""
         settings = self.block_settings(plan.plan(FoldOfView(0, -1)))
-        partitions = self._source.load_partitions(GradientRecipe(self._reader, settings, plan.binning), threads)
+        recipe, is_far = GradientRecipe(self._reader, settings, plan.binning), self._source.is_far
+        partitions = self._source.load_partitions(JoinedRecipe(recipe) if is_far else recipe, threads)
         try:
-            yield PartitionedFoldRuns(partitions, self, plan)
+            yield (JoinedRuns if is_far else PartitionedFoldRuns)(partitions, self, plan)
         finally:
             partitions.close()
 

@@ -20,6 +20,7 @@ import numpy as np
 from fuselearn.boosting.gradient.gradient_data import FoldPlan, FoldRuns, GradientData, LocalGradientData
 from fuselearn.boosting.gradient.gradient_folds import FoldOfView
 from fuselearn.boosting.gradient.gradient_rounds import GradientRun, GradientTrace, RunSettings
+from fuselearn.boosting.gradient.joined_runs import JoinedRuns
 from fuselearn.boosting.gradient.raw_scores import RawScores
 from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.boosting.gradient.stored_trees import joined_trees
@@ -240,7 +241,9 @@ class BoostedTreesArms:
         return self._fit(view, fold, self._prepared(), self._threads, self._tell)
 
     def fit_all(self, pairs: Sequence[tuple[int | None, int]]) -> list[BoostedTreesModel]:
-        """Fit trees for several pairs of a view and a fold, side by side where rows are in memory and threads allow.
+        """Fit trees for several pairs of a view and a fold, side by side where it pays.
+
+        That is on a cluster, whose round trips the runs share, and in memory where threads allow it.
 
         Parameters
         ----------
@@ -258,7 +261,8 @@ class BoostedTreesArms:
             If an interrupt has ended a run: models of some folds, or of few rounds, are of no use to each other.
         """
         runs = self._prepared()
-        if not runs.side_by_side or self._threads.count < 2 or len(pairs) < 2:
+        is_joined = isinstance(runs, JoinedRuns)
+        if len(pairs) < 2 or not runs.side_by_side or (self._threads.count < 2 and not is_joined):
             models = []
             for view, fold in pairs:
                 models.append(self.fit(view, fold))
@@ -275,7 +279,7 @@ class BoostedTreesArms:
             return self._fit(*pair, runs, SERIAL, note_end)
 
         try:
-            models = self._threads.map(work, pairs)
+            models = runs.map(work, pairs) if isinstance(runs, JoinedRuns) else self._threads.map(work, pairs)
         except BaseException:
             self._stop.set()  # the other runs end after the round that they are at
             raise
