@@ -14,10 +14,39 @@ from hypothesis import HealthCheck, settings
 
 # Compiling a kernel takes a second once; the same examples every time keep a failure reproducible.
 settings.register_profile(
-    "fuselearn", deadline=None, derandomize=True, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+    "fuselearn", deadline=None, derandomize=True, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("thorough", settings.get_profile("fuselearn"), derandomize=False, max_examples=1000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fuselearn"))
+
+
+MANY_TESTS = 1000
+"""Tests from which on it pays to compile all loops first."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loops_compiled_by_one_worker(request):
+    """Let the first two workers compile different loops, which each then finds in the cache of the other.
+
+    Compiling all of them takes half a minute. Both come to most of them at about the same time, and would do so twice.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    if worker not in ("gw0", "gw1") or len(request.session.items) < MANY_TESTS:
+        return
+    from fuselearn import ShareBoostClassifier, ShareGradientBoostingClassifier, ShareGradientBoostingRegressor
+
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + y[:, None]
+    if worker == "gw0":
+        models = [
+            ShareGradientBoostingClassifier(n_estimators=1, min_samples_leaf=5, n_jobs=n_jobs) for n_jobs in (1, 2)
+        ]
+        models.append(ShareGradientBoostingRegressor(n_estimators=1, min_samples_leaf=5))
+    else:
+        models = [ShareBoostClassifier(learner, n_estimators=2) for learner in ("tree", "gaussian_nb", "linear")]
+    for model in models:
+        model.fit(X, y).predict(X)
 
 
 @pytest.fixture(scope="session")
