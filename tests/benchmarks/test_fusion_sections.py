@@ -16,6 +16,7 @@ from benchmarks import (
     fusion_missing,
     fusion_partitions,
     fusion_protocols,
+    out_of_core,
 )
 from benchmarks.command_line import Options
 from benchmarks.data import interacting_views, real_views
@@ -235,6 +236,15 @@ def test_rows_in_memory_are_measured_beside_those_of_a_cluster(monkeypatch):
     shifted = here | {"probabilities": [value + 0.25 for value in here["probabilities"]]}
     monkeypatch.setattr(fusion_partitions, "in_new_process", lambda what, *_: here if what == "memory" else shifted)
     assert "measured 0.25: **missed**" in fusion_partitions.cluster_report(QUICK)
+
+
+def test_files_are_fitted_and_predicted(monkeypatch, tmp_path):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(out_of_core, "ROWS_A_FILE", 200)
+    out_of_core.write_rows(tmp_path, 600)
+    measured = fusion_partitions.measure_files(tmp_path)
+    assert measured["accuracy"] > 0.6
+    assert measured["seconds"] > 0 < measured["predict"]
 
 
 @pytest.mark.parametrize(
