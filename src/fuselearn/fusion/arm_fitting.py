@@ -326,8 +326,9 @@ class ArmFitting:
         view_name = self._view_name(view)
         self._report(f"{name} on {view_name!r}, {len(folds)} of {frame.n_folds} folds")
         n_learnt = frame.n_rows if view is None else int(self._rows_of_views[view])
-        columns = np.arange(frame.n_features)
-        return FittedArm(view, view_name, name, columns, models, fitted, self._score_means, n_learnt)
+        return FittedArm(
+            view, view_name, name, np.arange(frame.n_features), models, fitted, self._score_means, n_learnt
+        )
 
     def _boost(self, pairs: Sequence[tuple[int | None, int]]) -> list[FittedModel]:
         """Return boosted trees for pairs of a view and a fold, fitted side by side as far as they are not known."""
@@ -338,11 +339,10 @@ class ArmFitting:
         wanted = [pair for pair in pairs if pair not in trees]
         if wanted and self._boosted is None:
             self._boosted = self._boosting()
-        # Within a time limit, each fold gets its share of what is left.
         limited = self._options.budget.time_limit is not None
         for number, some in enumerate([[pair] for pair in wanted] if limited else [wanted] if wanted else []):
             assert self._boosted is not None
-            if limited:
+            if limited:  # each fold gets its share of what is left
                 self._boosted.deadline = time.monotonic() + self._seconds_for_boosting() / (len(wanted) - number)
             for (view, fold), model in zip(some, self._boosted.fit_all(some)):
                 trees[view, fold] = model

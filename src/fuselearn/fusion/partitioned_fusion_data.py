@@ -8,6 +8,7 @@ are collected, and fitted as rows in memory are.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -303,7 +304,7 @@ def _noting_first(planning: Generator[RangeQuestion, Any, FloatArray], noted: li
     while True:
         answer = yield AboutRanges(question)
         if not noted:
-            noted.append(answer)
+            noted.append(deepcopy(answer))  # the planning goes on with it
         try:
             question = planning.send(answer)
         except StopIteration as end:

@@ -1,0 +1,51 @@
+"""A fit with a checkpoint in a process that kills itself at a given point, and leaves nothing but its log."""
+
+import os
+import signal
+import sys
+from unittest import mock
+
+from fuselearn.fusion.fusion_log import FusionLog
+from fuselearn.persistence import atomic_write
+from tests.fusion.partition_problems import FEW_ROUNDS, problem
+
+POINTS = {"after a fit": (FusionLog, "_add"), "while the log is written": (atomic_write.os, "replace")}
+"""Functions after or within which the process is killed."""
+
+
+def fit(kind, log=None):
+    """Return a model of few or of many rows, fitted on rows that are always the same."""
+    model, X, y, beside = problem("view labels")
+    # Both are made few or many by their size alone: this process is a new one.
+    with (
+        mock.patch("fuselearn.fusion.fusion_options.MANY_ROWS", 400 if kind == "many rows" else 5000),
+        mock.patch("fuselearn.fusion.local_fusion.boosting_settings", return_value=FEW_ROUNDS),
+        mock.patch("fuselearn.fusion.arm_fitting.LANDMARKS", 20),
+    ):
+        if kind == "few rows":
+            model.set_params(learners=["linear", "trees"])
+            X, y, beside = X[:150], y[:150], {name: values[:150] for name, values in beside.items()}
+        return model.fit(X, y, **beside, checkpoint=log)
+
+
+def main():
+    """Fit, and kill this process when the function of the point was called so often."""
+    kind, log, point, count = sys.argv[1:]
+    owner, name = POINTS[point]
+    original, calls = getattr(owner, name), []
+
+    def deadly(*arguments, **options):
+        calls.append(1)
+        if len(calls) == int(count) and point != "after a fit":
+            os.kill(os.getpid(), signal.SIGKILL)
+        result = original(*arguments, **options)
+        if len(calls) == int(count):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return result
+
+    with mock.patch.object(owner, name, deadly):
+        fit(kind, log)
+
+
+if __name__ == "__main__":
+    main()
