@@ -325,7 +325,7 @@ def grow_loop(
     n_columns, max_leaf_nodes = len(columns), len(histograms)
     node_left_sums = np.empty((len(node_gain), 3), np.int64)
     node_slot, node_depth = np.zeros(len(node_gain), np.intp), np.zeros(len(node_gain), np.intp)
-    root = np.intp(0)  # a literal would be a type of its own, for which loops are compiled once more
+    root = int(np.intp(0))  # a literal would be a type of its own, for which loops are compiled once more
     fill_loop(bins, columns, rows, g, h, weights, n_values_of_all, histograms[0], root, n_columns)
     for i in range(3):
         node_sums[0, i] = histograms[0, 0, i].sum()  # every row is in some bin of the first column
