@@ -135,7 +135,7 @@ def test_groups_are_held_out_together():
     y = rng.integers(2, size=60)[groups]
     # Columns tell the group, and nothing of the class: only a model that saw others of the group knows.
     X = rng.normal(size=(60, 6))[groups] + 0.01 * rng.normal(size=(360, 6))
-    assert fusion().fit(X, y).out_of_sample_score_ > 0.9
+    assert fusion().fit(X, y).out_of_sample_score_ > 0.8
     model = fusion().fit(X, y, groups=groups)
     assert model.out_of_sample_score_ < 0.7
     renamed = fusion().fit(X, y, groups=[f"person {group}" for group in groups])

@@ -15,8 +15,10 @@ from fuselearn.typing import AnyArray
 
 MANY_ROWS = 5_000
 """Rows from which on a fusion is fitted by sums."""
-FEWER_FOLDS_ROWS = 30_000
+FEWER_FOLDS_ROWS = 100_000
 FOLDS, FEWER_FOLDS = 5, 3
+"""Folds below so many rows, and from there on. At 40,000 rows of movies five are 0.1 points of AUC better than three;
+at 20,000 rows of movies and diamonds eight are better than five with wrong labels only (0.02 to 0.3 points)."""
 RATE, L2, ROWS_OF_L2 = 0.2, 30.0, 2000
 """Learning rate, and what is added to the second derivatives of a leaf: 30, or one for each 2,000 rows if that is more,
 since leaves grow with the rows. With rates of 0.05, 0.1 and 0.2 and l2 of 1, 10 and 30 on movies and diamonds at 20,000
