@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.impute import SimpleImputer
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from fuselearn import FusionClassifier
 from fuselearn.fusion.base_models.boosted_trees import BoostingSettings
@@ -21,7 +21,7 @@ FITTED = ("arm_weights_", "noise_rates_", "class_prior_", "class_weights_", "vie
 """Attributes that are floats."""
 
 Fusion = FusionClassifier
-FILLED_NB = make_pipeline(FunctionTransformer(np.nan_to_num), GaussianNB())
+FILLED_NB = make_pipeline(SimpleImputer(keep_empty_features=True), GaussianNB())
 CASES = {
     "two classes": (Fusion(), "two", ()),
     "weights": (Fusion(class_weight="balanced"), "three", ("sample_weight",)),

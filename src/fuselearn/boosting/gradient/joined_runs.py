@@ -105,6 +105,7 @@ class JoinedRuns:
         self._n_sent: dict[int, int] = {}
         self._asked: dict[int, tuple[Sequence[Any], Sequence[Any]]] = {}
         self._answers: dict[int, list[Answer] | BaseException] = {}
+        self._is_stopped = False
         self._of_thread = threading.local()
 
     def start(self, rows: FoldOfView, growth: GrowthSettings, threads: Threads) -> GradientRows:
@@ -131,16 +132,20 @@ class JoinedRuns:
         self._begin(len(tasks))
         # Threads that wait for each other most of the time, however many may compute.
         with ThreadPoolExecutor(len(tasks)) as pool:
-            return list(pool.map(of_run, range(len(tasks))))
+            try:
+                return list(pool.map(of_run, range(len(tasks))))
+            except BaseException:
+                self._stop()
+                raise
 
     def ask(self, run: int, updates: Sequence[Any], questions: Sequence[Any]) -> list[Answer]:
         """Wait until all runs have asked, and return the answers to the questions of one of them."""
         with self._condition:
             self._asked[run] = updates, questions
             self._ask_if_all_wait()
-            while run not in self._answers:
+            while run not in self._answers and not self._is_stopped:
                 self._condition.wait()
-            answers = self._answers.pop(run)
+            answers = InterruptedError("The runs were stopped.") if self._is_stopped else self._answers.pop(run)
         if isinstance(answers, BaseException):
             raise answers
         return answers
@@ -149,6 +154,13 @@ class JoinedRuns:
         """Begin so many runs; of those before nothing is needed to make a lost partition again."""
         self._updates = [*[None] * len(self._updates), OfRun(ALL_RUNS, None)]
         self._active, self._n_sent = set(range(n_runs)), dict.fromkeys(range(n_runs), 0)
+        self._asked, self._answers, self._is_stopped = {}, {}, False
+
+    def _stop(self) -> None:
+        """Let all runs end at their next question: the user has interrupted them, or one of them has failed."""
+        with self._condition:
+            self._is_stopped = True
+            self._condition.notify_all()
 
     def _leave(self, run: int) -> None:
         """Let the others go on without a run."""
@@ -158,7 +170,7 @@ class JoinedRuns:
 
     def _ask_if_all_wait(self) -> None:
         """Ask the questions of all runs, if none of them does anything else."""
-        if not self._asked or self._asked.keys() != self._active:
+        if self._is_stopped or not self._asked or self._asked.keys() != self._active:
             return
         questions: list[OfRun] = []
         for run, (updates, asked) in sorted(self._asked.items()):

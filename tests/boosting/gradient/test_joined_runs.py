@@ -1,0 +1,126 @@
+"""Runs of a cross-fitting on a cluster share their round trips, and give the trees of runs in memory."""
+
+import os
+import signal
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from fuselearn import ShareGradientBoostingClassifier
+from fuselearn.data import read_training_data
+from fuselearn.data.folds import Folds
+from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, BoostingSettings, local_gradient_data
+
+pytest.importorskip("distributed")
+
+from fuselearn.backends.partitioned.dask_cluster import DaskPartitions
+from fuselearn.backends.partitioned.partitioned_data import open_source
+from fuselearn.boosting.gradient.partitioned_gradient_data import read_partitioned_gradient_data
+from tests.backends.partitioned.partition_problems import assert_nothing_is_held, in_chunks
+from tests.boosting.gradient.gradient_problems import VIEWS, rows
+
+N_FOLDS = 3
+SETTINGS = BoostingSettings(n_rounds=3, max_leaf_nodes=4, learning_rate=0.3)
+PAIRS = [(None, 0), (None, 1), (1, 0), (None, 2), (2, 2)]
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """Numbers of the questions of each round trip."""
+    trips, ask = [], DaskPartitions.ask
+    monkeypatch.setattr(
+        DaskPartitions,
+        "ask",
+        lambda self, updates, questions: (trips.append(len(questions)), ask(self, updates, questions))[1],
+    )
+    return trips
+
+
+def far_rows(target="three", n=600):
+    X, targets, _ = rows(n)
+    model = ShareGradientBoostingClassifier(views=VIEWS)
+    source = open_source("dask", *in_chunks(3, X, targets[target]))
+    data = read_partitioned_gradient_data(model, source, reset=True, has_classes=True)
+    data.divide(Folds.of(N_FOLDS, 7))
+    return data
+
+
+def near_rows(target="three", n=600):
+    X, targets, _ = rows(n)
+    data = read_training_data(ShareGradientBoostingClassifier(views=VIEWS), X, targets[target])
+    return local_gradient_data(data, Folds.of(N_FOLDS, 7).numbers(n))
+
+
+def assert_same(one, other):
+    for field in fields(one.trees):
+        assert_array_equal(getattr(one.trees, field.name), getattr(other.trees, field.name), err_msg=field.name)
+    assert_array_equal(one.baseline, other.baseline)
+
+
+def test_they_are_those_of_rows_in_memory(client, asked):
+    with BoostedTreesArms(near_rows(), N_FOLDS, SETTINGS) as arms:
+        here = arms.fit_all(PAIRS)
+    with BoostedTreesArms(far_rows(), N_FOLDS, SETTINGS) as arms:
+        there = arms.fit_all(PAIRS)
+        together = len(asked)
+        alone = [arms.fit(view, fold) for view, fold in PAIRS[:2]]
+    for model, other in zip(there, here):
+        assert_same(model, other)
+    for model, other in zip(alone, here):
+        assert_same(model, other)
+    # Two runs, one after the other, take more round trips than five that share them.
+    assert together < len(asked) - together
+    assert max(asked[:together]) >= len(PAIRS)
+    assert_nothing_is_held()
+
+
+def test_an_error_ends_all_runs(client, monkeypatch):
+    """A question that fails does not leave the other runs waiting."""
+    ask, times = DaskPartitions.ask, []
+
+    def failing(self, updates, questions):
+        times.append(1)
+        if len(times) == 3:
+            raise RuntimeError("the cluster is gone")
+        return ask(self, updates, questions)
+
+    monkeypatch.setattr(DaskPartitions, "ask", failing)
+    with BoostedTreesArms(far_rows(), N_FOLDS, SETTINGS) as arms, pytest.raises(RuntimeError, match="cluster is gone"):
+        arms.fit_all(PAIRS)
+    assert_nothing_is_held()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT of one process is POSIX")
+def test_an_interrupt_ends_all_runs(client, monkeypatch):
+    """They end at their next question, not when all their trees have grown."""
+    ask, times = DaskPartitions.ask, []
+
+    def interrupting(self, updates, questions):
+        times.append(1)
+        if len(times) == 3:
+            # As Ctrl-C does: the main thread gets it, which waits for the runs.
+            os.kill(os.getpid(), signal.SIGINT)
+        return ask(self, updates, questions)
+
+    monkeypatch.setattr(DaskPartitions, "ask", interrupting)
+    many = BoostingSettings(n_rounds=1000, max_leaf_nodes=4, n_iter_no_change=1000)
+    with BoostedTreesArms(far_rows(), N_FOLDS, many) as arms, pytest.raises(KeyboardInterrupt):
+        arms.fit_all(PAIRS)
+    assert len(times) < 100
+    assert_nothing_is_held()
+
+
+def test_a_run_without_rows_leaves_the_others_alone(client):
+    """A view that only the held-out fold has: nothing is learnt of it, and nothing asked."""
+    X, targets, _ = rows(600)
+    X = X.copy()
+    X[np.ix_(Folds.of(N_FOLDS, 7).numbers(600) != 0, VIEWS["c"])] = np.nan
+    source = open_source("dask", *in_chunks(3, X, targets["two"]))
+    model = ShareGradientBoostingClassifier(views=VIEWS)
+    data = read_partitioned_gradient_data(model, source, reset=True, has_classes=True)
+    data.divide(Folds.of(N_FOLDS, 7))
+    with BoostedTreesArms(data, N_FOLDS, SETTINGS) as arms:
+        models = arms.fit_all([(2, 0), (None, 0), (None, 1)])
+    assert [model.n_rounds > 0 for model in models] == [False, True, True]
