@@ -4,6 +4,7 @@ import importlib
 import pickle
 import sys
 import warnings
+from types import SimpleNamespace
 
 import array_api_strict
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from fuselearn import ShareGradientBoostingClassifier, ShareGradientBoostingRegressor
-from fuselearn.backends.gpu import gpu_gradients, gpu_table, gradient_kernels, gradient_tiles
+from fuselearn.backends.gpu import fused_growth, gpu_gradients, gpu_table, gradient_kernels, gradient_tiles
 from fuselearn.backends.gpu.cuda_kernels import cuda_source
 from fuselearn.boosting.gradient import gpu_gradient_data
 from tests.backends.gpu import cupy_stand_in
@@ -308,5 +309,44 @@ def test_cuda_source_has_the_sizes_that_are_used():
     sizes = {name: getattr(gradient_tiles, name) for name in ("LANES", "BIN_ROWS")}
     for name in ("CHUNK", "THREADS", "PART", "SEGMENTS", "RECORD", "MOST_BINS", "LIMB_BITS"):
         sizes[name] = getattr(gradient_kernels, name)
+    for name in ("NODE", "SUMS", "DEPTH", "LEFT", "SPLIT", "PARTS", "CHUNKS", "NEW_SLOT", "PARENT_SLOT"):
+        sizes[name] = getattr(fused_growth, name)
     for name, size in sizes.items():
         assert f"#define {name} {size}\n" in source
+
+
+@ON_GPU
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("max_leaf_nodes", [2, 31, 60])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_whole_trees_are_those_that_grow_leaf_by_leaf(n_classes, max_leaf_nodes, weighted, monkeypatch):
+    """Bit for bit: both are grown on the GPU."""
+    cupy = importlib.import_module("cupy")
+    problem = Problem(13, n_classes, n_rows=20_000, absent=True)
+    weights = problem.rng.exponential(size=len(problem.y)) if weighted else None
+    settings = {**SMALL, "n_estimators": 5, "max_bins": 255, "max_leaf_nodes": max_leaf_nodes}
+    for trees in ("joint", "per_view"):
+        model = ShareGradientBoostingClassifier(views=problem.views, trees=trees, **settings)
+        X = cupy.asarray(problem.X)
+        monkeypatch.setattr(gpu_gradient_data, "MOST_ROWS", 2**20)
+        whole = clone(model).fit(X, problem.y, sample_weight=weights)
+        monkeypatch.setattr(gpu_gradient_data, "MOST_ROWS", 0)
+        assert_same_trees(whole, clone(model).fit(X, problem.y, sample_weight=weights), exact=True)
+        assert_same_trees(whole, clone(model).fit(problem.X, problem.y, sample_weight=weights))
+        assert whole.trees_.column.max() >= 0
+
+
+def test_whole_trees_are_of_few_rows_and_numbers_only():
+    def grows(n_rows=1000, leaves=31, **settings):
+        growth = SimpleNamespace(
+            categorical=np.array([False]), monotonic=np.array([0]), leaf_quantile=None, max_leaf_nodes=leaves
+        )
+        growth.__dict__.update(settings)
+        return gpu_gradient_data._grows_whole_trees(SimpleNamespace(table=range(n_rows)), growth)
+
+    assert grows()
+    assert not grows(n_rows=2**21)
+    assert not grows(leaves=100)
+    assert not grows(categorical=np.array([True]))
+    assert not grows(monotonic=np.array([1]))
+    assert not grows(leaf_quantile=0.5)

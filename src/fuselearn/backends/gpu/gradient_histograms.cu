@@ -53,6 +53,7 @@ __device__ void count_rows(const byte* bins, int64 n_rows, const int* rows, cons
     uint4* stage = (uint4*)(sums + n_bins * WORDS * LANES) + (threadIdx.x >> 5) * 32 * (STRIDE / 4);
     int leaf = group_of(chunk_starts, n_leaves, blockIdx.x), tile = tiles[blockIdx.y];
     int first = (blockIdx.x - chunk_starts[leaf]) * chunk_rows, last = min(first + chunk_rows, sizes[leaf]);
+    if (first >= last) return;  // there are as many blocks as the largest leaf has chunks
     const int* own_rows = rows + starts[leaf];
     const uint4* own_words = (const uint4*)(words + offsets[leaf] * STRIDE);
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;

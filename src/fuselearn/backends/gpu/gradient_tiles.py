@@ -16,7 +16,7 @@ from fuselearn.backends.gpu.gpu_gradients import GradientInputs
 from fuselearn.backends.gpu.gpu_table import GpuTable
 from fuselearn.typing import AnyArray, IntArray
 
-SOURCES = ("gradient_tiles.cu", "gradient_rows.cu", "gradient_histograms.cu")
+SOURCES = ("gradient_tiles.cu", "gradient_rows.cu", "gradient_histograms.cu", "tree_growth.cu")
 """Files of the CUDA source, in the order in which they make one."""
 LANES = 32
 """Columns of a tile, as in ``gradient_tiles.cu``; so are the next ones."""

@@ -1,11 +1,11 @@
-// Scores of rows by many trees, as `numeric.tree_scores` packs them: of a node its cut, then its column and its link, in
-// 16 bytes. A link is 4 · left child + m, where the right child follows the left one, and m is 1 if missing values go
-// right; a leaf leads to itself.
+// Scores of rows by many trees, as `numeric.tree_scores` packs them: of a node its cut, then its column and its link,
+// in 16 bytes. A link is 4 * left child + m, where the right child follows the left one, and m is 1 if missing values
+// go right; a leaf leads to itself.
 
 typedef long long int64;
 
-// scores[row][output] gets the baseline, then the values of the trees in their order, as on the host. With `rows`, these
-// rows of X are the rows.
+// scores[row][output] gets the baseline, then the values of the trees in their order, as on the host. With `rows`,
+// these rows of X are meant.
 template <typename Value>
 __device__ void tree_scores(const Value* X, int64 row_step, int64 column_step, const int64* rows, int64 n_rows,
                             const int4* nodes, const double* values, const int* roots, const int* outputs,

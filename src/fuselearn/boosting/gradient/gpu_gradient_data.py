@@ -17,6 +17,15 @@ import numpy as np
 
 from fuselearn.backends.gpu.arrays import GpuArray
 from fuselearn.backends.gpu.cuda_kernels import fused_kernels
+from fuselearn.backends.gpu.fused_growth import (
+    DEPTH,
+    LEFT,
+    MOST_LEAVES,
+    MOST_ROWS,
+    SPLIT,
+    SUMS,
+    GrowingGradients,
+)
 from fuselearn.backends.gpu.gpu_gradients import GpuGradients, GradientInputs, WholeLoss
 from fuselearn.backends.gpu.gpu_table import GpuView, check_gpu_table
 from fuselearn.backends.gpu.gradient_kernels import FusedGradients, SplitRules
@@ -32,7 +41,7 @@ from fuselearn.boosting.gradient.gradient_rows import (
     Question,
     TreeRequest,
 )
-from fuselearn.boosting.gradient.growth import HistogramLeaves
+from fuselearn.boosting.gradient.growth import Growth, HistogramLeaves, WholeTreeLeaves
 from fuselearn.boosting.gradient.losses import Loss, RegressionLoss, quantile_rank
 from fuselearn.boosting.gradient.open_leaves import Leaf
 from fuselearn.boosting.gradient.splitting import BestCut, GrowthSettings
@@ -113,7 +122,9 @@ class GpuGradientData(LocalGradientData):
                 growth.units, growth.l2_regularization, growth.least_weight, growth.least_hessian, growth.monotonic
             )
             tiles = self._in_bins.tiles if isinstance(self._in_bins, FusedGradients) else None
-            gradients = FusedGradients(kernels, inputs, rules, tiles)
+            gradients = (GrowingGradients if _grows_whole_trees(inputs, growth) else FusedGradients)(
+                kernels, inputs, rules, tiles
+            )
         if keep_bins:
             self._in_bins = gradients
         return GpuGradientRows(gradients, growth, self.n_label_columns)
@@ -142,6 +153,12 @@ class GpuFoldRuns:
     def start(self, rows: FoldOfView, growth: GrowthSettings, threads: Threads) -> GradientRows:
         """Return the rows at the scores before the first round of a run; see `FoldRuns.start`."""
         return self._data.start(self._data.part_of(rows), self._plan.plan(rows), growth, keep_bins=True)
+
+
+def _grows_whole_trees(inputs: GradientInputs, growth: GrowthSettings) -> bool:
+    """Return whether the GPU is to grow whole trees, which pays where rows are few and leaves not many."""
+    of_numbers = not growth.categorical.any() and not growth.monotonic.any() and growth.leaf_quantile is None
+    return of_numbers and len(inputs.table) <= MOST_ROWS and 2 <= growth.max_leaf_nodes <= MOST_LEAVES
 
 
 def _whole_loss(loss: Loss) -> WholeLoss:
@@ -220,6 +237,8 @@ class GpuGradientRows:
         """Return the leaves of a new tree; see `GradientRows.leaves`."""
         self._update(rounds)
         columns = self.gradients.inputs.columns_of(request.view)
+        if isinstance(self.gradients, GrowingGradients) and self.gradients.fits:
+            return FusedTree(request, columns, self._growth, self, self.gradients)
         if isinstance(self.gradients, FusedGradients):
             return FusedLeaves(request, columns, self._growth, self, self.gradients)
         return GpuLeaves(request, columns, self._growth, self, expands_ahead=False)
@@ -366,3 +385,48 @@ class FusedLeaves(GpuLeaves):
         for leaf in leaves:
             if leaf.split is None:
                 self._gradients.release(leaf.node)
+
+
+class FusedTree(WholeTreeLeaves):
+    """Leaves of a tree that the GPU grows by itself; see `WholeTreeLeaves`.
+
+    Parameters
+    ----------
+    request, columns, settings, rows
+        See `GpuLeaves`.
+    gradients : GrowingGradients
+        The same rows, by CUDA kernels.
+    """
+
+    def __init__(
+        self,
+        request: TreeRequest,
+        columns: IntArray,
+        settings: GrowthSettings,
+        rows: GpuGradientRows,
+        gradients: GrowingGradients,
+    ) -> None:
+        HistogramLeaves.__init__(self, request, columns, settings, lambda questions: rows.ask([], questions), False)
+        self._rows, self._gradients = rows, gradients
+
+    def grow(self) -> Growth:
+        """Return the nodes of the whole tree."""
+        self._rows.advance(self._request, ())
+        table = self._gradients.grow(self._request.output, self._settings.max_leaf_nodes, self._settings.max_depth)
+        scores = np.ascontiguousarray(table[:, SPLIT]).view(np.float64).tolist()
+        nodes, children = [], {}
+        for number, (score, fields) in enumerate(zip(scores, table.tolist())):
+            g, h, weight = fields[SUMS : SUMS + 3]
+            leaf = Leaf(number, fields[DEPTH], (g, h, weight), (-inf, inf))
+            nodes.append(leaf)
+            if fields[LEFT] >= 0:
+                place, cut, direction, left_g, left_h, left_weight, missing = fields[SPLIT + 1 : SPLIT + 8]
+                left_sums = left_g, left_h, left_weight
+                best = BestCut(score, place, cut, direction > 0, left_sums, missing > 0, None)
+                leaf.split = self._finder.worthwhile(best, leaf.sums, leaf.bounds)
+                children[number] = fields[LEFT]
+        # In the order in which the splits were made.
+        return Growth(nodes, dict(sorted(children.items(), key=lambda family: family[1])))
+
+    def finish(self, finished: FinishedTree, numbers: dict[int, int]) -> None:
+        """Do nothing: rows walk down the trees that join the model; see `Leaves.finish`."""
