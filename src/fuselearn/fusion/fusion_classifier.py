@@ -111,7 +111,8 @@ class FusionClassifier(FusionPrediction):
         ``["y"]``, or the names of the views whose labels they are.
     posterior_ : ndarray of shape (n_samples, n_classes)
         Probability of the true class of each training row, by values and labels. NaN for a row of weight 0 or without
-        any label.
+        any label. Many rows in Dask collections or files have neither this nor `out_of_sample_decision_`, which would
+        be as long as the data; `suspects` lists their most suspect labels.
     out_of_sample_decision_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         `decision_function` of the training rows, by models that were fitted neither on them nor on others of their
         group. With consensus, the labels that other rows were fitted with depend a little on a row's own label.
