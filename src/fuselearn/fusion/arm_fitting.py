@@ -55,8 +55,8 @@ from fuselearn.fusion.log_loss_weights import (
     Penalty,
     Stack,
     Weighing,
-    losses_without,
     weigh,
+    weigh_and_drop,
 )
 from fuselearn.typing import Classifier, FloatArray, IntArray
 
@@ -71,6 +71,8 @@ JUDGED_ROWS = 20_000
 """Rows that scores of arms, patterns of views and the rates of wrong labels are estimated from, at most."""
 BOOSTING_SHARE = 0.8
 """Share of the time left that boosted trees of a view, or of all views, may take."""
+MOST_TAIL, PASSES_OF_TAIL = 0.3, 8.0
+"""Share of the time limit, and multiple of the time of the linear machine, that is kept for what follows the fits."""
 MOST_LINEAR_VIEWS = 16
 """Views up to which each has a linear machine of its own."""
 LEAST_GAIN, LEAST_NATS = 5e-4, 3.0
@@ -126,6 +128,7 @@ class ArmFitting:
         self.updates: list[Any] = []
         self.interrupted = False
         self.n_fits = 0
+        self._first_seconds = 0.0
         self._squares: list[float] = []
         self._trees: dict[tuple[int | None, int], FittedModel] = {}
         self._look()
@@ -193,9 +196,16 @@ class ArmFitting:
             return np.array([self.log_prior[1] - self.log_prior[0]])
         return self.log_prior - self.log_prior.mean()
 
-    def _may_fit(self) -> bool:
-        """Return whether one more arm may be fitted; the first one may in any case."""
-        return self._options.budget.grant(1) > 0 or not self.arms
+    def _may_fit(self, seconds: float = 0.0) -> bool:
+        """Return whether an arm that takes so long may be fitted; the first one may in any case."""
+        in_time = self._options.budget.seconds_left() - self._tail > seconds
+        return (in_time and self._options.budget.grant(1) > 0) or not self.arms
+
+    @property
+    def _tail(self) -> float:
+        """Seconds that weights, consensus and scores are expected to take, by the time that the first arm took."""
+        limit = self._options.budget.time_limit
+        return 0.0 if limit is None else min(MOST_TAIL * limit, PASSES_OF_TAIL * self._first_seconds)
 
     def _add(self, arm: FittedArm, number: int | None = None) -> None:
         """Let the blocks compute the out-of-fold values of an arm; `number` replaces an earlier one."""
@@ -236,11 +246,13 @@ class ArmFitting:
         """Fit a linear machine of all views, and one of each view."""
         if not self._may_fit():
             return
+        started = time.monotonic()
         features, name = self._linear_features(), self._name("linear")
         [sums] = self._ridge_sums([features])
         frame, n_all = self._frame, self._frame.n_rows
         self._add_ridge(None, name, frame.used_columns, features, fit_ridge(sums, LINEAR_STRENGTHS), n_all)
         self._report(f"{name} on {self.arms[-1].view_name!r}")
+        self._first_seconds = time.monotonic() - started
         if 1 < frame.n_views <= MOST_LINEAR_VIEWS:
             used = frame.used_columns
             places = single_view_places(frame, self._marked)
@@ -255,7 +267,7 @@ class ArmFitting:
 
     def _fit_landmarks(self) -> None:
         """Fit a machine of the kernel values of landmarks, of all views."""
-        if not self._may_fit():
+        if not self._may_fit(self._tail):
             return
         features, name, frame = self._linear_features(), self._name("rbf"), self._frame
         numbers = draw_rows(frame.n_rows, LANDMARKS, self._options.seed + 1)
@@ -354,7 +366,7 @@ class ArmFitting:
 
     def _seconds_for_boosting(self) -> float:
         """Return the time that boosted trees may take: what comes after them takes little."""
-        return BOOSTING_SHARE * max(0.0, self._options.budget.seconds_left())
+        return BOOSTING_SHARE * max(0.0, self._options.budget.seconds_left() - self._tail)
 
     # Learners that are fitted on a subsample
 
@@ -429,22 +441,10 @@ class ArmFitting:
         return weigh(ask, *self._start(tuple(range(len(self.arms))))).loss
 
     def _weigh_and_drop(self) -> tuple[Weighing, Penalty]:
-        """Weigh all arms; leave out those that hardly lower the loss, the one that is missed least first."""
+        """Weigh all arms, and leave out those that hardly lower the loss."""
 
         def ask(stack: Stack) -> tuple[FloatArray, FloatArray, FloatArray]:
             [(losses, gradients, curvatures)] = self.ask(LossSums(stack))
             return losses, gradients, curvatures
 
-        stack, penalty = self._start(tuple(range(len(self.arms))))
-        while True:
-            weighing = weigh(ask, stack, penalty)
-            rises = losses_without(weighing, penalty)
-            n_arms = len(rises)
-            if n_arms == 1 or rises.min() > LEAST_RISE:
-                return weighing, penalty
-            # All that have no weight at all go together: their going changes nothing.
-            dropped = rises == 0 if (rises == 0).any() and (rises > 0).any() else np.arange(n_arms) == rises.argmin()
-            kept = np.flatnonzero(~dropped).tolist()
-            stack = weighing.stack
-            stack = Stack(tuple(stack.arms[place] for place in kept), stack.weights[kept], stack.intercepts)
-            penalty = penalty.of(kept)
+        return weigh_and_drop(ask, *self._start(tuple(range(len(self.arms)))), LEAST_RISE)

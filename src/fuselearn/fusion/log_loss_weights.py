@@ -283,6 +283,23 @@ def losses_without(weighing: Weighing, penalty: Penalty) -> FloatArray:
     return np.where(stack.weights > 0, np.maximum(rises, 0.0), 0.0)
 
 
+def weigh_and_drop(ask: Ask, start: Stack, penalty: Penalty, least_rise: float) -> tuple[Weighing, Penalty]:
+    """Weigh arms, and leave out those without which the loss rises by less, the one that is missed least first."""
+    stack = start
+    while True:
+        weighing = weigh(ask, stack, penalty)
+        rises = losses_without(weighing, penalty)
+        if len(rises) == 1 or rises.min() > least_rise:
+            return weighing, penalty
+        # All that have no weight at all go together: their going changes nothing.
+        idle = rises == 0
+        dropped = idle if idle.any() and not idle.all() else np.arange(len(rises)) == rises.argmin()
+        kept = np.flatnonzero(~dropped).tolist()
+        stack = weighing.stack
+        stack = Stack(tuple(stack.arms[place] for place in kept), stack.weights[kept], stack.intercepts)
+        penalty = penalty.of(kept)
+
+
 def constrained_minimum(point: FloatArray, gradient: FloatArray, curvature: FloatArray, n_arms: int) -> FloatArray:
     """Return where a quadratic function is least whose first `n_arms` coordinates must not be negative."""
     # With R'R the curvature it is |R x - goal|². The free coordinates come first, so that they make the
