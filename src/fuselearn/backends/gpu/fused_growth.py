@@ -95,6 +95,8 @@ class GrowingGradients(FusedGradients):
         if key not in self._plans:
             self._plans[key] = self._plan(*key[1:])
         plan = self._plans[key]
+        # All at once: one for each split would be as many kernels more.
+        self._histograms[: max_leaf_nodes - 1].fill(0)
         for launch in plan.root:
             launch.start()
         for _ in range(max_leaf_nodes - 2):
@@ -127,11 +129,6 @@ class GrowingGradients(FusedGradients):
         scores, cuts = cupy.empty(places), cupy.empty((*places, 2), dtype=cupy.int32)
         left_sums = cupy.empty((*places, 3), dtype=cupy.int64)
         records = cupy.zeros((2, RECORD), dtype=cupy.int64)
-
-        def subtract(slots_of: GpuArray, others: GpuArray) -> Launch:
-            grid = -(-self._n_bins * 3 * LANES // 256), view.n_tiles, 1
-            arguments = self._histograms, slots_of, others, view.tiles, *tiles
-            return Launch(gradient_kernel("subtract"), grid, (256,), arguments)
 
         def look_at(n_nodes: int) -> list[Launch]:
             scan = (
@@ -179,14 +176,14 @@ class GrowingGradients(FusedGradients):
             Launch(gradient_kernel("move_rows"), (n_parts,), (256,),
                    (n_rows, self._rows, start, size, parts, one, marks, n_left, on_left)),
             add_children,
-            subtract(new, np.uintp(0)),
             Launch(gradient_kernel(f"pack_{self._counting}"), (n_parts,), (256,),
                    (*counted, sizes[1, PARTS:], one, self._g[output], self._h[output], self._whole_weights,
                     self._words)),
             Launch(count, (n_chunks, view.n_tiles), (THREADS,),
                    (self.tiles.bins, n_rows, *counted, sizes[1, CHUNKS:], one, chunk_rows, view.tiles, tiles[0], new,
                     tiles[1], self._words, self._histograms), self._count_bytes),
-            subtract(parent, sibling),
+            Launch(gradient_kernel("subtract"), (-(-self._n_bins * 3 * LANES // 256), view.n_tiles, 1), (256,),
+                   (self._histograms, parent, sibling, view.tiles, *tiles)),
             *look_at(2),
         ]  # fmt: skip
         return GrowthPlan(state, root, split, [choose_leaf, add_children])
