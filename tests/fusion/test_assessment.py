@@ -25,6 +25,21 @@ def test_the_leaderboard(model):
     assert set(board["view"][-3:]) == {"noise"}
 
 
+@pytest.mark.parametrize(("n_seeds", "most"), [(4, 0.12), pytest.param(24, 0.05, marks=pytest.mark.long)])
+@pytest.mark.parametrize("distance", [0.0, 0.22])
+def test_the_score_on_few_rows_of_weak_views_is_that_of_new_rows(n_seeds, most, distance):
+    model = FusionClassifier(views=[slice(0, 10), slice(10, 20), slice(20, 30)], consensus=False)
+    scores = []
+    for seed in range(n_seeds):
+        rng = np.random.default_rng(seed)
+        labels = rng.integers(2, size=1060)
+        rows = rng.normal(size=(1060, 30)) + distance * (labels[:, None] - 0.5)
+        model.set_params(random_state=seed).fit(rows[:60], labels[:60])
+        scores.append((model.out_of_sample_score_, model.score(rows[60:], labels[60:])))
+    ours, of_new_rows = np.mean(scores, axis=0)
+    assert abs(ours - of_new_rows) < most
+
+
 def test_an_arm_of_all_views_counts_for_those_it_listens_to():
     rng = np.random.default_rng(0)
     arms = [Arm(view, str(view), learner, None, None, None) for view in (0, 1, None) for learner in ("a", "b")]

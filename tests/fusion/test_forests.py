@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
+from fuselearn.fusion.arm_weights import deal_folds
 from fuselearn.fusion.base_models.forests import ForestRows
 from tests.naive import fusion_arms as naive
 
@@ -20,11 +21,13 @@ def test_values_of_an_arm_are_out_of_bag_and_weighted_by_likelihood():
         counts = [naive.drawn_counts(seed, tree, 150, 150) for tree in range(len(forest.roots))]
         totals, counts = naive.out_of_bag(forest, columns, counts)
         values.append(totals / counts[:, None])
-    losses = np.array([weights @ ((targets - one) ** 2).sum(axis=1) for one in values])
+    row_losses = np.array([weights * ((targets - one) ** 2).sum(axis=1) for one in values])
+    losses = row_losses.sum(axis=1)
     shares = np.exp(-75 * (losses / losses.min() - 1))
     shares /= shares.sum()
     assert_allclose(fit.model.shares, shares, rtol=1e-6)
-    assert_allclose(fit.out_of_fold, np.tensordot(shares, values, axes=1), rtol=1e-6, atol=1e-9)
+    expected = naive.averaged_by_others(values, row_losses, deal_folds(150)[1])
+    assert_allclose(fit.out_of_fold, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_gaps_are_filled_with_the_mean_at_fit_and_predict():

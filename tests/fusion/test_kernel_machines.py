@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from fuselearn.fusion.arm_weights import deal_folds
 from fuselearn.fusion.base_models import kernel_machines as kernel_machine
 from fuselearn.fusion.base_models.kernel_machines import KernelMachineRows, RadialSpectrum
 from fuselearn.fusion.base_models.preparation import (
@@ -59,11 +60,13 @@ def test_a_machine_is_the_average_of_ridges_by_their_likelihood(kernel, n_rows, 
         features = scaled
     ridges = RIDGES * naive.mean_eigenvalue(features, weights)
     out_of_fold = [naive.left_out_values(features, targets, weights, ridge) for ridge in ridges]
-    losses = np.array([weights @ ((targets - values) ** 2).sum(axis=1) for values in out_of_fold])
+    row_losses = np.array([weights * ((targets - values) ** 2).sum(axis=1) for values in out_of_fold])
+    losses = row_losses.sum(axis=1)
     shares = np.exp(-0.5 * n_rows * (losses / losses.min() - 1))
     shares /= shares.sum()
     made = machine(rows, targets, weights, kernel)
-    assert_allclose(made.out_of_fold, np.tensordot(shares, out_of_fold, axes=1), rtol=1e-5, atol=1e-6)
+    expected = naive.averaged_by_others(out_of_fold, row_losses, deal_folds(n_rows)[1])
+    assert_allclose(made.out_of_fold, expected, rtol=1e-5, atol=1e-6)
     fitted = 0
     for share, ridge in zip(shares, ridges):
         coefficients, offsets = naive.ridge_coefficients(features, targets, weights, ridge)

@@ -1,9 +1,12 @@
 """Passes over the arms: order, budget, interruptions and reports."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from fuselearn import progress
@@ -14,6 +17,7 @@ from fuselearn.fusion.base_models.preparation import (
     ArmFit,
 )
 from fuselearn.fusion.passes import ArmRuns, Budget, Repeats
+from fuselearn.fusion.pattern_calibration import label_loss
 from fuselearn.numeric.execution import SERIAL
 from tests.fusion.fusion_data import MODEL, X_NEW, Y_NEW, X, same, y
 
@@ -198,3 +202,36 @@ def test_steps_are_reported_in_order_and_printed_where_asked(n_jobs, capsys):
     loud = clone(quiet).set_params(verbose=1).fit(X, y)
     assert capsys.readouterr().out == "".join(f"[FusionClassifier] {step.text}\n" for step in steps)
     same(loud, quiet)
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_the_pass_that_explains_the_given_labels_better_is_kept(kept, monkeypatch):
+    results, fuse = [], passes._fuse
+
+    def fused(*arguments):
+        results.append(fuse(*arguments))
+        return results[-1]
+
+    monkeypatch.setattr(passes, "_fuse", fused)
+    monkeypatch.setattr(passes, "label_loss", lambda result, data: float(result is not results[kept]))
+    model = clone(MODEL).set_params(learners="linear").fit(X, y)
+    assert len(results) == 2
+    assert_array_equal(model.arm_weights_, results[kept].weights)
+    assert_array_equal(model.posterior_, results[kept].posterior)
+    assert (results[0].posterior != results[1].posterior).any()
+
+
+def test_the_loss_of_a_pass_is_that_of_the_labels_as_given(monkeypatch):
+    rng = np.random.default_rng(0)
+    wrong = rng.random(90) < 0.3
+    given = np.where(wrong, 1 - y, y)
+    seen = []
+    monkeypatch.setattr(passes, "label_loss", lambda result, data: seen.append((result, data)) or 0.0)
+    clone(MODEL).set_params(learners="linear").fit(X, given)
+    result, data = seen[0]
+    logits = LogisticRegression(C=1e6).fit(result.values, given).decision_function(result.values)
+    expected = np.logaddexp(0, -np.where(given == 1, 1, -1) * logits).sum()
+    assert_allclose(label_loss(result, data), expected, rtol=0.01)
+    # Whatever the true classes are.
+    flipped = replace(result, values=-result.values)
+    assert label_loss(flipped, data) > label_loss(result, data)

@@ -37,7 +37,7 @@ def test_wrong_labels_are_believed_where_they_explain_more(digits):
     assert abs(sure - model.score(X[300:], y[300:])) < 0.05
 
 
-def test_a_held_out_row_has_no_say_in_its_calibration():
+def test_a_held_out_row_has_no_say_in_its_weights_and_calibration():
     rows, labels = table(90)
     seen = {}
 
@@ -58,6 +58,12 @@ def test_a_held_out_row_has_no_say_in_its_calibration():
     _, part_of = deal_folds(90)
     assert_array_equal(after[part_of == part_of[7]], before[part_of == part_of[7]])
     assert (after != before)[part_of != part_of[7]].all()
+    # Nor has its label in the weights of the arms.
+    codes = labelled.codes.copy()
+    codes[7] = 1 - codes[7]
+    after = out_of_fold_logits(fused, arms, replace(labelled, codes=codes))
+    assert_array_equal(after[part_of == part_of[7]], before[part_of == part_of[7]])
+    assert (after != before)[part_of != part_of[7]].any()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

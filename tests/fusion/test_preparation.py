@@ -1,9 +1,12 @@
 """Scales of columns, and shares of fits in an average."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from fuselearn.fusion.arm_weights import deal_folds
 from fuselearn.fusion.base_models.preparation import (
+    held_out_shares,
     likelihood_shares,
     possible_scales,
     standard_scale,
@@ -23,6 +26,22 @@ def test_likelihoods_are_shares_that_fall_with_the_loss():
     assert_allclose(shares.sum(), 1)
     assert_allclose(shares / shares[1], np.exp(-5 * (np.array([3.0, 1.0, 2.0, 1.0]) - 1)))
     assert_array_equal(likelihood_shares(np.array([1.0, 0.0, 0.0]), 5), [0, 0.5, 0.5])
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_row_has_no_say_in_the_shares_of_its_own_value(grouped):
+    rng = np.random.default_rng(0)
+    groups = np.arange(40) // 2 if grouped else None
+    losses = rng.uniform(0.5, 1.5, (40, 3))
+    shares = held_out_shares(losses, groups)
+    assert_allclose(shares.sum(axis=1), 1)
+    spoilt = losses.copy()
+    spoilt[7, 1] += 2
+    after = held_out_shares(spoilt, groups)
+    _, fold_of = deal_folds(40, groups)
+    assert fold_of[6] == fold_of[7] or not grouped
+    assert_array_equal(after[fold_of == fold_of[7]], shares[fold_of == fold_of[7]])
+    assert (after[fold_of != fold_of[7], 1] < shares[fold_of != fold_of[7], 1]).all()
 
 
 def test_own_units_give_rows_of_mean_square_one():

@@ -40,6 +40,21 @@ def mean_eigenvalue(features, weights):
 # Randomised trees
 
 
+def averaged_by_others(values, losses, part_of):
+    """Average the values of several fits, each row with the likelihoods of the rows of other parts.
+
+    Values are by fit, row and target, and losses by fit and row.
+    """
+    averaged = np.empty(values[0].shape)
+    for row, part in enumerate(part_of):
+        others = [other for other in range(len(part_of)) if part_of[other] != part]
+        totals = np.array([sum(of_fit[other] for other in others) for of_fit in losses])
+        shares = np.exp(-0.5 * len(others) * (totals / totals.min() - 1))
+        shares /= shares.sum()
+        averaged[row] = sum(share * of_fit[row] for share, of_fit in zip(shares, values))
+    return averaged
+
+
 def drawn_counts(seed, tree, n_rows, n_drawn):
     """How often a tree draws each row: the first draw of the tree's own generator."""
     generator = np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, tree)))

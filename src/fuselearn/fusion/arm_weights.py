@@ -204,6 +204,11 @@ def weighted_sum(values: Iterable[FloatArray], weights: FloatArray) -> tuple[Flo
     return sums * scale[:, None], covered
 
 
+def targets_of(shares: FloatArray) -> FloatArray:
+    """Return what the arms learn of class shares: 2p − 1 for two classes, else p of each class."""
+    return 2 * shares[:, 1:] - 1 if shares.shape[1] == 2 else shares
+
+
 def by_class(values: FloatArray) -> FloatArray:
     """Return combined values as one column per class: two columns of opposite sign for one."""
     return np.column_stack([-values[:, 0], values[:, 0]]) if values.shape[1] == 1 else values

@@ -3,7 +3,7 @@
 Every arm is tried, then those whose further fits pay are fitted again. It is S1's idea, a bandit over arms that is
 rewarded by the gain of the ensemble, put on learners that cost more than a stump: the gain of an arm's last fit is what
 the next one is expected to bring, and the run ends when no arm is expected to bring anything. With consensus a second
-pass repeats all fits on the labels that the first one makes probable.
+pass repeats all fits on the labels that the first one makes probable, and is kept if it explains those given no worse.
 """
 
 import time
@@ -25,11 +25,12 @@ from fuselearn.fusion.arm_weights import (
     combine,
     fill_gaps,
     labels_per_right_label,
+    targets_of,
     weigh_arms,
     weighted_sum,
 )
 from fuselearn.fusion.base_models.preparation import Arm, ArmFit, FittedModel, PreparedRows
-from fuselearn.fusion.pattern_calibration import fit_full_calibration
+from fuselearn.fusion.pattern_calibration import fit_full_calibration, label_loss
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -76,6 +77,10 @@ class PassResult:
         For rows with all views.
     class_targets : ndarray of shape (n_rows, n_classes)
         The class probabilities that it was fitted to: the posterior, or the labels as given.
+    row_weights : ndarray of shape (n_rows,)
+        By which the arms were weighed, as they were fitted.
+    standard_errors : float
+        By which weights of arms had to be better than equal ones.
     """
 
     weights: FloatArray
@@ -88,12 +93,18 @@ class PassResult:
     noise_rates: FloatArray
     calibration: SoftmaxCalibration
     class_targets: FloatArray
+    row_weights: FloatArray
+    standard_errors: float
 
 
 def run_passes(
     runs: "ArmRuns", data: TrainingData, votes: FloatArray, row_weights: FloatArray, consensus: bool, seed: int
 ) -> tuple[PassResult, PassResult]:
-    """Run a pass on the labels as given and, with consensus, one on what it makes probable; return first and last."""
+    """Run a pass on the labels as given and, with consensus, one on what it makes probable; return first and last.
+
+    The last one is that which explains the labels as given better, by out-of-fold values: where labels are right, to
+    learn what the first pass made of them is to learn its mistakes.
+    """
     targets = targets_of(votes)
     fits = runs.first_pass(targets)
     first = last = _fuse(runs, fits, targets, data, row_weights, consensus, seed)
@@ -102,7 +113,9 @@ def run_passes(
         second_fits = runs.second_pass(targets)
         if second_fits is not None:
             noise_rate = float(first.noise_rates.mean())
-            last = _fuse(runs, second_fits, targets, data, row_weights, consensus, seed, noise_rate)
+            second = _fuse(runs, second_fits, targets, data, row_weights, consensus, seed, noise_rate)
+            if label_loss(second, data) <= label_loss(first, data):
+                last = second
     if runs.interrupted:
         warnings.warn(
             f"Interrupted: the model has the {sum(map(len, last.models))} fits that were done.",
@@ -110,11 +123,6 @@ def run_passes(
             stacklevel=3,
         )
     return first, last
-
-
-def targets_of(shares: FloatArray) -> FloatArray:
-    """Return what the arms learn of class shares: 2p − 1 for two classes, else p of each class."""
-    return 2 * shares[:, 1:] - 1 if shares.shape[1] == 2 else shares
 
 
 @dataclass
@@ -412,5 +420,16 @@ def _fuse(
     arm_weights = np.zeros(len(fits))
     arm_weights[tried] = weights
     return PassResult(
-        arm_weights, values, covered, means, arm_values, models, posterior, noise_rates, calibration, class_targets
+        arm_weights,
+        values,
+        covered,
+        means,
+        arm_values,
+        models,
+        posterior,
+        noise_rates,
+        calibration,
+        class_targets,
+        row_weights,
+        standard_errors,
     )

@@ -18,8 +18,8 @@ import numpy as np
 
 from fuselearn.classifiers.calibration import SoftmaxCalibration, fit_calibration, fit_slope
 from fuselearn.data import TrainingData
-from fuselearn.fusion.arm_weights import by_class, deal_folds, weighted_sum
-from fuselearn.fusion.base_models.preparation import Arm
+from fuselearn.fusion.arm_weights import by_class, deal_folds, targets_of, weigh_arms, weighted_sum
+from fuselearn.fusion.base_models.preparation import Arm, groups_among
 from fuselearn.persistence.validation import check_array
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -126,21 +126,44 @@ def fit_pattern_calibration(result: "PassResult", arms: Sequence[Arm], data: Tra
     return _fit_patterns(result.calibration, result, arms, data, all_rows, _patterns(data.blocks.present))
 
 
+def label_loss(result: "PassResult", data: TrainingData) -> float:
+    """Return the cross-entropy of the labels as given by the combined out-of-fold values of a pass."""
+    values, votes = by_class(result.values), data.votes()
+    logs = _fit(values, votes, data).log_probabilities(values)
+    return -float(data.weights @ (votes * logs).sum(axis=1))
+
+
 def out_of_fold_logits(result: "PassResult", arms: Sequence[Arm], data: TrainingData) -> FloatArray:
-    """Return logits of the training rows, of shape (n_rows, n_classes), calibrated on rows of other folds.
+    """Return logits of the training rows, of shape (n_rows, n_classes), weighed and calibrated on rows of other folds.
 
     The prior is that of all rows: the classes that are frequent among the others are for that reason rare in a fold.
     """
-    values, present = by_class(result.values), data.blocks.present
+    present = data.blocks.present
     patterns, log_prior = _observed_patterns(present), result.calibration.log_shares
-    logits = np.empty(values.shape)
+    logits = np.empty((len(data), len(log_prior)))
     _, fold_of = deal_folds(len(data), data.groups)
     for fold in np.unique(fold_of):
         held_out = fold_of == fold
+        weighed = _weighed_on(~held_out, result, data) if not held_out.all() else result
+        values = by_class(weighed.values)
         full = replace(_fit(values, result.class_targets, data, ~held_out), log_shares=log_prior)
-        calibration = _fit_patterns(full, result, arms, data, ~held_out, patterns)
-        logits[held_out] = calibration.logits(values[held_out], result.covered[held_out], present[held_out])
+        calibration = _fit_patterns(full, weighed, arms, data, ~held_out, patterns)
+        logits[held_out] = calibration.logits(values[held_out], weighed.covered[held_out], present[held_out])
     return logits
+
+
+def _weighed_on(rows: BoolArray, result: "PassResult", data: TrainingData) -> "PassResult":
+    """Return a result whose arms are weighed by some of the rows only."""
+    tried = ~np.isnan(result.arm_values[:, :, 0]).all(axis=1)
+    row_weights = result.row_weights[rows]
+    given = targets_of(data.votes()[rows])
+    given = given - row_weights @ given / row_weights.sum()
+    weights = np.zeros(len(result.arm_values))
+    weights[tried] = weigh_arms(
+        result.arm_values[tried][:, rows], given, row_weights, groups_among(data.groups, rows), result.standard_errors
+    )
+    values, covered = weighted_sum(result.arm_values[tried], weights[tried])
+    return replace(result, weights=weights, values=values, covered=covered)
 
 
 def fit_label_slope(values: FloatArray, codes: IntArray, weights: FloatArray) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.classifiers.cross_fitting import stratified_folds
-from fuselearn.fusion.base_models.preparation import ArmFit, likelihood_shares, target_codes
+from fuselearn.fusion.base_models.preparation import ArmFit, held_out_shares, likelihood_shares, target_codes
 from fuselearn.numeric.forest import Forest, grow_forest
 from fuselearn.persistence.validation import check_array, check_equal, check_parts
 from fuselearn.typing import FloatArray, IntArray
@@ -64,10 +64,11 @@ class ForestRows:
             out_of_fold.append(
                 out_of_bag[-1] if self._groups is None else self._without_groups(targets, leaf, leaf_seed)
             )
-        losses = np.array([self._weights @ ((targets - values) ** 2).sum(axis=1) for values in out_of_fold])
-        shares = likelihood_shares(losses, len(targets), self._groups)
-        values = np.tensordot(shares, out_of_bag, axes=1)
-        group_values = values if self._groups is None else np.tensordot(shares, out_of_fold, axes=1)
+        losses = np.column_stack([self._weights * ((targets - values) ** 2).sum(axis=1) for values in out_of_fold])
+        shares = likelihood_shares(losses.sum(axis=0), len(targets), self._groups)
+        row_shares = held_out_shares(losses, self._groups)
+        values = np.einsum("ir,rik->ik", row_shares, out_of_bag)
+        group_values = values if self._groups is None else np.einsum("ir,rik->ik", row_shares, out_of_fold)
         return ArmFit(group_values, values, ForestModel(forests, shares, self._fill))
 
     def _without_groups(self, targets: FloatArray, leaf: int, seed: np.random.SeedSequence) -> FloatArray:

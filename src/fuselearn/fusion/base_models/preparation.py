@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from fuselearn.fusion.arm_weights import deal_folds
 from fuselearn.persistence.validation import check_array, check_number
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -215,6 +216,33 @@ def likelihood_shares(losses: FloatArray, n_rows: int, groups: IntArray | None =
     else:
         shares = np.exp(-0.5 * n * (losses / least - 1))
     return shares / shares.sum()
+
+
+def held_out_shares(losses: FloatArray, groups: IntArray | None = None) -> FloatArray:
+    """Return the share of each fit in the average of every row, by the losses of the rows of other folds.
+
+    With the shares of all rows a row's own error would decide which fits its value is taken from, and pure noise would
+    look as if it could be predicted.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_rows, n_fits)
+        Out-of-fold loss of each row and fit.
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number are in the same fold.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_fits)
+    """
+    unit_of, fold_of = deal_folds(len(losses), groups)
+    total, n_units = losses.sum(axis=0), int(unit_of.max()) + 1
+    shares = np.empty(losses.shape)
+    for fold in np.unique(fold_of):
+        rows = fold_of == fold
+        n_others = n_units - len(np.unique(unit_of[rows]))
+        shares[rows] = likelihood_shares(np.maximum(total - losses[rows].sum(axis=0), 0.0), n_others)
+    return shares
 
 
 def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:

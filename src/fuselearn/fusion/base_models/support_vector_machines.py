@@ -19,6 +19,7 @@ from fuselearn.fusion.base_models.preparation import (
     draw_subsample,
     folds_of_others,
     groups_among,
+    held_out_shares,
     likelihood_shares,
     rbf_gamma,
 )
@@ -85,8 +86,9 @@ class SupportVectorRows:
         out_of_fold, others = values, None
         if self._groups is not None:
             out_of_fold, others = self._out_of_fold(solutions, signs, belief, seed, self._subsample_groups)
-        losses = self._weights @ (learnt[:, None] - out_of_fold) ** 2
-        shares = likelihood_shares(losses, len(learnt), self._subsample_groups)
+        losses = self._weights[:, None] * (learnt[:, None] - out_of_fold) ** 2
+        shares = likelihood_shares(losses.sum(axis=0), len(learnt), self._subsample_groups)
+        row_shares = held_out_shares(losses, self._subsample_groups)
         model = SupportVectorMachines(
             [
                 SupportVectorMachine(space.scale, space.rows, space.gamma, solution, share)
@@ -94,10 +96,10 @@ class SupportVectorRows:
                 if share.sum() > NEGLIGIBLE_SHARE
             ]
         )
-        mean = self._of_all_rows(values @ shares, model)
+        mean = self._of_all_rows((values * row_shares).sum(axis=1), model)
         if self._groups is None:
             return ArmFit(mean, mean, model)
-        group_mean = self._of_all_rows(out_of_fold @ shares, model)
+        group_mean = self._of_all_rows((out_of_fold * row_shares).sum(axis=1), model)
         if others is not None:
             known = np.isfinite(others[:, 0])
             group_mean[np.flatnonzero(~self._subsample)[known], 0] = others[known] @ shares
