@@ -1,10 +1,12 @@
 """Every section of `benchmarks.fusion` works, on tiny data."""
 
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks import (
     fusion,
@@ -23,9 +25,19 @@ from benchmarks.data import interacting_views, real_views
 from benchmarks.fusion_methods import OURS
 from benchmarks.fusion_sets import Objects
 from benchmarks.fusion_store import open_store
+from fuselearn import FusionClassifier
 
 pytestmark = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 QUICK = Options(quick=True)
+
+
+@pytest.fixture(autouse=True)
+def small_models(monkeypatch):
+    """Let fusions have few base models, and forests few trees."""
+    for module in (fusion_large, fusion_methods, fusion_missing, fusion_partitions, fusion_protocols):
+        monkeypatch.setattr(module, "FusionClassifier", partial(FusionClassifier, max_fits=3))
+    for module in (fusion_methods, fusion_protocols):
+        monkeypatch.setattr(module, "RandomForestClassifier", partial(RandomForestClassifier, n_estimators=10))
 
 
 @pytest.fixture
@@ -164,7 +176,7 @@ def test_calibration_of_a_set_pools_its_runs():
     assert by_chance == pytest.approx(np.sqrt(2) / 20)
 
 
-def test_few_compares_on_all_columns(monkeypatch):
+def test_few_compares_on_all_columns(monkeypatch, tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
     noisy = fusion_few.with_noise(lambda: Objects({"one": rng.normal(size=(60, 3)) + 2 * y[:, None]}, y))
@@ -172,10 +184,10 @@ def test_few_compares_on_all_columns(monkeypatch):
     monkeypatch.setattr(fusion_few, "SETS", {"drawn": lambda: noisy, "absent": lambda: real_views("absent")})
     monkeypatch.setattr(fusion_few, "QUICK", ("drawn", "absent"))
     monkeypatch.setattr(fusion_few, "LEFT_OUT", ("XGBoost", "LightGBM", "LightGBM stacking"))
-    text = fusion_few.report(QUICK)
+    text = fusion_few.report(QUICK, tmp_path / "kept.jsonl")
     assert "could not be loaded: absent" in text
     assert "SVM late fusion" in text
-    assert "Peers" in fusion_few.report(QUICK, only_peers=True)
+    assert "Peers" in fusion_few.report(QUICK, tmp_path / "kept.jsonl", only_peers=True)
 
 
 def test_dropped_views_are_as_many_as_asked_for():
