@@ -1,11 +1,16 @@
 """Commands run in this process."""
 
+import functools
+
+import typer.testing
 from click.testing import Result
 from typer.testing import CliRunner
 
 from fuselearn.cli.app import make_app
 
 APP = make_app()
+# typer would read the signatures of all commands again each time, which takes a third of a test's time.
+typer.testing._get_command = functools.cache(typer.main.get_command)
 
 
 def run(*arguments: object, env: dict[str, str] | None = None, **settings: object) -> Result:

@@ -4,6 +4,7 @@ Members go into the archive and come out; nothing is too large, and nothing was 
 which model it is, of which views and classes, and which versions wrote it.
 """
 
+import functools
 import hashlib
 import io
 import json
@@ -330,6 +331,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float | bool | None) else str(value)
 
 
+@functools.cache  # reading the description of a package takes longer than writing a small model
 def _installed(package: str) -> str | None:
     """Return the installed version of a package."""
     try:

@@ -1,5 +1,6 @@
 """Settings, versions, code and command line that reproduce the model and the report, and facts of the file."""
 
+import functools
 import inspect
 import platform
 import shlex
@@ -33,12 +34,20 @@ def versions() -> list[Record]:
         {"name": "fuselearn", "version": __version__},
         {"name": "Python", "version": platform.python_version()},
     ]
+    records += [{"name": package, "version": number} for package, number in _installed_packages().items()]
+    return [*records, {"name": "system", "version": f"{platform.system()} {platform.machine()}"}]
+
+
+@functools.cache  # reading the descriptions of packages takes a tenth of a report's time
+def _installed_packages() -> dict[str, str]:
+    """Return the versions of those packages that are installed."""
+    numbers = {}
     for package in PACKAGES:
         try:
-            records.append({"name": package, "version": version(package)})
+            numbers[package] = version(package)
         except PackageNotFoundError:
             continue
-    return [*records, {"name": "system", "version": f"{platform.system()} {platform.machine()}"}]
+    return numbers
 
 
 def code_to_reproduce(model: FittedModel, *, labelled: bool, with_ids: bool) -> str:
