@@ -26,8 +26,9 @@ def test_values_of_an_arm_are_out_of_bag_and_weighted_by_likelihood():
     shares = np.exp(-75 * (losses / losses.min() - 1))
     shares /= shares.sum()
     assert_allclose(fit.model.shares, shares, rtol=1e-6)
+    assert_allclose(fit.out_of_fold, np.tensordot(shares, values, axes=1), rtol=1e-6, atol=1e-9)
     expected = naive.averaged_by_others(values, row_losses, deal_folds(150)[1])
-    assert_allclose(fit.out_of_fold, expected, rtol=1e-6, atol=1e-9)
+    assert_allclose(fit.scored, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_gaps_are_filled_with_the_mean_at_fit_and_predict():

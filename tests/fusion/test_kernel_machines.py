@@ -65,8 +65,9 @@ def test_a_machine_is_the_average_of_ridges_by_their_likelihood(kernel, n_rows, 
     shares = np.exp(-0.5 * n_rows * (losses / losses.min() - 1))
     shares /= shares.sum()
     made = machine(rows, targets, weights, kernel)
+    assert_allclose(made.out_of_fold, np.tensordot(shares, out_of_fold, axes=1), rtol=1e-5, atol=1e-6)
     expected = naive.averaged_by_others(out_of_fold, row_losses, deal_folds(n_rows)[1])
-    assert_allclose(made.out_of_fold, expected, rtol=1e-5, atol=1e-6)
+    assert_allclose(made.scored, expected, rtol=1e-5, atol=1e-6)
     fitted = 0
     for share, ridge in zip(shares, ridges):
         coefficients, offsets = naive.ridge_coefficients(features, targets, weights, ridge)

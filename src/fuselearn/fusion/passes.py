@@ -77,6 +77,8 @@ class PassResult:
         For rows with all views.
     class_targets : ndarray of shape (n_rows, n_classes)
         The class probabilities that it was fitted to: the posterior, or the labels as given.
+    scored_values : ndarray of shape (n_arms, n_rows, n_targets)
+        The values of the arms for scores.
     row_weights : ndarray of shape (n_rows,)
         By which the arms were weighed, as they were fitted.
     standard_errors : float
@@ -93,6 +95,7 @@ class PassResult:
     noise_rates: FloatArray
     calibration: SoftmaxCalibration
     class_targets: FloatArray
+    scored_values: FloatArray
     row_weights: FloatArray
     standard_errors: float
 
@@ -257,6 +260,10 @@ class ArmRuns:
     def within_groups(self, fits: Fits, n_targets: int) -> FloatArray:
         """Return the same by models that may have seen other rows of the group."""
         return self._means(fits, n_targets, lambda fit: fit.within_groups)
+
+    def scored(self, fits: Fits, n_targets: int) -> FloatArray:
+        """Return out-of-fold values for scores, which the row had no say in by way of settings either."""
+        return self._means(fits, n_targets, lambda fit: fit.out_of_fold if fit.scored is None else fit.scored)
 
     def _means(self, fits: Fits, n_targets: int, values_of: Callable[[ArmFit], FloatArray]) -> FloatArray:
         values = np.full((len(self.arms), len(self._row_weights), n_targets), np.nan)
@@ -430,6 +437,7 @@ def _fuse(
         noise_rates,
         calibration,
         class_targets,
+        runs.scored(fits, targets.shape[1]) - means,
         row_weights,
         standard_errors,
     )

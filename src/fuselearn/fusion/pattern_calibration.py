@@ -140,6 +140,7 @@ def out_of_fold_logits(result: "PassResult", arms: Sequence[Arm], data: Training
     """
     present = data.blocks.present
     patterns, log_prior = _observed_patterns(present), result.calibration.log_shares
+    result = replace(result, arm_values=result.scored_values)
     logits = np.empty((len(data), len(log_prior)))
     _, fold_of = deal_folds(len(data), data.groups)
     for fold in np.unique(fold_of):

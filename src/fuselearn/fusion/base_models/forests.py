@@ -66,10 +66,10 @@ class ForestRows:
             )
         losses = np.column_stack([self._weights * ((targets - values) ** 2).sum(axis=1) for values in out_of_fold])
         shares = likelihood_shares(losses.sum(axis=0), len(targets), self._groups)
-        row_shares = held_out_shares(losses, self._groups)
-        values = np.einsum("ir,rik->ik", row_shares, out_of_bag)
-        group_values = values if self._groups is None else np.einsum("ir,rik->ik", row_shares, out_of_fold)
-        return ArmFit(group_values, values, ForestModel(forests, shares, self._fill))
+        values = np.tensordot(shares, out_of_bag, axes=1)
+        group_values = values if self._groups is None else np.tensordot(shares, out_of_fold, axes=1)
+        scored = np.einsum("ir,rik->ik", held_out_shares(losses, self._groups), out_of_fold)
+        return ArmFit(group_values, values, ForestModel(forests, shares, self._fill), scored)
 
     def _without_groups(self, targets: FloatArray, leaf: int, seed: np.random.SeedSequence) -> FloatArray:
         """Return values of all rows by trees that have not seen their group."""

@@ -97,46 +97,38 @@ class KernelMachineRows:
             fits_by_group = [spectrum.ridge.fit(learnt, self._subsample_groups) for spectrum in spectra]
         losses = np.concatenate([fit.losses for fit in fits_by_group])
         shares = np.split(likelihood_shares(losses, len(learnt), self._subsample_groups), len(fits))
-        row_shares = self._row_shares(fits_by_group)
-        values = self._averaged(learnt, spectra, fits, shares, row_shares)
+        values = self._averaged(learnt, spectra, fits, shares)
         machines = [spectrum.machine(fit, share) for spectrum, fit, share in zip(spectra, fits, shares)]
         model = KernelMachine([part for part, share in zip(machines, shares) if share.sum() > NEGLIGIBLE_SHARE])
         outside = ~self._subsample
         if outside.any():
             values[outside] = model.predict(self._rows[outside])
-        if self._groups is None:
-            return ArmFit(values, values, model)
-        out_of_fold = self._averaged(learnt, spectra, fits_by_group, shares, row_shares)
-        if outside.any():
-            out_of_fold[outside] = self._others_out_of_fold(targets, number, shares, model, seed)
-        return ArmFit(out_of_fold, values, model)
+        out_of_fold = values
+        if self._groups is not None:
+            out_of_fold = self._averaged(learnt, spectra, fits_by_group, shares)
+            if outside.any():
+                out_of_fold[outside] = self._others_out_of_fold(targets, number, shares, model, seed)
+        return ArmFit(out_of_fold, values, model, self._scored(learnt, fits_by_group, out_of_fold))
 
-    def _row_shares(self, fits: list[RidgeFits]) -> list[FloatArray] | None:
-        """Return the shares of all ridges in the value of every row, by scale; None where errors are not kept."""
-        weights, losses = self._weights[self._subsample], []
-        for fit in fits:
-            if fit.errors is None:
-                return None
-            losses.append(weights[:, None] * (fit.errors**2).sum(axis=1))
-        return np.split(held_out_shares(np.hstack(losses), self._subsample_groups), len(fits), axis=1)
+    def _scored(self, learnt: FloatArray, fits: list[RidgeFits], out_of_fold: FloatArray) -> FloatArray | None:
+        """Return the values with scales and ridges averaged as other rows want it; None where errors are not kept."""
+        weights, errors = self._weights[self._subsample], [fit.errors for fit in fits if fit.errors is not None]
+        if not errors:
+            return None
+        every = np.concatenate(errors, axis=2)
+        row_shares = held_out_shares(weights[:, None] * (every**2).sum(axis=1), self._subsample_groups)
+        scored = out_of_fold.copy()
+        scored[self._subsample] = learnt - np.einsum("ikr,ir->ik", every, row_shares)
+        return scored
 
     def _averaged(
-        self,
-        learnt: FloatArray,
-        spectra: "list[Spectrum]",
-        fits: list[RidgeFits],
-        shares: list[FloatArray],
-        row_shares: list[FloatArray] | None,
+        self, learnt: FloatArray, spectra: "list[Spectrum]", fits: list[RidgeFits], shares: list[FloatArray]
     ) -> FloatArray:
         """Return the mean values over scales and ridges; those of rows outside the subsample are not set."""
         values = np.empty((len(self._rows), learnt.shape[1]))
-        errors = np.zeros(learnt.shape)
-        for number, (spectrum, fit) in enumerate(zip(spectra, fits)):
-            if row_shares is None or fit.errors is None:
-                errors += spectrum.ridge.mean_errors(fit, shares[number])
-            else:
-                errors += np.einsum("ikr,ir->ik", fit.errors, row_shares[number])
-        values[self._subsample] = learnt - errors
+        values[self._subsample] = learnt - sum(
+            spectrum.ridge.mean_errors(fit, share) for spectrum, fit, share in zip(spectra, fits, shares)
+        )
         return values
 
     def _others_out_of_fold(

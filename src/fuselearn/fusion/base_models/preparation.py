@@ -47,11 +47,14 @@ class ArmFit(NamedTuple):
         Without groups, the very same array.
     model : FittedModel
         For new rows.
+    scored : ndarray of shape (n_rows, n_targets) or None
+        Out-of-fold values by settings that the row had no say in either, for scores; None where they are the same.
     """
 
     out_of_fold: FloatArray
     within_groups: FloatArray
     model: FittedModel
+    scored: FloatArray | None = None
 
 
 class PreparedRows(Protocol):
@@ -222,7 +225,7 @@ def held_out_shares(losses: FloatArray, groups: IntArray | None = None) -> Float
     """Return the share of each fit in the average of every row, by the losses of the rows of other folds.
 
     With the shares of all rows a row's own error would decide which fits its value is taken from, and pure noise would
-    look as if it could be predicted.
+    look as if it could be predicted. It is for scores only: weights of arms were no better by such values.
 
     Parameters
     ----------

@@ -96,14 +96,14 @@ class SupportVectorRows:
                 if share.sum() > NEGLIGIBLE_SHARE
             ]
         )
-        mean = self._of_all_rows((values * row_shares).sum(axis=1), model)
-        if self._groups is None:
-            return ArmFit(mean, mean, model)
-        group_mean = self._of_all_rows((out_of_fold * row_shares).sum(axis=1), model)
+        mean = self._of_all_rows(values @ shares, model)
+        group_mean = mean if self._groups is None else self._of_all_rows(out_of_fold @ shares, model)
         if others is not None:
             known = np.isfinite(others[:, 0])
             group_mean[np.flatnonzero(~self._subsample)[known], 0] = others[known] @ shares
-        return ArmFit(group_mean, mean, model)
+        scored = group_mean.copy()
+        scored[self._subsample, 0] = (out_of_fold * row_shares).sum(axis=1)
+        return ArmFit(group_mean, mean, model, scored)
 
     def _out_of_fold(
         self,
