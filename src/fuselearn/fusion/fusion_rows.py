@@ -153,13 +153,15 @@ class FusionBlock:
 
     def update(self, updates: Sequence[Any], first: int, threads: Threads = SERIAL) -> None:
         """Make those of the updates, the first of them numbered `first`, that were not made yet."""
-        for update in updates[self.n_updates - first :]:
-            update.apply(self)
-            self.n_updates += 1
+        with self._store.mapped():
+            for update in updates[self.n_updates - first :]:
+                update.apply(self)
+                self.n_updates += 1
 
     def answer(self, questions: Sequence[Any], threads: Threads = SERIAL) -> list[Answer]:
         """Return the answer to each question, to be added to those of the other blocks."""
-        return [question(self) for question in questions]
+        with self._store.mapped():
+            return [question(self) for question in questions]
 
     def parts(self) -> Iterator[slice]:
         """Return consecutive rows to be worked on together."""
