@@ -22,8 +22,8 @@ def fit(kind, log=None):
         mock.patch("fuselearn.fusion.local_fusion.boosting_settings", return_value=FEW_ROUNDS),
         mock.patch("fuselearn.fusion.arm_fitting.LANDMARKS", 20),
     ):
-        if kind == "few rows":
-            model.set_params(learners=["linear", "trees"])
+        if kind in ("few rows", "few fits"):
+            model.set_params(learners=["linear", "trees"], max_fits=8 if kind == "few fits" else None)
             X, y, beside = X[:150], y[:150], {name: values[:150] for name, values in beside.items()}
         return model.fit(X, y, **beside, checkpoint=log)
 

@@ -26,7 +26,7 @@ from tests.fusion.fusion_data import VIEWS, X_NEW, X, y
 from tests.fusion.partition_problems import COLUMNS, as_many, assert_same, in_file, problem
 
 pytestmark = pytest.mark.filterwarnings("ignore:X has .* gross outlier:UserWarning")
-MODEL = FusionClassifier(views=VIEWS, learners=["linear", "trees"], random_state=0)
+MODEL = FusionClassifier(views=VIEWS, learners=["linear", "trees"], max_fits=20, random_state=0)  # two passes
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +37,7 @@ def straight():
 def same(one, other):
     assert_array_equal(one.predict_proba(X_NEW), other.predict_proba(X_NEW))
     assert_array_equal(one.posterior_, other.posterior_)
+    assert one.out_of_sample_scores_ == other.out_of_sample_scores_
     assert one.n_fits_ == other.n_fits_
 
 
@@ -69,15 +70,22 @@ def counted(monkeypatch):
     return made
 
 
-@pytest.mark.parametrize("n_kept", [0, 1, 5, None])
-def test_a_fit_goes_on_after_some_fits(n_kept, straight, counted, tmp_path):
-    path = tmp_path / "log"
+@pytest.fixture(scope="module")
+def whole_log(straight, tmp_path_factory):
+    """The log of a fit from its first model to its last."""
+    path = tmp_path_factory.mktemp("log") / "whole"
     same(clone(MODEL).fit(X, y, checkpoint=path), straight)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("n_kept", [0, 1, 5, None])
+def test_a_fit_goes_on_after_some_fits(n_kept, straight, whole_log, counted, tmp_path):
+    path = tmp_path / "log"
+    path.write_bytes(whole_log)
     n_fits = len(keys_of(path))
-    assert n_fits == straight.n_fits_ == len(counted)
+    assert n_fits == straight.n_fits_
     if n_kept is not None:
         cut(path, n_kept)
-    counted.clear()
     same(clone(MODEL).fit(X, y, checkpoint=path), straight)
     assert len(counted) == n_fits - (n_fits if n_kept is None else n_kept)
     assert len(keys_of(path)) == n_fits
@@ -87,18 +95,19 @@ def test_limits_and_class_weights_may_be_changed(straight, counted, tmp_path):
     model = clone(MODEL).set_params(max_fits=4, class_weight="balanced")
     assert model.fit(X, y, checkpoint=tmp_path / "log").n_fits_ == 4
     counted.clear()
-    same(model.set_params(max_fits=None, class_weight=None).fit(X, y, checkpoint=tmp_path / "log"), straight)
+    same(model.set_params(max_fits=MODEL.max_fits, class_weight=None).fit(X, y, checkpoint=tmp_path / "log"), straight)
     # The second pass of fewer fits had other targets, if there was one.
     assert len(counted) < straight.n_fits_
 
 
 def test_a_fit_without_a_seed_goes_on_with_the_one_it_drew(tmp_path):
-    first = clone(MODEL).set_params(random_state=None).fit(X, y, checkpoint=tmp_path / "log")
-    same(clone(MODEL).set_params(random_state=None).fit(X, y, checkpoint=tmp_path / "log"), first)
+    model = clone(MODEL).set_params(max_fits=8, random_state=None)
+    first = clone(model).fit(X, y, checkpoint=tmp_path / "log")
+    same(model.fit(X, y, checkpoint=tmp_path / "log"), first)
 
 
 def test_classifiers_of_the_user_are_kept(tmp_path):
-    model = FusionClassifier(views=VIEWS, learners={"nb": GaussianNB()}, random_state=0)
+    model = FusionClassifier(views=VIEWS, learners={"nb": GaussianNB()}, max_fits=4, random_state=0)
     straight = clone(model).fit(X, y)
     same(clone(model).fit(X, y, checkpoint=tmp_path / "log"), straight)
     same(clone(model).fit(X, y, checkpoint=tmp_path / "log"), straight)
@@ -106,6 +115,14 @@ def test_classifiers_of_the_user_are_kept(tmp_path):
     rewritten(tmp_path / "log", lambda lines: [line.update(model=forged) for line in lines if "fit" in line] and None)
     with pytest.raises(ValueError, match=r"checkpoint: .*cannot be read: .*LogisticRegression"):
         model.fit(X, y, checkpoint=tmp_path / "log")
+
+
+@pytest.fixture(scope="module")
+def written_log(tmp_path_factory):
+    """The log of a fit of one model."""
+    path = tmp_path_factory.mktemp("log") / "log"
+    clone(MODEL).set_params(max_fits=1).fit(X, y, checkpoint=path)
+    return path.read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -123,15 +140,14 @@ def test_classifiers_of_the_user_are_kept(tmp_path):
         ("views", {"views": {"a": [0, 1], "b": [2, 3, 4, 5]}}),
     ],
 )
-def test_a_log_of_another_fit_is_refused(what, change, tmp_path):
+def test_a_log_of_another_fit_is_refused(what, change, written_log, tmp_path):
     path, change = tmp_path / "log", dict(change)
-    model = clone(MODEL).set_params(max_fits=1).fit(X, y, checkpoint=path)
-    before = path.read_bytes()
+    path.write_bytes(written_log)
     data = {name: change.pop(name) for name in ("X", "y", "sample_weight", "groups") if name in change}
-    model.set_params(**change)
+    model = clone(MODEL).set_params(**change)
     with pytest.raises(ValueError, match=f"is the log of another run: {what} was .* and is now .*remove this one"):
         model.fit(**({"X": X, "y": y} | data), checkpoint=path)
-    assert path.read_bytes() == before
+    assert path.read_bytes() == written_log
 
 
 def test_a_log_of_another_model_is_refused(tmp_path):
@@ -158,7 +174,10 @@ def with_fit(**changes):
 
 
 FORGERIES = {
-    "values of other rows": (with_fit(out_of_fold=lambda values: values[:-1]), "of other rows than there are"),
+    "values of other rows": (
+        with_fit(out_of_fold=lambda values: values[:-1], scored=lambda values: None),
+        "of other rows than there are",
+    ),
     "no values": (with_fit(out_of_fold=lambda values: None), "of other rows than there are"),
     "no model": (with_fit(model=lambda model: None), "for a base model"),
     "text for a model": (in_fits(lambda line: line.update(model="AAAA")), "cannot be read"),
@@ -170,13 +189,6 @@ FORGERIES = {
     "no start": (lambda lines: lines[2].clear(), "cannot be read"),
     "lines of nothing": (lambda lines: [*lines[:3], {}, *lines[3:]], "cannot be read"),
 }
-
-
-@pytest.fixture(scope="module")
-def written_log(tmp_path_factory):
-    path = tmp_path_factory.mktemp("log") / "log"
-    clone(MODEL).set_params(max_fits=1).fit(X, y, checkpoint=path)
-    return path.read_bytes()
 
 
 @pytest.mark.parametrize("what", FORGERIES)
@@ -250,7 +262,7 @@ def test_many_rows_go_on_wherever_they_are(counted, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "kills"),
     [
-        ("few rows", [("after a fit", 3)]),
+        ("few fits", [("after a fit", 3)]),
         pytest.param("few rows", [("while the log is written", 2), ("after a fit", 5)], marks=pytest.mark.long),
         pytest.param("many rows", [("after a fit", 1), ("while the log is written", 2)], marks=pytest.mark.long),
     ],

@@ -50,6 +50,8 @@ class LoggedFit(BaseEstimator):
         Values of the training rows, on few rows; the second is None where it is the first.
     n_fits : int, default=1
         Number of fits of the arm that differ.
+    scored : ndarray of shape (n_rows, n_targets) or None, default=None
+        Values for scores; None where they are those out of fold.
     """
 
     def __init__(
@@ -58,14 +60,16 @@ class LoggedFit(BaseEstimator):
         out_of_fold: FloatArray | None = None,
         within_groups: FloatArray | None = None,
         n_fits: int = 1,
+        scored: FloatArray | None = None,
     ) -> None:
         self.model = model
         self.out_of_fold = out_of_fold
         self.within_groups = within_groups
         self.n_fits = n_fits
+        self.scored = scored
 
     def validate(self) -> None:
-        """Refuse values that are not numbers of rows, or another number of them than values within groups.
+        """Refuse values that are not numbers of rows, or arrays of different numbers of rows.
 
         Raises
         ------
@@ -75,8 +79,9 @@ class LoggedFit(BaseEstimator):
         check_integer(self, "n_fits", least=1)
         if self.out_of_fold is not None:
             shape = check_array(self, "out_of_fold", np.float64, (None, None), finite=False).shape
-            if self.within_groups is not None:
-                check_array(self, "within_groups", np.float64, shape, finite=False)
+            for name in ("within_groups", "scored"):
+                if getattr(self, name) is not None:
+                    check_array(self, name, np.float64, shape, finite=False)
 
 
 class _Entry(NamedTuple):
@@ -198,12 +203,13 @@ class FusionLog(RunLog[list[_Entry], int]):
             if logged.out_of_fold is None or logged.out_of_fold.shape != targets.shape:
                 raise ValueError(f"it has a fit {key} of other rows than there are")
         within = logged.out_of_fold if logged.within_groups is None else logged.within_groups
-        return ArmFit(logged.out_of_fold, within, logged.model), int(logged.n_fits)
+        return ArmFit(logged.out_of_fold, within, logged.model, logged.scored), int(logged.n_fits)
 
     def keep_arm_fit(self, key: Key, targets: FloatArray, fit: ArmFit, n_fits: int) -> None:
         """Keep a fit on few rows; see `arm_fit`."""
         within = None if fit.within_groups is fit.out_of_fold else fit.within_groups
-        self._add((*key, f"{fingerprint(targets):016x}"), LoggedFit(fit.model, fit.out_of_fold, within, n_fits))
+        logged = LoggedFit(fit.model, fit.out_of_fold, within, n_fits, fit.scored)
+        self._add((*key, f"{fingerprint(targets):016x}"), logged)
 
     def finish(self) -> None:
         """Bring the file up to date at the end of a fit."""
