@@ -5,7 +5,7 @@ from sklearn.base import clone
 
 from fuselearn.datasets import load_digit_views
 from tests.backends.partitioned.conftest import client, processes, thread_cluster
-from tests.fusion.fusion_data import MODEL, X, y
+from tests.fusion.fusion_data import MODEL, ONE_PASS, X, y
 
 __all__ = ["client", "processes", "thread_cluster"]
 
@@ -13,6 +13,11 @@ __all__ = ["client", "processes", "thread_cluster"]
 @pytest.fixture(scope="session")
 def model():
     return clone(MODEL).fit(X, y)
+
+
+@pytest.fixture(scope="session")
+def one_pass():
+    return clone(ONE_PASS).fit(X, y)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from fuselearn.fusion.base_models.boosted_trees import BoostingSettings
 VIEWS = {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7]}
 COLUMNS = [f"c{number}" for number in range(8)]
 N_ROWS = 900
-FEW_ROUNDS = BoostingSettings(n_rounds=3, max_leaf_nodes=4, learning_rate=0.3, min_samples_leaf=5.0)
+FEW_ROUNDS = BoostingSettings(n_rounds=2, max_leaf_nodes=4, learning_rate=0.3, min_samples_leaf=5.0)
 FITTED = ("arm_weights_", "noise_rates_", "class_prior_", "class_weights_", "view_importances_")
 """Attributes that are floats."""
 
@@ -33,9 +33,11 @@ CASES = {
 
 def as_many(monkeypatch):
     """Let a few hundred rows count as many, and let their fit take little time."""
-    from fuselearn.fusion import arm_fitting, fusion_options, local_fusion
+    from fuselearn.fusion import arm_fitting, fusion_options, local_fusion, partitioned_fusion
 
     monkeypatch.setattr(fusion_options, "MANY_ROWS", 400)
+    for module in (local_fusion, partitioned_fusion):
+        monkeypatch.setattr(module, "n_folds_of", lambda n_rows: 3)
     monkeypatch.setattr(local_fusion, "boosting_settings", lambda n_rows, seed: FEW_ROUNDS)
     monkeypatch.setattr(arm_fitting, "LANDMARKS", 20)
     monkeypatch.setattr(arm_fitting, "SUBSAMPLE_ROWS", 300)

@@ -118,7 +118,7 @@ def test_where_no_arm_stands_out_all_of_them_count_alike():
 
 
 @pytest.mark.parametrize(
-    ("learners", "n_seeds"), [(["linear", "rbf"], 2), pytest.param("default", 4, marks=pytest.mark.long)]
+    ("learners", "n_seeds"), [(["linear", "rbf"], 1), pytest.param("default", 4, marks=pytest.mark.long)]
 )
 def test_views_of_noise_do_not_spoil_what_the_others_know(learners, n_seeds):
     """One view knows the class, four are noise, and 30 % of the labels are wrong."""

@@ -9,7 +9,7 @@ from fuselearn import FusionClassifier
 from fuselearn.fusion import assessment
 from fuselearn.fusion.assessment import importances_of_views
 from fuselearn.fusion.base_models.preparation import Arm
-from tests.fusion.fusion_data import MODEL, VIEWS, table
+from tests.fusion.fusion_data import MODEL, ONE_PASS, VIEWS, table
 
 
 def test_the_leaderboard(model):
@@ -74,7 +74,7 @@ def test_views_that_say_the_same_have_equal_shares():
 
 def test_an_interrupt_at_the_very_end_leaves_the_last_model(monkeypatch):
     rows, labels = table(60)
-    model = clone(MODEL).fit(rows, labels)
+    model = clone(ONE_PASS).fit(rows, labels)
     before = model.predict_proba(rows)
 
     def interrupted(*arguments):
@@ -93,6 +93,6 @@ def test_importances(model):
     model = clone(MODEL).fit(rows, labels)
     assert model.view_importances_.argmin() == 2
     assert model.view_importances_[2] < 0.1
-    alone = clone(MODEL).set_params(views={"a": slice(0, 5)}).fit(rows, labels)
+    alone = clone(MODEL).set_params(views={"a": slice(0, 5)}, max_fits=3).fit(rows, labels)
     assert_array_equal(alone.view_importances_, [1.0])
     assert_allclose(model.out_of_sample_score_, np.mean((model.out_of_sample_decision_ > 0) == labels), atol=0.01)

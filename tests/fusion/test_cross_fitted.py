@@ -44,12 +44,12 @@ def test_classifiers_as_learners(learners, n_classes):
 def test_a_classifier_that_takes_no_nan_is_refused_rows_with_gaps():
     rows = X.copy()
     rows[3, 0] = np.nan
-    model = clone(MODEL).set_params(learners={"nb": GaussianNB()})
+    model = clone(MODEL).set_params(learners={"nb": GaussianNB()}, max_fits=4)
     with pytest.raises(ValueError, match=r"The view 'a' has NaN .* learner 'nb' does not take.*SimpleImputer"):
         model.fit(rows, y)
     rows[3, :3] = np.nan  # an absent view is none of its rows
     assert model.fit(rows, y).score(X_NEW, Y_NEW) > 0.7
-    takes = clone(MODEL).set_params(learners=DecisionTreeClassifier(max_depth=3))
+    takes = clone(MODEL).set_params(learners=DecisionTreeClassifier(max_depth=3), max_fits=4)
     rows[4, 0] = np.nan
     assert takes.fit(rows, y).score(X_NEW, Y_NEW) > 0.6
 
@@ -75,7 +75,7 @@ def test_labels_only_classifiers_and_pairs_of_classes_are_refused():
 
     with pytest.raises(TypeError, match="needs a classifier with decision_function or predict_proba"):
         clone(MODEL).set_params(learners=Mute()).fit(X, y)
-    pairs = clone(MODEL).set_params(learners=SVC(decision_function_shape="ovo"))
+    pairs = clone(MODEL).set_params(learners=SVC(decision_function_shape="ovo"), max_fits=1)
     pairs.fit(X, y)
     with pytest.raises(ValueError, match=r"decision_function_shape='ovo'.*set it to 'ovr'"):
         pairs.fit(*table(90, 3))
@@ -106,6 +106,6 @@ def test_a_classifier_without_weights_is_refused_where_there_are_some():
 def test_a_class_with_one_row():
     labels = y.copy()
     labels[0] = 2
-    model = clone(MODEL).set_params(learners=["rbf", GaussianNB()]).fit(X, labels)
+    model = clone(MODEL).set_params(learners=["rbf", GaussianNB()], max_fits=8).fit(X, labels)
     assert_array_equal(model.classes_, [0, 1, 2])
     assert np.isfinite(model.predict_proba(X_NEW)).all()

@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from fuselearn import FusionClassifier
-from tests.fusion.fusion_data import MODEL, VIEWS, X_NEW, Y_NEW, X, same, table, y
+from tests.fusion.fusion_data import MODEL, ONE_PASS, VIEWS, X_NEW, Y_NEW, X, same, table, y
 
 
 @pytest.mark.long
@@ -25,14 +25,16 @@ def test_threads_and_repetition_do_not_matter(learners):
         same(model, models[0])
 
 
-def test_another_seed_is_another_model(model):
-    other = clone(MODEL).set_params(random_state=1).fit(X, y)
-    assert not np.array_equal(other.predict_proba(X_NEW), model.predict_proba(X_NEW))
+def test_another_seed_is_another_model(one_pass):
+    other = clone(ONE_PASS).set_params(random_state=1).fit(X, y)
+    assert not np.array_equal(other.predict_proba(X_NEW), one_pass.predict_proba(X_NEW))
 
 
-@pytest.mark.parametrize("learners", [["linear", "trees"], pytest.param("default", marks=pytest.mark.long)], ids=str)
-def test_kinds_of_tables(learners):
-    unfitted = clone(MODEL).set_params(learners=learners)
+@pytest.mark.parametrize(
+    ("learners", "max_fits"), [(["linear", "trees"], 8), pytest.param("default", None, marks=pytest.mark.long)], ids=str
+)
+def test_kinds_of_tables(learners, max_fits):
+    unfitted = clone(MODEL).set_params(learners=learners, max_fits=max_fits)
     model = clone(unfitted).fit(X, y)
     names = [*"uvwxyz"]
     views = {"a": ["u", "v", "w"], "b": ["x", "y"], "noise": ["z"]}
@@ -49,10 +51,10 @@ def test_kinds_of_tables(learners):
     same(clone(unfitted).fit(np.asfortranarray(X), y.tolist()), model)
 
 
-def test_order_of_views_and_ways_to_name_them():
+def test_order_of_views_and_ways_to_name_them(model):
     one = FusionClassifier(views=[[0, 1, 2], [3, 4], [5]], random_state=0).fit(X, y)
     assert one.view_names_ == ["view0", "view1", "view2"]
-    same(one, clone(MODEL).fit(X, y))
+    same(one, model)
 
 
 def test_one_view():
@@ -94,7 +96,7 @@ def test_a_row_without_any_view_gets_the_prior():
     kept = (labels == 1) | (np.arange(100) < 40)
     rows, two = rows[kept], labels[kept]
     for n_classes, labels in ((2, two), (3, np.where(np.arange(len(two)) % 9 == 0, 2, two))):
-        model = clone(MODEL).set_params(consensus=False).fit(rows, labels)
+        model = clone(ONE_PASS).set_params(consensus=False).fit(rows, labels)
         nothing = np.full((2, 6), np.nan)
         assert_allclose(model.class_prior_, np.bincount(labels) / len(labels))
         assert_allclose(model.predict_proba(nothing), [model.class_prior_] * 2)
@@ -117,7 +119,7 @@ def test_a_model_of_unpaired_rows_has_no_arm_of_all_views(consensus):
 def test_views_that_hardly_any_row_has_are_left_out():
     rows = X.copy()
     rows[5:, 5] = np.nan
-    model = clone(MODEL).fit(rows, y)
+    model = clone(ONE_PASS).fit(rows, y)
     assert {view for view, _ in model.arms_} == {"a", "b"}
     assert model.view_importances_[2] == 0
     nothing_else = np.full((1, 6), np.nan)
@@ -144,7 +146,7 @@ def test_single_gaps_are_filled(model):
 def test_constant_columns(columns):
     rows = X.copy()
     rows[:, columns] = 2.5
-    model = clone(MODEL).fit(rows, y)
+    model = clone(ONE_PASS).fit(rows, y)
     new = X_NEW.copy()
     new[:, columns] = 2.5
     assert np.isfinite(model.predict_proba(new)).all()
@@ -264,7 +266,7 @@ def test_nothing_is_told_before_fit():
 
 
 def test_a_fit_that_fails_leaves_the_model_as_it_was():
-    model = clone(MODEL).fit(X, y)
+    model = clone(ONE_PASS).fit(X, y)
     before, board = model.predict_proba(X_NEW), model.leaderboard_
 
     class Breaking(GaussianNB):

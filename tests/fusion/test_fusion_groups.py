@@ -21,6 +21,7 @@ VIEWS = {"first": slice(0, 4), "second": slice(4, 8)}
 
 
 MODEL = FusionClassifier(views=VIEWS, random_state=0)
+ONE_PASS = FusionClassifier(views=VIEWS, max_fits=9, random_state=0)
 
 
 def persons(n_persons=30, pictures=6, knows=0.0, seed=0):
@@ -69,16 +70,18 @@ def test_rows_outside_the_subsample_have_out_of_fold_values_too(learner, monkeyp
     assert mean_accuracies(learner)[1] < 0.6
 
 
-@pytest.mark.parametrize("seeds", [range(2, 3), pytest.param(range(6), marks=pytest.mark.long)])
-def test_scores_are_of_new_groups(seeds):
+@pytest.mark.parametrize(
+    ("model", "seeds"), [(ONE_PASS, range(2, 3)), pytest.param(MODEL, range(6), marks=pytest.mark.long)]
+)
+def test_scores_are_of_new_groups(model, seeds):
     scores, losses = [], []
     for seed in seeds:
         X, y, person = persons(seed=seed)
         X_new, y_new, _ = persons(seed=seed + 100)
-        models = clone(MODEL).fit(X, y, groups=person), clone(MODEL).fit(X, y)
-        scores.append([model.out_of_sample_score_ for model in models])
+        models = clone(model).fit(X, y, groups=person), clone(model).fit(X, y)
+        scores.append([fitted.out_of_sample_score_ for fitted in models])
         right_class = np.arange(len(y_new)), y_new
-        losses.append([-np.log(model.predict_proba(X_new)[right_class]).mean() for model in models])
+        losses.append([-np.log(fitted.predict_proba(X_new)[right_class]).mean() for fitted in models])
     with_groups, without = np.mean(scores, axis=0)
     assert without > 0.9
     assert with_groups < 0.7
@@ -87,8 +90,8 @@ def test_scores_are_of_new_groups(seeds):
     assert with_groups < 0.8 < without
 
 
-@pytest.mark.parametrize("n_seeds", [1, pytest.param(5, marks=pytest.mark.long)])
-def test_weight_goes_to_what_holds_for_new_groups(n_seeds):
+@pytest.mark.parametrize(("model", "n_seeds"), [(ONE_PASS, 1), pytest.param(MODEL, 5, marks=pytest.mark.long)])
+def test_weight_goes_to_what_holds_for_new_groups(model, n_seeds):
     """One view tells persons apart, the other the classes: only with groups can it be known which is which."""
     gains = []
     for seed in range(n_seeds):
@@ -97,8 +100,8 @@ def test_weight_goes_to_what_holds_for_new_groups(n_seeds):
         rng = np.random.default_rng(seed)
         X[:, 4:] = 1.0 * (2 * y - 1)[:, None] + 1.5 * rng.normal(size=(len(y), 4))
         X_new[:, 4:] = 1.0 * (2 * y_new - 1)[:, None] + 1.5 * rng.normal(size=(len(y_new), 4))
-        with_groups = clone(MODEL).fit(X, y, groups=person)
-        without = clone(MODEL).fit(X, y)
+        with_groups = clone(model).fit(X, y, groups=person)
+        without = clone(model).fit(X, y)
         assert with_groups.view_importances_[1] > without.view_importances_[1]
         gains.append(with_groups.score(X_new, y_new) - without.score(X_new, y_new))
     assert np.mean(gains) > 0.02
@@ -125,7 +128,7 @@ def test_names_of_groups_do_not_matter():
 
 
 def test_groups_of_one_are_none():
-    one, other = clone(MODEL).fit(X, Y), clone(MODEL).fit(X, Y, groups=np.arange(len(Y)))
+    one, other = clone(ONE_PASS).fit(X, Y), clone(ONE_PASS).fit(X, Y, groups=np.arange(len(Y)))
     assert_array_equal(one.predict_proba(X), other.predict_proba(X))
     assert_array_equal(one.out_of_sample_decision_, other.out_of_sample_decision_)
 
@@ -157,7 +160,7 @@ def test_a_view_that_one_group_has_is_left_out():
     X_one = np.vstack([X_one, X_one[PERSON == 3], X_one[PERSON == 3]])
     y = np.concatenate([Y, Y[PERSON == 3], 1 - Y[PERSON == 3]])
     person = np.concatenate([PERSON, PERSON[PERSON == 3], PERSON[PERSON == 3]])
-    model = clone(MODEL).fit(X_one, y, groups=person)
+    model = clone(ONE_PASS).fit(X_one, y, groups=person)
     assert {view for view, _ in model.arms_} == {"second"}
 
 
@@ -221,7 +224,7 @@ def test_groups_of_one_size_and_several_do_not_leave_machines_without_rows(monke
     X = rng.normal(size=(300, 8)) + 1.5 * (2 * y - 1)[:, None]
     for groups in (np.maximum(np.arange(300) - 280, 0), 2 * (np.arange(300) % 3) + y):
         for learner in ("svm", "rbf", "linear"):
-            model = clone(MODEL).set_params(learners=[learner]).fit(X, y, groups=groups)
+            model = clone(MODEL).set_params(learners=[learner], max_fits=3).fit(X, y, groups=groups)
             assert model.score(X, y) > 0.9
 
 

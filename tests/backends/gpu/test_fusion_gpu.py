@@ -18,7 +18,7 @@ from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel, Boosti
 from fuselearn.numeric.gross_outliers import ordinary_ranges
 from tests.backends.gpu.gpu_problems import Problem, Traffic
 
-SETTINGS = BoostingSettings(n_rounds=3, max_leaf_nodes=4, min_samples_leaf=10.0, n_iter_no_change=2, max_bins=31)
+SETTINGS = BoostingSettings(n_rounds=2, max_leaf_nodes=4, min_samples_leaf=10.0, n_iter_no_change=2, max_bins=31)
 SUMMARIES = ("arm_weights_", "noise_rates_", "view_importances_", "class_prior_", "class_weights_", "_arm_scores")
 OF_ROWS = ("posterior_", "out_of_sample_decision_")
 TREES = ("column", "cut_bin", "threshold", "missing_left", "left", "right", "starts", "output")
@@ -76,7 +76,7 @@ def assert_same_fusion(there, here, problem, library):
         assert_allclose(getattr(here, method)(X), expected, rtol=1e-9, atol=1e-12, err_msg=method)
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.long), 3])
 @pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.long)])
 def test_classes(library, n_classes, dtype):
     problem = Problem(n_classes, n_classes, n_rows=library.many_rows, gaps=True, dtype=dtype)
