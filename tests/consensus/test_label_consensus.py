@@ -121,7 +121,7 @@ def test_a_column_of_random_labels_is_ignored(digits):
 def test_the_true_labels_do_not_leak(digits):
     X, views, truth = digits
     view_labels, _ = add_label_noise(truth, 3, 0.3, random_state=0)
-    model = LabelConsensus(views=views, n_passes=1, random_state=0)
+    model = LabelConsensus(GaussianNB(), views=views, n_passes=1, random_state=0)
     shuffled = np.random.default_rng(0).permutation(truth)
     assert_array_equal(model.fit(X, truth, view_labels).posterior_, model.fit(X, shuffled, view_labels).posterior_)
 
@@ -129,7 +129,7 @@ def test_the_true_labels_do_not_leak(digits):
 def test_columns_named_as_the_views_belong_to_them(digits):
     X, views, truth = digits
     view_labels, _ = add_label_noise(truth, 3, 0.3, random_state=0)
-    model = LabelConsensus(views=views, n_passes=1, random_state=0)
+    model = LabelConsensus(GaussianNB(), views=views, n_passes=1, random_state=0)
     rates = model.fit(X, truth, view_labels).noise_rates_
     named = pd.DataFrame(view_labels, columns=list(views))[list(views)[::-1]]
     assert_array_equal(model.fit(X, truth, named).noise_rates_, rates)
@@ -155,7 +155,7 @@ def test_absent_views_abstain(digits):
         X[gone == number, columns] = np.nan
     view_labels, _ = add_label_noise(truth, 3, 0.2, random_state=0)
     view_labels[np.arange(300), gone] = 99  # not looked at
-    model = LabelConsensus(views=views, random_state=0).fit(X, truth, view_labels)
+    model = LabelConsensus(views=views, n_passes=2, random_state=0).fit(X, truth, view_labels)
     assert (model.labels_ == truth).mean() > 0.9
     assert_allclose(model.noise_rates_, 0.2, atol=0.08)
     number = {name: n for n, name in enumerate(views)}
@@ -191,7 +191,7 @@ def test_a_class_that_a_column_never_uses(digits):
     truth = np.digitize(digit, [3, 7])
     view_labels = np.repeat(truth[:, None], 3, axis=1)
     view_labels[truth == 2, 1] = 1  # the second view knows only two classes
-    model = LabelConsensus(views=views, random_state=0).fit(X, truth, view_labels)
+    model = LabelConsensus(views=views, n_passes=2, random_state=0).fit(X, truth, view_labels)
     assert (model.labels_ == truth).mean() > 0.95
     assert model.noise_rates_.argmax() == 1
 
@@ -221,7 +221,7 @@ def test_classifiers_per_view_and_with_probabilities_only(digits):
     X, views, truth = digits
     estimator = {"pixels": RandomForestClassifier(10), "profiles": GaussianNB(), "edges": None}
     labels = add_label_noise(truth, 1, 0.1, random_state=1)[0][:, 0]
-    model = LabelConsensus(estimator, views=views, random_state=0).fit(X, labels)
+    model = LabelConsensus(estimator, views=views, n_passes=2, random_state=0).fit(X, labels)
     assert (model.labels_ == truth).mean() > 0.93
 
 
@@ -264,7 +264,7 @@ def test_suspects_are_records(digits):
 
 def test_fitted_attributes(digits):
     X, views, truth = digits
-    model = LabelConsensus(views=views, n_passes=1, random_state=0)
+    model = LabelConsensus(GaussianNB(), views=views, n_passes=1, random_state=0)
     assert model.fit(X, truth) is model
     assert model.view_names_ == list(views)
     assert_array_equal(model.view_columns_[1], np.arange(X.shape[1])[views["profiles"]])

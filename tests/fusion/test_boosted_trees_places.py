@@ -2,6 +2,7 @@
 
 import os
 import signal
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -39,6 +40,7 @@ class Model(FusionClassifier):
     max_bins = 255
 
 
+@cache
 def local_models(given, target="three", n_rows=3000):
     X, targets, beside = rows()
     X, y = X[:n_rows], targets[target][:n_rows]

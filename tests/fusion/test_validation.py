@@ -2,6 +2,7 @@
 
 import re
 from copy import deepcopy
+from functools import cache
 
 import numpy as np
 import pytest
@@ -38,19 +39,23 @@ def fit(n_rows=60, n_classes=3, seed=0, **settings):
     return FusionClassifier(views=[[0, 1], [2, 3, 4]], random_state=0, **settings).fit(X, y)
 
 
+fitted_once = cache(fit)
+"""For tests that leave the model as it is."""
+
+
 @pytest.fixture(scope="module")
 def several():
-    return fit()
+    return fitted_once(n_classes=3)
 
 
 @pytest.fixture(scope="module")
 def two():
-    return fit(n_classes=2)
+    return fitted_once(n_classes=2)
 
 
 @pytest.mark.parametrize("settings", [{"n_classes": 2}, {"n_classes": 3}, {"n_rows": 700}, {"consensus": False}])
 def test_what_a_default_fit_makes_is_ours_and_valid(settings):
-    model = fit(**settings)
+    model = fitted_once(**settings)
     parts = [(path, part) for path, part in parts_of(model) if part is not model]
     assert parts
     for path, part in parts:
@@ -59,7 +64,7 @@ def test_what_a_default_fit_makes_is_ours_and_valid(settings):
 
 
 def test_classifiers_of_the_user_are_not_touched():
-    model = fit(learners=[LogisticRegression(), "rbf"])
+    model = fit(learners=[LogisticRegression(), "rbf"], max_fits=6)
     arm = next(number for number, (_, learner) in enumerate(model.arms_) if learner == "logisticregression")
     fitted = model.estimators_[arm][0]
     fitted.validate()
@@ -197,5 +202,9 @@ def test_parts_that_each_agree_must_agree_with_each_other(several):
 def test_every_type_of_a_fitted_model_is_covered():
     """A type that is added to the base models gets a `validate`, too."""
     kinds = {kind for kind, *_ in FORGERIES.values()}
-    held = {type(part).__name__ for model in (fit(), fit(n_classes=2)) for _, part in parts_of(model)}
+    held = {
+        type(part).__name__
+        for model in (fitted_once(n_classes=3), fitted_once(n_classes=2))
+        for _, part in parts_of(model)
+    }
     assert held - {"FusionClassifier"} == kinds

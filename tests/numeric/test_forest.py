@@ -100,7 +100,7 @@ def test_a_forest_is_what_its_rows_make_it(problem, leaf, share, fewer):
 
 
 @given(problems)
-@settings(max_examples=15)
+@settings(max_examples=6)
 def test_the_number_of_threads_does_not_matter(problem):
     one = grow(problem.columns, problem.targets, share=0.5, weights=problem.weights)
     with Threads(3) as threads:

@@ -456,21 +456,21 @@ KILLS = [("after a round", 1), ("while the log is written", 2), ("while a tree g
 
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL is POSIX")
 @pytest.mark.parametrize(
-    ("kind", "kills"),
+    ("kind", "n_rounds", "kills"),
     [
-        ("bandit", [("after a round", 13)]),
-        *(pytest.param(kind, KILLS, marks=pytest.mark.long) for kind in ("bandit", "four classes", "numbers")),
+        ("bandit", 20, [("after a round", 13)]),
+        *(pytest.param(kind, 60, KILLS, marks=pytest.mark.long) for kind in ("bandit", "four classes", "numbers")),
     ],
 )
-def test_a_killed_process_goes_on(kind, kills, tmp_path):
-    command = [sys.executable, "-m", "tests.boosting.gradient.killed_run", kind, "60", str(tmp_path / "log")]
+def test_a_killed_process_goes_on(kind, n_rounds, kills, tmp_path):
+    command = [sys.executable, "-m", "tests.boosting.gradient.killed_run", kind, str(n_rounds), str(tmp_path / "log")]
     for point, count in kills:
         process = subprocess.run([*command, point, str(count)], check=False)
         assert process.returncode == -signal.SIGKILL
     n_done = rounds_of(tmp_path / "log")
     assert n_done == 10 if len(kills) == 1 else 10 <= n_done < 60
-    resumed, rows = killed_run.fit(kind, 60, tmp_path / "log")
-    straight, _ = killed_run.fit(kind, 60)
+    resumed, rows = killed_run.fit(kind, n_rounds, tmp_path / "log")
+    straight, _ = killed_run.fit(kind, n_rounds)
     assert_identical(resumed, straight, rows)
-    killed_run.fit(kind, 60, tmp_path / "other_log")
+    killed_run.fit(kind, n_rounds, tmp_path / "other_log")
     assert (tmp_path / "log").read_bytes() == (tmp_path / "other_log").read_bytes()
