@@ -28,7 +28,7 @@ from fuselearn.numeric.votes import (
 def test_a_round_of_weights(seed, n_rows):
     rng = np.random.default_rng(seed)
     rows = np.flatnonzero(rng.random(n_rows) < 0.7)
-    codes, predicted = rng.integers(3, size=(2, len(rows)))
+    codes, predicted = rng.integers(3, size=(2, len(rows)), dtype=np.int32)
     outcome = np.zeros(n_rows, dtype=np.int8)
     mark_outcomes(predicted, codes, rows, outcome)
     expected = [ABSENT] * n_rows
@@ -45,7 +45,7 @@ def test_a_round_of_weights(seed, n_rows):
 
 
 def test_votes_are_added_to_the_predicted_classes():
-    rows, codes = np.array([0, 2]), np.array([[1, 0], [1, 1]])
+    rows, codes = np.array([0, 2]), np.array([[1, 0], [1, 1]], dtype=np.int32)
     votes, at_once = np.zeros((3, 2)), np.zeros((3, 2))
     for row_codes, alpha in zip(codes, (0.5, 0.25)):
         add_votes(votes, row_codes, rows, alpha)

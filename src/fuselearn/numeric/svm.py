@@ -120,7 +120,7 @@ def solve_checked(
     gradient = -signs if alpha is None else gram @ beta - signs
     most = max(10_000_000, 100 * n_rows) if max_iter is None else int(max_iter)
     diagonal = gram.diagonal().copy()
-    n_iter, converged = _minimise(gram, diagonal, low, high, tolerance, most, beta, gradient)
+    n_iter, converged = _minimise(gram, diagonal, low, high, float(tolerance), most, beta, gradient)
     return Solution(
         alpha=np.abs(beta),
         intercept=_intercept(beta, gradient, low, high),
