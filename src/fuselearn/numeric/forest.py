@@ -95,8 +95,7 @@ class Forest:
         nodes = self.roots, self.feature, self.threshold, self.left, self.values
 
         def work(start: int, stop: int) -> None:
-            rows = slice(start, stop)
-            _add_leaf_values(columns[:, rows], *nodes, in_bag[:, rows], totals[rows], counts[rows])
+            _add_leaf_values(columns, *nodes, in_bag, totals, counts, start, stop)
 
         threads.share(n_rows, work)
         return totals, counts
@@ -187,7 +186,7 @@ def _tree(
     left = np.zeros(most_nodes, dtype=np.int32)
     values = np.zeros((most_nodes, n_targets), dtype=np.float32)
     used = _grow(
-        columns[:, rows],  # small enough for the cache, which the whole table may not be
+        columns.take(rows, axis=1),  # small enough for the cache, which the whole table may not be
         np.ascontiguousarray(sketch[rows], dtype=np.float64),
         targets[rows],
         counts[rows] * weights[rows],
@@ -344,12 +343,15 @@ def _add_leaf_values(
     in_bag: BoolArray,
     totals: FloatArray,
     n_trees: IntArray,
+    first: int,
+    stop: int,
 ) -> None:
-    """Add the value of each tree's leaf to each row that the tree was not grown on."""
-    n_columns, n_rows = columns.shape
+    """Add the value of each tree's leaf to each of the rows from `first` to `stop` that the tree was not grown on."""
+    # Slices of rows would be arrays of another layout, for which the loop would be compiled again.
+    n_columns = len(columns)
     block = np.empty((CACHED_ROWS, n_columns), dtype=np.float32)
-    for start in range(0, n_rows, CACHED_ROWS):
-        size = min(CACHED_ROWS, n_rows - start)
+    for start in range(first, stop, CACHED_ROWS):
+        size = min(CACHED_ROWS, stop - start)
         for j in range(n_columns):
             for i in range(size):
                 block[i, j] = columns[j, start + i]
