@@ -20,8 +20,15 @@ def naive_histograms(bins, rows, codes, weights, n_classes, n_bins):
     return histograms
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(0, 40), st.integers(1, 9), st.integers(2, 4), st.sampled_from([1, 2, 3]))
-def test_histograms_are_the_naive_ones(seed, n_rows, n_columns, n_classes, n_threads):
+@pytest.mark.parametrize("in_floats", [False, pytest.param(True, marks=pytest.mark.long)])
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_rows=st.integers(0, 40),
+    n_columns=st.integers(1, 9),
+    n_classes=st.integers(2, 4),
+    n_threads=st.sampled_from([1, 2, 3]),
+)
+def test_histograms_are_the_naive_ones(in_floats, seed, n_rows, n_columns, n_classes, n_threads):
     rng = np.random.default_rng(seed)
     n_bins = int(rng.integers(2, 257))
     bins = rng.integers(n_bins, size=(n_columns, n_rows)).astype(np.uint8)
@@ -30,12 +37,12 @@ def test_histograms_are_the_naive_ones(seed, n_rows, n_columns, n_classes, n_thr
     groups = np.array_split(rng.permutation(n_rows).astype(np.uint32), int(rng.integers(1, 4)))
     with Threads(n_threads) as threads, pytest.MonkeyPatch.context() as patch:
         patch.setattr(tree_rows, "CACHED_ROWS", int(rng.integers(1, 50)))
-        for values, check in ((in_units(weights), assert_array_equal), (weights, assert_allclose)):
-            sizes = values, n_classes, n_bins
-            fast = class_histograms(bins, codes, *sizes, threads=threads)
-            check(fast, naive_histograms(bins, range(n_rows), codes, *sizes))
-            fast = node_histograms(bins, groups, codes, *sizes, threads=threads)
-            check(fast, [naive_histograms(bins, rows, codes, *sizes) for rows in groups])
+        values, check = (weights, assert_allclose) if in_floats else (in_units(weights), assert_array_equal)
+        sizes = values, n_classes, n_bins
+        fast = class_histograms(bins, codes, *sizes, threads=threads)
+        check(fast, naive_histograms(bins, range(n_rows), codes, *sizes))
+        fast = node_histograms(bins, groups, codes, *sizes, threads=threads)
+        check(fast, [naive_histograms(bins, rows, codes, *sizes) for rows in groups])
 
 
 def test_whole_numbers_do_not_care_about_the_order_of_rows():

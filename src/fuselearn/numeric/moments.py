@@ -229,9 +229,11 @@ def largest_quadratic(
         Whether some value may be NaN; its column's whole term is then left out.
     """
     codes = np.empty(n_rows, dtype=np.int32)
+    # Copies have one layout, so the loop is compiled once, whatever the forms are slices of.
+    a, b, shares, rest = (np.array(part, order="C") for part in (squares, slopes, column_constants, constants))
 
     def work(start: int, stop: int) -> None:
-        _largest(values, squares, slopes, column_constants, constants, gaps, TIE, BLOCK_ROWS, start, stop, codes)
+        _largest(values, a, b, shares, rest, gaps, TIE, BLOCK_ROWS, start, stop, codes)
 
     threads.share(n_blocks(n_rows), work)
     return codes
