@@ -95,11 +95,14 @@ def test_few_rows_are_collected(case, client, tmp_path):
     assert_same(model.fit(**in_file(tmp_path / "rows.parquet", X, y, beside)), here, exact=True)
 
 
-def test_partitions_without_rows(many, client):
+@pytest.mark.parametrize("learners", ["linear", pytest.param("default", marks=LONG)])
+def test_partitions_without_rows(learners, many, client):
     model, X, y, beside = problem("weights")
+    model.set_params(learners=learners)
     lengths = ((0, 300, 0, len(X) - 300, 0),)
     arrays = [da.from_array(array, chunks=(*lengths, *array.shape[1:])) for array in (X, y, *beside.values())]
-    assert_same(model.fit(**dict(zip(("X", "y", *beside), arrays))), local_model("weights"))
+    there = clone(model).fit(**dict(zip(("X", "y", *beside), arrays)))
+    assert_same(there, model.fit(X, y, **beside))
 
 
 def test_what_would_be_as_long_as_the_data(many, tmp_path):
