@@ -129,7 +129,7 @@ def _common_weight(sample_weight: ArrayLike) -> float:
 def _encoded(model: Any, X: TableLike, sample_weight: ArrayLike, reset: bool) -> tuple[Categories | None, TableLike]:
     """Return the categories of a table, those of the last fit where the model is continued, and the table in codes."""
     location, n_columns = row_location(X), n_columns_of(X)
-    if n_columns is None:
+    if not n_columns:
         return None, X  # whoever reads X refuses it
     if not reset:
         columns = categorical_columns(model.categorical_features, X, n_columns)
