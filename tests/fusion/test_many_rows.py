@@ -94,8 +94,8 @@ def test_boosted_trees_of_a_fold_have_not_seen_it(monkeypatch):
     models = []
     fit_all = BoostedTreesArms.fit_all
 
-    def noted(self, pairs):
-        fitted = fit_all(self, pairs)
+    def noted(self, pairs, keep):
+        fitted = fit_all(self, pairs, keep)
         models.append(fitted)
         return fitted
 
@@ -239,7 +239,7 @@ def test_trees_of_a_view_that_bring_nothing_are_fitted_once(monkeypatch):
     pairs_fitted = []
     fit_all = BoostedTreesArms.fit_all
     monkeypatch.setattr(
-        BoostedTreesArms, "fit_all", lambda self, pairs: pairs_fitted.extend(pairs) or fit_all(self, pairs)
+        BoostedTreesArms, "fit_all", lambda self, pairs, keep: pairs_fitted.extend(pairs) or fit_all(self, pairs, keep)
     )
     X, y = table(400)
     X[:, 5] = np.random.default_rng(0).normal(size=400)
@@ -272,6 +272,99 @@ def test_an_interrupt_keeps_what_is_fitted(monkeypatch):
     monkeypatch.setattr(arm_fitting.ArmFitting, "_fit_linear", interrupt)
     with pytest.raises(KeyboardInterrupt):
         fusion().fit(X, y)
+
+
+def test_the_prior_of_view_labels_is_that_of_what_they_agree_on():
+    X, _ = table(600)
+    rng = np.random.default_rng(0)
+    y = (rng.random(600) < 0.2).astype(int)
+    X[:, :3] += 3 * y[:, None]
+    # Each column turns a third of the zeros into ones, so that as many labels are ones.
+    labels = np.column_stack([np.where((y == 0) & (rng.random(600) < 0.35), 1, y) for _ in VIEWS])
+    model = fusion(class_weight="balanced").fit(X, y, view_labels=labels)
+    mean = model.predict_proba(X).mean(axis=0)
+    assert_allclose(model.class_prior_, mean, atol=0.03)
+    assert model.class_prior_[1] < 0.3 < labels.mean()
+    assert_allclose(model.predict_proba(np.full((1, 6), np.nan))[0], model.class_prior_)
+
+
+def test_weights_enter_the_judging_of_labels():
+    X, y = table(600)
+    rng = np.random.default_rng(1)
+    heavy = rng.random(600) < 0.5
+    wrong = rng.random(600) < np.where(heavy, 0.02, 0.4)
+    given = np.where(wrong, 1 - y, y)
+    plain = fusion().fit(2 * X, given).noise_rates_[0]
+    weighted = fusion().fit(2 * X, given, sample_weight=np.where(heavy, 20.0, 1.0)).noise_rates_[0]
+    assert weighted < 0.5 * plain
+
+
+def test_ties_of_labels_hardly_count_for_classifiers():
+    X, y = table(600)
+    rng = np.random.default_rng(2)
+    views = {"one": [0, 1, 2], "two": [3, 4, 5]}
+    labels = np.column_stack([np.where(rng.random(600) < 0.3, 1 - y, y) for _ in views])
+    model = FusionClassifier(views=views, learners="trees", random_state=SEED).fit(X, y, view_labels=labels)
+    values = [
+        fitted.predict(X[:, views[name]])
+        for (name, _), models in zip(model.arms_, model.estimators_)
+        if name in views
+        for fitted in models
+    ]
+    assert abs(np.mean(values)) < 0.15
+
+
+def test_scores_without_any_signal_are_those_of_chance():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 10)
+    y = rng.integers(2, size=60)[groups]
+    model = fusion(learners="linear").fit(np.ones((600, 6)), y, groups=groups)
+    assert model.out_of_sample_scores_["roc_auc"] == 0.5
+
+
+def test_no_arm_is_left():
+    X, _ = table(400)
+    y = np.arange(400) == 7
+    learners = {"logistic": LogisticRegression()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fuselearn.fusion.arm_fitting.SUBSAMPLE_ROWS", 20)
+        with pytest.raises(ValueError, match=r"learners=\['logistic'\].*one class\. Add one of \['linear'"):
+            fusion(learners=learners).fit(X, y)
+
+
+@pytest.mark.parametrize("place", ["_fold_loss", "ask"])
+def test_an_interrupt_leaves_no_arm_of_some_folds(monkeypatch, place):
+    X, y = table(300)
+    original = getattr(arm_fitting.ArmFitting, place)
+
+    def interrupt(self, *questions):
+        # The first trees of a single view, in one fold, are being tried.
+        is_trial = len(self.updates) and any(model is None for model in self.updates[-1].arm.fold_models)
+        if is_trial:
+            raise KeyboardInterrupt
+        return original(self, *questions)
+
+    monkeypatch.setattr(arm_fitting.ArmFitting, place, interrupt)
+    real_run = arm_fitting.ArmFitting._weigh_and_drop
+
+    def resume(self):
+        monkeypatch.setattr(arm_fitting.ArmFitting, place, original)
+        return real_run(self)
+
+    monkeypatch.setattr(arm_fitting.ArmFitting, "_weigh_and_drop", resume)
+    with pytest.warns(InterruptedFitWarning, match="base models"):
+        model = fusion().fit(X, y)
+    assert ("all views", "boosting") in model.arms_
+    assert not [view for view, learner in model.arms_ if learner == "boosting" and view in VIEWS]
+    assert len(model.arms_) == len(model.arm_weights_)
+
+
+def test_names_that_would_be_mistaken():
+    X, y = table(300)
+    with pytest.raises(ValueError, match="'all views', which stands for all of them"):
+        FusionClassifier(views={"all views": [0, 1], "b": [2]}).fit(X, y)
+    with pytest.raises(ValueError, match="learners has 'linear' twice"):
+        fusion(learners={"one": "linear", "two": "linear"}).fit(X, y)
 
 
 def test_a_saved_model_predicts_the_same(tmp_path):

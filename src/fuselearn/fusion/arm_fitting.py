@@ -46,8 +46,8 @@ from fuselearn.fusion.fusion_rows import (
     TakeRows,
     draw_rows,
     having_of,
+    learnt_labels,
     pattern_bits,
-    votes_of,
 )
 from fuselearn.fusion.log_loss_weights import (
     LossSums,
@@ -139,16 +139,15 @@ class ArmFitting:
 
     def run(self) -> FittedArms:
         """Fit all arms as far as the budget allows, and weigh them."""
-        steps = {
-            "linear": [self._fit_linear],
-            "boosting": [self._boost_all_views, self._boost_views],
-            "rbf": [self._fit_landmarks],
-        }
         # Boosted trees of single views come last of all that is built in: they have to show that they pay.
-        built_in = [step for name in ("linear", "boosting", "rbf") for step in steps[name][:1] if self._wants(name)]
-        built_in += steps["boosting"][1:] if self._wants("boosting") else []
+        steps = [
+            ("linear", self._fit_linear),
+            ("boosting", self._boost_all_views),
+            ("rbf", self._fit_landmarks),
+            ("boosting", self._boost_views),
+        ]
         try:
-            for step in [*built_in, self._fit_others]:
+            for step in [*(step for learner, step in steps if self._wants(learner)), self._fit_others]:
                 step()
         except KeyboardInterrupt:
             if not self.arms:
@@ -158,6 +157,11 @@ class ArmFitting:
                 f"Interrupted: the model has the {len(self.arms)} base models that were fitted.",
                 InterruptedFitWarning,
                 stacklevel=4,
+            )
+        if not self.arms:
+            raise ValueError(
+                f"learners={list(self._options.learners)}: in the subsample that they are fitted on, the rows of each "
+                f"view are of one class. Add one of {list(BY_SUMS)}, which learn from all rows."
             )
         weighing, penalty = self._weigh_and_drop()
         return FittedArms(self.arms, weighing, penalty, self.patterns, self.log_prior, self.updates, self.n_fits)
@@ -210,10 +214,10 @@ class ArmFitting:
     def _add(self, arm: FittedArm, number: int | None = None) -> None:
         """Let the blocks compute the out-of-fold values of an arm; `number` replaces an earlier one."""
         number = len(self.arms) if number is None else number
-        self.arms[number:] = [arm]
         self.updates.append(ArmValues(number, arm))
         [(squares, weight)] = self.ask(MeanSquares((number,)))
-        self._squares[number:] = [float(squares[0] / weight[0])]
+        # An interrupt before this leaves the arms as they were.
+        self.arms[number:], self._squares[number:] = [arm], [float(squares[0] / weight[0])]
 
     def _report(self, description: str) -> None:
         """Tell the user what was fitted."""
@@ -284,9 +288,8 @@ class ArmFitting:
     ) -> None:
         """Add an arm of a ridge: the model for new rows is that of all rows."""
         fold_models: list[FittedModel | None] = [RidgeModel(features, coefficients) for coefficients in fit.of_folds]
-        models: list[FittedModel] = [RidgeModel(features, fit.of_all)]
-        view_name = self._view_name(view)
-        self._add(FittedArm(view, view_name, learner, columns, fold_models, models, self._target_means, n_learnt))
+        model, name, means = RidgeModel(features, fit.of_all), self._view_name(view), self._target_means
+        self._add(FittedArm(view, name, learner, columns, fold_models, [model], means, n_learnt))
 
     def _view_name(self, view: int | None) -> str:
         """Return the name of a view, or what stands for all of them."""
@@ -316,17 +319,19 @@ class ArmFitting:
                 return
             before = self._fold_loss() if before is None else before
             trial = self._boosted_arm(view, [0])
-            number = len(self.arms)
-            self._add(trial)
-            after = self._fold_loss()
-            if before - after > max(LEAST_NATS, LEAST_GAIN * before):
-                models = [trial.fold_models[0], *self._boosted_arm(view, range(1, self._frame.n_folds)).fold_models[1:]]
-                fitted = [model for model in models if model is not None]
-                self._add(replace(trial, fold_models=models, models=fitted), number)
-                before = after
-            else:  # the next one takes its number
-                self.arms.pop()
-                self._squares.pop()
+            number, is_whole = len(self.arms), False
+            try:
+                self._add(trial)
+                after = self._fold_loss()
+                if before - after > max(LEAST_NATS, LEAST_GAIN * before):
+                    others = self._boosted_arm(view, range(1, self._frame.n_folds)).fold_models[1:]
+                    models = [trial.fold_models[0], *others]
+                    fitted = [model for model in models if model is not None]
+                    self._add(replace(trial, fold_models=models, models=fitted), number)
+                    before, is_whole = after, True
+            finally:
+                if not is_whole:  # also after an interrupt; the next one takes its number
+                    del self.arms[number:], self._squares[number:]
 
     def _boosted_arm(self, view: int | None, folds: Sequence[int]) -> FittedArm:
         """Return an arm of boosted trees, fitted without each of some folds."""
@@ -349,19 +354,22 @@ class ArmFitting:
             if log is not None and (known := log.get(view, name, fold)) is not None:
                 trees[view, fold] = known
         wanted = [pair for pair in pairs if pair not in trees]
-        if wanted and self._boosted is None:
+        if not wanted:
+            return [trees.pop(pair) for pair in pairs]
+        if self._boosted is None:
             self._boosted = self._boosting()
-        limited = self._options.budget.time_limit is not None
-        for number, some in enumerate([[pair] for pair in wanted] if limited else [wanted] if wanted else []):
-            assert self._boosted is not None
+        boosted, limited = self._boosted, self._options.budget.time_limit is not None
+
+        def keep(pair: tuple[int | None, int], model: FittedModel) -> None:
+            trees[pair] = model
+            in_time = boosted.deadline is None or time.monotonic() < boosted.deadline
+            if log is not None and in_time:  # what was cut short is not to be taken for a whole
+                log.add(pair[0], name, pair[1], model)
+
+        for number, some in enumerate([[pair] for pair in wanted] if limited else [wanted]):
             if limited:  # each fold gets its share of what is left
-                self._boosted.deadline = time.monotonic() + self._seconds_for_boosting() / (len(wanted) - number)
-            for (view, fold), model in zip(some, self._boosted.fit_all(some)):
-                trees[view, fold] = model
-                # What the end of the time has cut short is not to be taken for a whole.
-                deadline = self._boosted.deadline
-                if log is not None and (deadline is None or time.monotonic() < deadline):
-                    log.add(view, name, fold, model)
+                boosted.deadline = time.monotonic() + self._seconds_for_boosting() / (len(wanted) - number)
+            boosted.fit_all(some, keep)
         return [trees.pop(pair) for pair in pairs]
 
     def _seconds_for_boosting(self) -> float:
@@ -379,12 +387,9 @@ class ArmFitting:
         }
         if not learners:
             return
-        frame, options = self._frame, self._options
-        [answer] = self.ask(TakeRows(draw_rows(frame.n_rows, SUBSAMPLE_ROWS, options.seed + 2)))
+        [answer] = self.ask(TakeRows(draw_rows(self._frame.n_rows, SUBSAMPLE_ROWS, self._options.seed + 2)))
         taken = TakenRows.of(answer)
-        sources: list[int | None] = [*self._views]
-        if frame.n_views > 1:
-            sources.append(None)
+        sources: list[int | None] = [*self._views, *([None] if self._frame.n_views > 1 else [])]
         for name, learner in learners.items():
             for view in sources:
                 if not self._may_fit():
@@ -398,7 +403,7 @@ class ArmFitting:
         rows = np.flatnonzero(having_of(view, True, taken.present))
         if learner == "svm":
             rows = rows[draw_rows(len(rows), MOST_SVM_ROWS, options.seed + 3)]
-        codes = votes_of(taken.codes[rows], frame.n_classes).argmax(axis=1)
+        codes, weights = learnt_labels(taken.codes[rows], taken.weights[rows], frame.n_classes)
         if len(rows) < LEAST_ROWS or len(np.unique(codes)) < 2:
             return
         view_name = self._view_name(view)
@@ -407,7 +412,7 @@ class ArmFitting:
             f"{name} of the view {view_name!r}",
             taken.table[np.ix_(rows, np.searchsorted(frame.used_columns, columns))],
             codes,
-            taken.weights[rows],
+            weights,
             taken.folds[rows],
             frame.n_folds,
             options.classes,
@@ -422,14 +427,9 @@ class ArmFitting:
     def _start(self, arms: tuple[int, ...]) -> tuple[Stack, Penalty]:
         """Return weights to start from, and their ridge."""
         squares = np.array([self._squares[arm] for arm in arms])
-        intercepts = self._intercepts
+        intercepts = self._score_means
         weights = np.divide(0.5, np.sqrt(squares), out=np.zeros(len(arms)), where=squares > 0) / len(arms)
         return Stack(arms, weights, intercepts), Penalty(squares, intercepts)
-
-    @property
-    def _intercepts(self) -> FloatArray:
-        """Scores of a row of which nothing is known."""
-        return self._score_means
 
     def _fold_loss(self) -> float:
         """Return the least loss in the first fold, with all arms so far."""

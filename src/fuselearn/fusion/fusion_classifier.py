@@ -22,6 +22,7 @@ from fuselearn.fusion.assessment import assess
 from fuselearn.fusion.base_models.catalogue import (
     Learners,
     check_learners_take_weights,
+    check_view_names,
     make_arms,
     resolve_learners,
 )
@@ -260,6 +261,7 @@ class FusionClassifier(FusionPrediction):
         if checkpoint is not None:
             check_checkpoint(checkpoint)
         data = self._read(X, y, sample_weight, view_labels, groups)
+        check_view_names(data.names)
         by_sums = are_many(len(data))
         learners = resolve_learners(self.learners, len(data.classes), len(data), by_sums=by_sums)
         if sample_weight is not None:

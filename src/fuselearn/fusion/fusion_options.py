@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from fuselearn.data.class_weights import ClassWeight
 from fuselearn.fusion.base_models.boosted_trees import BoostingSettings
@@ -50,7 +50,9 @@ class BoostingArms(Protocol):
 
     deadline: float | None
 
-    def fit_all(self, pairs: Sequence[tuple[int | None, int]]) -> Sequence[FittedModel]:
+    def fit_all(
+        self, pairs: Sequence[tuple[int | None, int]], keep: Callable[[tuple[int | None, int], Any], None]
+    ) -> Sequence[FittedModel]:
         """Fit trees of a view, or of all views (None), on the rows of all folds but one, for pairs of these."""
 
 

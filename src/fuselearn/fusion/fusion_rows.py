@@ -19,6 +19,7 @@ import numpy as np
 
 from fuselearn.backends.partitioned.partitions import Answer
 from fuselearn.backends.partitioned.storage import ArrayStore
+from fuselearn.fusion.base_models.cross_fitted import LEAST_BELIEF
 from fuselearn.fusion.base_models.preparation import FittedModel
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
@@ -269,6 +270,16 @@ def votes_of(codes: IntArray, n_classes: int) -> FloatArray:
         given = column >= 0
         shares[numbers[given], column[given]] += 1
     return shares / shares.sum(axis=1, keepdims=True)
+
+
+def learnt_labels(codes: IntArray, weights: FloatArray, n_classes: int) -> tuple[IntArray, FloatArray]:
+    """Return the one class of each row that classifiers learn, and its weight: less where labels disagree."""
+    if codes.shape[1] == 1:
+        return codes[:, 0], weights
+    shares = votes_of(codes, n_classes)
+    ordered = np.sort(shares, axis=1)
+    agreement = np.maximum(ordered[:, -1] - ordered[:, -2], LEAST_BELIEF)
+    return shares.argmax(axis=1).astype(np.int32), weights * agreement
 
 
 def rows_of(table: FloatArray, rows: IntArray | slice, columns: IntArray) -> FloatArray:

@@ -114,15 +114,19 @@ def run_on_many_rows(
     stack = fitted.weighing.stack
     sample = _sample(fitting, frame, options)
     noise_rates = np.zeros(sample.codes.shape[1])
+    # Probabilities are those of the labels as given; of several columns, those of what they agree on.
+    judged = options.consensus and len(noise_rates) > 1
+    log_prior = fitted.log_prior
     if options.consensus:
         fitting.updates.append(_judge_sample(stack, sample))
-        [(wrong, given)] = fitting.ask(WrongLabels())
+        [(wrong, given, true_classes)] = fitting.ask(JudgedSums())
         noise_rates = np.divide(wrong, given, out=np.full(len(wrong), np.nan), where=given > 0)
-    # Probabilities are those of the labels as given; of several columns, those of what they agree on.
-    calibration = _calibrate(fitting, fitted, frame, options.consensus and sample.codes.shape[1] > 1)
+        if judged:
+            log_prior = np.log((true_classes + 1) / (true_classes + 1).sum())
+    calibration = _calibrate(fitting, fitted, frame, judged, log_prior)
     weights = np.zeros(len(fitted.arms))
     weights[list(stack.arms)] = stack.weights
-    assessment = _assess(fitting, fitted, sample, frame, options, weights)
+    assessment = _assess(fitting, fitted, sample, frame, options, weights, log_prior)
     arms = [_kept(arm, weight) for arm, weight in zip(fitted.arms, weights)]
     return FusionResult(
         arms,
@@ -181,30 +185,32 @@ class Judgement:
 
 
 @dataclass(frozen=True)
-class WrongLabels:
-    """Asks for the expected number of wrong labels of each column, and for the number of labels."""
+class JudgedSums:
+    """Asks for the weight of wrong labels, as expected, and of all labels of each column, and of the true classes."""
 
     def __call__(self, block: FusionBlock) -> Answer:
-        """Return two sums of shape (n_label_columns,)."""
-        codes, posterior = block.codes, block.posterior
-        numbers = np.arange(len(codes))
-        wrong = [(1 - posterior[numbers[c >= 0], c[c >= 0]]).sum() for c in codes.T]
-        return np.array(wrong), (codes >= 0).sum(axis=0, dtype=np.int64)
+        """Return two sums of shape (n_label_columns,), and one of shape (n_classes,)."""
+        codes, posterior, weights = block.codes, block.posterior, block.weights
+        given = [np.flatnonzero(column >= 0) for column in codes.T]
+        wrong = [weights[rows] @ (1 - posterior[rows, column[rows]]) for rows, column in zip(given, codes.T)]
+        return np.array(wrong), np.array([weights[rows].sum() for rows in given]), weights @ posterior
 
 
 def _judge_sample(stack: Stack, sample: TakenRows) -> Judgement:
     """Estimate the rates of wrong labels on a subsample."""
     values = logits_of(stack.scores(sample.values[list(stack.arms)]))
-    scale = float(np.sqrt((values**2).mean())) or 1.0
+    scale = float(np.sqrt(np.average((values**2).mean(axis=1), weights=sample.weights))) or 1.0
     some = slice(None, None, -(-len(values) // CONSENSUS_ROWS))
-    agreement = agree((values / scale)[some, None, :], sample.codes[some])
+    agreement = agree((values / scale)[some, None, :], sample.codes[some], weights=sample.weights[some])
     return Judgement(stack, scale, agreement)
 
 
 # Calibration
 
 
-def _calibrate(fitting: ArmFitting, fitted: FittedArms, frame: FusionFrame, judged: bool) -> PatternCalibration:
+def _calibrate(
+    fitting: ArmFitting, fitted: FittedArms, frame: FusionFrame, judged: bool, log_prior: FloatArray
+) -> PatternCalibration:
     """Fit slope and intercepts of the scores for each frequent pattern of views."""
     stack, n_views = fitted.weighing.stack, frame.n_views
     start = np.concatenate([[1.0], stack.intercepts])[None]
@@ -238,7 +244,7 @@ def _calibrate(fitting: ArmFitting, fitted: FittedArms, frame: FusionFrame, judg
     patterns[0] = True
     chosen = points[order]
     # Two classes have one score, the log-odds: each class has minus or plus its half.
-    return PatternCalibration(patterns, chosen[:, 0], logits_of(chosen[:, 1:]), fitted.log_prior)
+    return PatternCalibration(patterns, chosen[:, 0], logits_of(chosen[:, 1:]), log_prior)
 
 
 # Assessment
@@ -251,10 +257,11 @@ def _assess(
     frame: FusionFrame,
     options: FusionOptions,
     weights: FloatArray,
+    log_prior: FloatArray,
 ) -> Assessment:
     """Score the fusion on all rows, each by weights without its fold; the arms, and the AUC, on a subsample."""
     metric = metric_of(options.class_weight)
-    log_weights = np.log(decision_weights(options.class_weight, options.classes, np.exp(fitted.log_prior)))
+    log_weights = np.log(decision_weights(options.class_weight, options.classes, np.exp(log_prior)))
     stacks = tuple(without_folds(fitted.weighing, fitted.penalty))
     [(counts, right)] = fitting.ask(Decisions(stacks, log_weights))
     codes = votes_of(sample.codes, frame.n_classes).argmax(axis=1)
@@ -262,7 +269,7 @@ def _assess(
     scores[ACCURACY] = float(right.sum() / counts.sum())
     scores[BALANCED_ACCURACY] = float((right[counts > 0] / counts[counts > 0]).mean())
     values = [np.where(arm.having(sample.present)[:, None], v, np.nan) for arm, v in zip(fitted.arms, sample.values)]
-    offsets = fitted.log_prior + log_weights
+    offsets = log_prior + log_weights
     arm_scores = [arm_score(metric, codes, of_arm, sample.weights, offsets) for of_arm in values]
     return Assessment(metric, scores, np.array(arm_scores), _importances(fitted.arms, weights, values, frame))
 

@@ -18,7 +18,7 @@ from fuselearn.fusion.base_models.boosted_trees import (
 )
 from fuselearn.fusion.base_models.catalogue import ALL_VIEWS
 from fuselearn.fusion.fusion_options import FusionLog, FusionOptions, boosting_settings, n_folds_of
-from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame, votes_of
+from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame, learnt_labels
 from fuselearn.fusion.fusion_run import FusionResult, run_on_many_rows
 from fuselearn.fusion.log_loss_weights import Stack, logits_of
 from fuselearn.numeric.execution import Threads
@@ -28,8 +28,6 @@ BLOCK_ROWS = 2**15
 """Rows of a block."""
 REPORTED_ROUNDS = 25
 """Rounds of boosting between two reports."""
-LEAST_BELIEF = 1e-3
-"""Weight of a row whose labels contradict each other."""
 
 
 @dataclass(frozen=True)
@@ -104,16 +102,6 @@ def make_blocks(
 def _folds(data: TrainingData, n_folds: int, seed: int) -> IntArray:
     """Return the fold of each row; rows of a group have the same."""
     return Folds.of(n_folds, seed, data.groups).numbers(len(data), groups=data.groups)
-
-
-def learnt_labels(codes: IntArray, weights: FloatArray, n_classes: int) -> tuple[IntArray, FloatArray]:
-    """Return the one class of each row that boosted trees learn, and its weight: less where labels disagree."""
-    if codes.shape[1] == 1:
-        return codes[:, 0], weights
-    shares = votes_of(codes, n_classes)
-    ordered = np.sort(shares, axis=1)
-    agreement = np.maximum(ordered[:, -1] - ordered[:, -2], LEAST_BELIEF)
-    return shares.argmax(axis=1).astype(np.int32), weights * agreement
 
 
 def boosting_arms(

@@ -251,7 +251,11 @@ def weigh(ask: Ask, start: Stack, penalty: Penalty) -> Weighing:
 
 
 def without_folds(weighing: Weighing, penalty: Penalty) -> list[Stack]:
-    """Return the weights without each fold: one Newton step from those of all rows, which are next to them."""
+    """Return the weights without each fold: one Newton step from those of all rows, which are next to them.
+
+    Intercepts are those of all rows: without a fold they would lean against the classes of that fold.
+    """
+    n_arms = len(weighing.stack.weights)
     stacks = []
     for losses, gradients, curvatures in zip(weighing.losses, weighing.gradients, weighing.curvatures):
         _, gradient, curvature = penalty.added(
@@ -260,8 +264,8 @@ def without_folds(weighing: Weighing, penalty: Penalty) -> list[Stack]:
             weighing.gradients.sum(axis=0) - gradients,
             weighing.curvatures.sum(axis=0) - curvatures,
         )
-        point = constrained_minimum(weighing.stack.point, gradient, curvature, len(weighing.stack.weights))
-        stacks.append(weighing.stack.at(point))
+        weights = constrained_minimum(weighing.stack.weights, gradient[:n_arms], curvature[:n_arms, :n_arms], n_arms)
+        stacks.append(Stack(weighing.stack.arms, weights, weighing.stack.intercepts))
     return stacks
 
 

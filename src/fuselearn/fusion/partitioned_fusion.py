@@ -20,10 +20,10 @@ from fuselearn.data.folds import Folds
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms
 from fuselearn.fusion.counted_rows import FusionReader
 from fuselearn.fusion.fusion_options import FusionLog, FusionOptions, n_folds_of
-from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame
+from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame, learnt_labels
 from fuselearn.fusion.fusion_run import FusionResult, run_on_many_rows
 from fuselearn.fusion.listed_suspects import ListedSuspects, list_suspects
-from fuselearn.fusion.local_fusion import boosting_arms, learnt_labels
+from fuselearn.fusion.local_fusion import boosting_arms
 from fuselearn.fusion.partitioned_fusion_data import PartitionedFusionData
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.typing import IntArray

@@ -247,7 +247,11 @@ class BoostedTreesArms:
         """
         return self._fit(view, fold, self._prepared(), self._threads, self._tell)
 
-    def fit_all(self, pairs: Sequence[tuple[int | None, int]]) -> list[BoostedTreesModel]:
+    def fit_all(
+        self,
+        pairs: Sequence[tuple[int | None, int]],
+        keep: Callable[[tuple[int | None, int], BoostedTreesModel], None] = lambda pair, model: None,
+    ) -> list[BoostedTreesModel]:
         """Fit trees for several pairs of a view and a fold, side by side where it pays.
 
         That is on a cluster, whose round trips the runs share, and in memory where threads allow it.
@@ -256,6 +260,8 @@ class BoostedTreesArms:
         ----------
         pairs : sequence of (int or None, int)
             Views and folds, as `fit` takes them.
+        keep : callable, default=None
+            Called with a pair and its model as soon as this is fitted, by one thread at a time.
 
         Returns
         -------
@@ -275,15 +281,20 @@ class BoostedTreesArms:
                 models.append(self.fit(view, fold))
                 if self.interrupted:
                     raise KeyboardInterrupt
+                keep((view, fold), models[-1])
             return models
         ends: list[BoostingProgress] = []
+        keeping = threading.Lock()
 
         def note_end(progress: BoostingProgress) -> None:
             if progress.is_done:
                 ends.append(progress)
 
         def work(pair: tuple[int | None, int]) -> BoostedTreesModel:
-            return self._fit(*pair, runs, SERIAL, note_end)
+            model = self._fit(*pair, runs, SERIAL, note_end)
+            with keeping:
+                keep(pair, model)
+            return model
 
         try:
             models = runs.map(work, pairs) if isinstance(runs, JoinedRuns) else self._threads.map(work, pairs)

@@ -78,8 +78,18 @@ def resolve_learners(learners: Any, n_classes: int, n_rows: int, *, by_sums: boo
                 )
         if name in resolved:
             raise ValueError(f"learners has two of the name {name!r}; give a dict of name to classifier.")
+        if isinstance(learner, str) and learner in resolved.values():
+            raise ValueError(f"learners has {learner!r} twice; name a built-in learner once.")
         resolved[name] = learner
     return resolved
+
+
+def check_view_names(names: Sequence[str]) -> None:
+    """Refuse a view whose name stands for all views."""
+    if ALL_VIEWS in names and len(names) > 1:
+        raise ValueError(
+            f"views has one of the name {ALL_VIEWS!r}, which stands for all of them; give it another name."
+        )
 
 
 def check_learners_take_weights(learners: Learners) -> None:
@@ -161,11 +171,6 @@ def check_models(
 
 def _sources(blocks: ViewBlocks) -> list[_Source]:
     """Return the views and, if there are several, all of them side by side."""
-    names = [view.name for view in blocks.views]
-    if ALL_VIEWS in names and len(names) > 1:
-        raise ValueError(
-            f"views has one of the name {ALL_VIEWS!r}, which stands for all of them; give it another name."
-        )
     sources = [
         _Source(number, view.name, view.columns, np.flatnonzero(blocks.present[:, number]), None)
         for number, view in enumerate(blocks.views)
