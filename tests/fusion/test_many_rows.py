@@ -72,8 +72,13 @@ def test_the_leaderboard_says_how_many_rows_an_arm_learnt_from(monkeypatch):
 def test_few_rows_say_so_too(monkeypatch):
     monkeypatch.setattr("fuselearn.fusion.fusion_options.MANY_ROWS", 10_000)
     X, y = table(120, missing=0.3)
-    board = fusion(learners=["linear"]).fit(X, y).leaderboard_
-    assert sorted(board["rows"])[-1] <= 120
+    monkeypatch.setattr("fuselearn.fusion.base_models.catalogue.MOST_KERNEL_ROWS", 100)
+    board = fusion(learners={"machine": "linear", "forest": "trees"}).fit(X, y).leaderboard_
+    present = [int((~np.isnan(X[:, columns]).all(axis=1)).sum()) for columns in VIEWS.values()]
+    rows = dict(zip(zip(board["view"], board["learner"]), board["rows"]))
+    for name, n_rows in zip(VIEWS, present):
+        assert rows[name, "machine"] == min(n_rows, 100)
+        assert rows[name, "forest"] == n_rows
 
 
 def test_out_of_fold_values_are_those_of_models_without_the_fold():

@@ -116,7 +116,8 @@ class FusionClassifier(FusionPrediction):
         be as long as the data; `suspects` lists their most suspect labels.
     out_of_sample_decision_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         `decision_function` of the training rows, by models that were fitted neither on them nor on others of their
-        group. With consensus, the labels that other rows were fitted with depend a little on a row's own label.
+        group. With consensus, the labels that other rows were fitted with depend a little on a row's own label; so do
+        the weights of the arms, the calibration and, on many rows, the number of rounds of boosted trees.
     out_of_sample_score_ : float
         Accuracy on training rows (with ``class_weight="balanced"``, balanced accuracy), by models of the first pass
         that were fitted neither on them nor on others of their group, against the labels given (where columns differ,
@@ -128,7 +129,8 @@ class FusionClassifier(FusionPrediction):
         against all others).
     class_prior_ : ndarray of shape (n_classes,)
         Shares of the classes that probabilities are calibrated for: of the labels or, where wrong labels explain them
-        clearly better, of the true classes by estimate. A row without any view gets it.
+        clearly better, of the true classes by estimate (on many rows, only where there are several label columns). A
+        row without any view gets it.
     class_weights_ : ndarray of shape (n_classes,)
         Weights of the classes in decisions, by `class_weight`.
     n_fits_ : int

@@ -25,7 +25,7 @@ from fuselearn.data.view_table import Features, data_frame
 from fuselearn.estimators import check_count
 from fuselearn.fusion.arm_weights import by_class, weighted_sum
 from fuselearn.fusion.assessment import ACCURACY, BALANCED_ACCURACY, Assessment, decision_weights
-from fuselearn.fusion.base_models.catalogue import check_models, rows_learnt
+from fuselearn.fusion.base_models.catalogue import check_models
 from fuselearn.fusion.base_models.preparation import Arm, FittedModel
 from fuselearn.fusion.fusion_rows import having_of
 from fuselearn.fusion.fusion_run import FusionResult
@@ -261,7 +261,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         self.estimators_ = result.models
         self.noise_rates_ = result.noise_rates
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]
-        self._arm_rows = np.array([rows_learnt(arm) for arm in arms])
+        self._arm_rows = np.array([arm.n_learnt for arm in arms])
         self._complete_only = np.ones(len(arms), dtype=bool)
         self._arm_offsets = np.repeat(result.target_means[None], len(arms), axis=0)
         self._publish_scores(calibration, assessment)

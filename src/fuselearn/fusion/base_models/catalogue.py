@@ -21,7 +21,7 @@ from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
 from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, CrossFittedRows
 from fuselearn.fusion.base_models.forests import ForestModel, ForestRows
 from fuselearn.fusion.base_models.kernel_machines import MOST_ROWS as MOST_KERNEL_ROWS
-from fuselearn.fusion.base_models.kernel_machines import KernelMachine, KernelMachineRows
+from fuselearn.fusion.base_models.kernel_machines import WIDE, KernelMachine, KernelMachineRows
 from fuselearn.fusion.base_models.preparation import Arm, FittedModel, PreparedRows, groups_among, possible_scales
 from fuselearn.fusion.base_models.ridge_features import RidgeModel
 from fuselearn.fusion.base_models.support_vector_machines import MOST_ROWS as MOST_SVM_ROWS
@@ -128,14 +128,19 @@ def make_arms(
         values = np.ascontiguousarray(table[np.ix_(source.rows, source.columns)], dtype=np.float64)
         for name, prepare in _preparations(learners, source, values, weights[source.rows], groups, classes).items():
             arm_seed = np.random.SeedSequence(seed, spawn_key=(len(arms),))
-            arms.append(Arm(source.view, source.name, name, source.rows, source.columns, partial(prepare, arm_seed)))
+            n_learnt = _n_learnt(learners[name], *values.shape)
+            prepared = partial(prepare, arm_seed)
+            arms.append(Arm(source.view, source.name, name, source.rows, source.columns, prepared, n_learnt))
     return arms
 
 
-def rows_learnt(arm: Arm) -> int:
-    """Return the number of rows that an arm learns from on few rows, of which some learners take a subsample."""
-    most = {"svm": MOST_SVM_ROWS, "rbf": MOST_KERNEL_ROWS, "linear": MOST_KERNEL_ROWS}.get(arm.learner)
-    return len(arm.rows) if most is None else min(len(arm.rows), most)
+def _n_learnt(learner: str | Classifier, n_rows: int, n_columns: int) -> int:
+    """Return the number of rows that a learner takes of few rows; some take a subsample."""
+    if learner == "svm":
+        return min(n_rows, MOST_SVM_ROWS)
+    if learner == "rbf" or learner == "linear":
+        return min(n_rows, WIDE if learner == "linear" and n_columns > WIDE else MOST_KERNEL_ROWS)
+    return n_rows
 
 
 def check_models(

@@ -88,6 +88,8 @@ class Arm:
         Columns of `X`.
     prepare : callable
         Returns the prepared rows.
+    n_learnt : int
+        Number of the rows that it learns from: all, or a subsample.
     """
 
     view: int | None
@@ -96,6 +98,7 @@ class Arm:
     rows: IntArray
     columns: IntArray
     prepare: Callable[[], PreparedRows]
+    n_learnt: int = 0
 
 
 def target_codes(targets: FloatArray) -> IntArray:
