@@ -1,5 +1,6 @@
 """Boosted trees as base models of a fusion, on rows in memory."""
 
+import contextlib
 import pickle
 import time
 from dataclasses import fields, replace
@@ -234,6 +235,24 @@ def test_the_clock_and_interrupts():
         pytest.raises(KeyboardInterrupt),
     ):
         arms.fit_all(PAIRS)
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_only_whole_models_are_kept(n_threads):
+    X, y = problem()
+    folds = fold_numbers(len(X), N_FOLDS, seed=1)
+    kept = {}
+    with (
+        Threads(n_threads) as threads,
+        BoostedTreesArms(gradient_data(X, y, folds), N_FOLDS, SMALL, threads) as arms,
+    ):
+        models = arms.fit_all(PAIRS, kept.__setitem__)
+        assert [kept[pair] for pair in PAIRS] == models
+        kept.clear()
+        arms._stop.set()  # as an interrupt leaves it: all runs end after their first round
+        with contextlib.suppress(KeyboardInterrupt):
+            arms.fit_all(PAIRS, kept.__setitem__)
+    assert not kept
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -252,26 +252,11 @@ class BoostedTreesArms:
         pairs: Sequence[tuple[int | None, int]],
         keep: Callable[[tuple[int | None, int], BoostedTreesModel], None] = lambda pair, model: None,
     ) -> list[BoostedTreesModel]:
-        """Fit trees for several pairs of a view and a fold, side by side where it pays.
+        """Return the models of `fit` for several pairs of a view and a fold, fitted side by side where it pays.
 
-        That is on a cluster, whose round trips the runs share, and in memory where threads allow it.
-
-        Parameters
-        ----------
-        pairs : sequence of (int or None, int)
-            Views and folds, as `fit` takes them.
-        keep : callable, default=None
-            Called with a pair and its model as soon as this is fitted, by one thread at a time.
-
-        Returns
-        -------
-        list of BoostedTreesModel
-            The models, in the order of the pairs: the same as those of `fit`.
-
-        Raises
-        ------
-        KeyboardInterrupt
-            If an interrupt has ended a run: models of some folds, or of few rounds, are of no use to each other.
+        That is on a cluster, whose round trips the runs share, and in memory where threads allow it. `keep` is called
+        with a pair and its model as soon as this is whole, by one thread at a time. An interrupt is passed on: models
+        of some folds, or of few rounds, are of no use to each other.
         """
         runs = self._prepared()
         is_joined = isinstance(runs, JoinedRuns)
@@ -293,7 +278,8 @@ class BoostedTreesArms:
         def work(pair: tuple[int | None, int]) -> BoostedTreesModel:
             model = self._fit(*pair, runs, SERIAL, note_end)
             with keeping:
-                keep(pair, model)
+                if not self.interrupted:  # else it may have been cut short
+                    keep(pair, model)
             return model
 
         try:
