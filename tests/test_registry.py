@@ -84,7 +84,8 @@ try:
 except SystemExit as end:
     assert not end.code, end.code
 packages = ["dask", "distributed", "matplotlib", "skops"]
-ours = ("backends.partitioned", "ensembles", "evaluation", "kernels", "multilabel", "papers", "reporting")
+ours = ["backends.gpu", "backends.partitioned.dask_cluster", "backends.partitioned.parquet"]
+ours += ["ensembles", "evaluation", "kernels", "multilabel", "papers", "reporting"]
 packages += ["fuselearn." + name for name in ours]
 print("IMPORTED", [name for name in packages if name in sys.modules])
 """

@@ -147,11 +147,13 @@ def _encoded(model: Any, X: TableLike, sample_weight: ArrayLike, reset: bool) ->
     if not reset:
         categories = model.categories_
         return categories, X if categories is None else categories.encode(X)
+    if not len(categorical_columns(model.categorical_features, X, n_columns)):
+        return None, X  # whoever reads X says first what is wrong with it, then with its views
     in_views = np.concatenate(resolve_views(model.views, X, n_columns)[1])
     categories = Categories.of(
         X, model.categorical_features, int(model.max_bins), in_views=in_views, weights=to_host(sample_weight)
     )
-    return (categories, categories.encode(X)) if len(categories.columns) else (None, X)
+    return categories, categories.encode(X)
 
 
 def _largest(sample_weight: ArrayLike) -> float:
