@@ -1,5 +1,7 @@
 """Which objects belong together: the fast correspondence against Algorithm 1 written out, and what must always hold."""
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -69,9 +71,11 @@ def test_same_as_algorithm_1(problem, crossing, l2, band, spare, scale, random_s
             with pytest.raises(ValueError, match=f"must be at least {most - spare}"):
                 cartesian_correspondence(labels, known=known, max_meta_objects=most - spare - 1)
     settings = {"known": known, "crossing": crossing, "l2": l2, "band": band, "max_meta_objects": most}
-    meta_objects, meta_labels = tomographic_correspondence(
-        kernels, labels, scale_kernels=scale, random_state=random_state, **settings
-    )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "crossing='full' was as 'sample'|A band had more joins")
+        meta_objects, meta_labels = tomographic_correspondence(
+            kernels, labels, scale_kernels=scale, random_state=random_state, **settings
+        )
     expected = naive.correspondence(kernels, labels, scale_kernels=scale, seed=seed_of(random_state), **settings)
     assert [tuple(row) for row in meta_objects.tolist()] == expected[0]
     assert meta_labels.tolist() == expected[1]
@@ -124,7 +128,7 @@ def test_order_of_objects_does_not_matter(problem, crossing, shuffle):
     labels = [np.concatenate([own, np.repeat(np.unique(own), 3)]) for own in labels]
     points = [rng.normal(size=(len(own), 3)) for own in labels]
     orders = [rng.permutation(len(own)) for own in labels]
-    settings = {"crossing": crossing, "random_state": 5}
+    settings = {"crossing": crossing, "random_state": 5, "max_meta_objects": 10_000}
     before, _ = tomographic_correspondence([p @ p.T for p in points], labels, **settings)
     shuffled = [p[order] for p, order in zip(points, orders)]
     after, _ = tomographic_correspondence(
@@ -179,8 +183,25 @@ def test_numbers_bounded_by_the_cap_and_not_by_the_product():
     points = [rng.normal(size=(60, 2)) for _ in range(6)]
     labels = [np.zeros(60, dtype=int)] * 6
     kernels = [p @ p.T for p in points]
-    meta_objects, _ = tomographic_correspondence(kernels, labels, crossing="full", max_meta_objects=100, random_state=0)
+    with pytest.warns(UserWarning, match="crossing='full' was as 'sample' in all .* max_meta_objects; it is 100"):
+        meta_objects, _ = tomographic_correspondence(
+            kernels, labels, crossing="full", max_meta_objects=100, random_state=0
+        )
     assert 60 <= len(meta_objects) <= 100
+
+
+def test_joins_stay_within_the_ball_inside_the_box():
+    # All pairs are one band, of the squared distance 100, and (0, 0) is known. The ball around it holds (1, 1), at
+    # 9 + 16; (2, 1), at 100 + 16, is in the box only, and in the ball around that.
+    first, second = np.array([0.0, 3.0, 10.0]), np.array([0.0, 4.0, 20.0])
+    problem = [np.outer(first, first), np.outer(second, second)], [np.zeros(3, dtype=int)] * 2
+    settings = {"known": [[0, 0]], "band": 3, "scale_kernels": False, "crossing": "corners", "random_state": 0}
+    found = {}
+    for l2 in (False, True):
+        numbers, _ = tomographic_correspondence(*problem, l2=l2, **settings)
+        found[l2] = {tuple(row) for row in numbers.tolist()}
+    assert found[False] == {(0, 0), (1, 1), (1, 2), (2, 1), (2, 2)}
+    assert found[True] == {(0, 0), (1, 1), (0, 2), (2, 0), (2, 2)}  # joined (1, 1), and crossed what was left
 
 
 def test_joining_is_bounded_by_the_cap_and_not_by_the_product():

@@ -242,3 +242,13 @@ def test_row_of_a_gap_beyond_the_first_chunk():
     many[2100, 3] = np.nan
     with pytest.raises(ValueError, match="in row 2100 of X"):
         model.predict(many)
+
+
+def test_settings_without_effect_are_named():
+    table, views, y = stack_unpaired({"face": (X[:, :2], Y), "iris": (X[:, 2:], Y)})
+    model = TomographicClassifier(views=views, correspondence="cartesian", crossing="full", l2=True, random_state=0)
+    with pytest.warns(UserWarning, match="at random, without bands: crossing='full', l2=True has no effect"):
+        model.fit(table, y)
+    with pytest.warns(UserWarning, match="band=3 has no effect"):
+        model.set_params(crossing="sample", l2=False, band=3).fit(table, y)
+    model.set_params(band=5).fit(table, y)  # no warning: warnings are errors here

@@ -381,7 +381,7 @@ def joined(found, T, D, d, l2):
         for choice in itertools.product(*[[pair for pair in T[m] if s[m] in pair] for m in range(M)]):
             total = math.fsum(D[m][i][j] for m, (i, j) in enumerate(choice))
             h = tuple(j if i == s[m] else i for m, (i, j) in enumerate(choice))
-            if l2 and total > M * d * (1 + TIE):
+            if l2 and total > d * (1 + TIE):  # the ball inside the box whose sides are sqrt(d)
                 continue
             if all(found.is_complete(m, x) for m, x in enumerate(h)) or len(joining) == LOOKED_AT * found.cap:
                 continue  # ours: what is matched already leads nowhere, and a band has its limit

@@ -14,8 +14,8 @@ from scipy.linalg import block_diag
 from scipy.sparse import csr_array
 
 from fuselearn.backends.gpu.kernel_matrices import any_on_gpu, check_gpu_matrices, direct_sum, sum_over_gpu_views
-from fuselearn.backends.protocol import to_host
 from fuselearn.data import is_gpu_array
+from fuselearn.data.view_table import to_host
 from fuselearn.kernels.view_kernels import check_kernels
 from fuselearn.typing import ArrayLike, FloatArray, IntArray
 

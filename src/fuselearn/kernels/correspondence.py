@@ -6,6 +6,7 @@ at a meta-object found before leads on to the next one (joining); what is left o
 or in enough of them that no object is lost (crossing).
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from sklearn.utils import check_random_state
 
 from fuselearn.backends.gpu.arrays import all_to_host
 from fuselearn.backends.gpu.kernel_matrices import mean_squared_distance, some_objects, squared_distances
-from fuselearn.backends.protocol import to_host
+from fuselearn.data.view_table import to_host
 from fuselearn.estimators import check_choice, check_count, check_flag
 from fuselearn.kernels.meta_objects import Matching, MetaObjects, read_matching
 from fuselearn.kernels.view_kernels import check_kernels
@@ -39,6 +40,40 @@ class TomographicSettings:
     crossing: str
     l2: bool
     band: int
+
+
+@dataclass
+class WalkRecord:
+    """What a cap kept S4's Algorithm 1 from, over all classes.
+
+    Attributes
+    ----------
+    crossed_in_full, sampled_instead : int
+        Bands whose product was taken, and those that it was too large for, with ``crossing="full"``.
+    joins_left_out : bool
+        Whether a band had more joins than were tried.
+    """
+
+    crossed_in_full: int = 0
+    sampled_instead: int = 0
+    joins_left_out: bool = False
+
+    def warn(self, max_meta_objects: int | None) -> None:
+        """Warn of settings that had no effect, or not all of it."""
+        raised = f"Raise max_meta_objects; it is {max_meta_objects}"
+        if self.sampled_instead and not self.crossed_in_full:
+            warnings.warn(
+                f"crossing='full' was as 'sample' in all {self.sampled_instead} bands that were crossed: the product "
+                f"of the objects was more than the cap leaves room for. {raised}, or use crossing='sample'.",
+                UserWarning,
+                stacklevel=4,
+            )
+        if self.joins_left_out:
+            warnings.warn(
+                f"A band had more joins than {JOINS_TRIED} times the cap, and only as many were tried. {raised}.",
+                UserWarning,
+                stacklevel=4,
+            )
 
 
 def tomographic_correspondence(
@@ -67,10 +102,14 @@ def tomographic_correspondence(
         Things that all views saw are meta-objects from the start, the others are completed. The objects that are not
         mentioned were seen by their own view only.
     crossing : {"sample", "full", "corners"}, default="sample"
-        How the objects of a band are put together: each about once, at random; in all ways (as long as there are not
-        too many, otherwise as "sample"); or the ends of the farthest pair of each view, in all ways.
+        How the objects of a band are put together: each about once, at random; in all ways; or the ends of the
+        farthest pair of each view, in all ways. Where all ways are more than `max_meta_objects` leaves room for, "full"
+        is as "sample"; if that is so in every band, there is a warning.
     l2 : bool, default=False
-        Whether a pair leads on to another meta-object only within the radius √(n_views · distance of the band).
+        Whether pairs lead on to another meta-object only if this is within the ball whose radius is the distance of the
+        band, the ball inside the box that they can reach otherwise: Σ of the views' squared distances at most that of
+        the band, where otherwise each of them is. Pairs of a narrow band are nearly as long as the band's distance in
+        every view, so little is joined then, and nearly all of it is crossed.
     band : int, default=5
         Largest number of pairs in a band.
     max_meta_objects : int, default=None
@@ -87,6 +126,12 @@ def tomographic_correspondence(
         Number of the object of each view. Every object is in at least one meta-object.
     meta_labels : ndarray of shape (n_meta,)
         Class of each meta-object.
+
+    Notes
+    -----
+    In a band at most 16 times as many joins are tried as meta-objects are allowed, those of the oldest meta-objects
+    first: the last band may hold nearly all pairs, and as many ways to join as the product of the views has elements. A
+    warning says where that left out joins.
 
     References
     ----------
@@ -112,7 +157,11 @@ def tomographic_correspondence(
     sizes = [kernel.shape[0] for kernel in kernels]
     matching = read_matching(all_to_host(labels), sizes, to_host(known), max_meta_objects)
     settings = TomographicSettings(crossing, l2, band)
-    return matching.joined(matched_by_density(kernels, matching, settings, scale_kernels, seed_of(random_state)))
+    record = WalkRecord()
+    members = matched_by_density(kernels, matching, settings, scale_kernels, seed_of(random_state), record)
+    joined = matching.joined(members)
+    record.warn(max_meta_objects)
+    return joined
 
 
 def cartesian_correspondence(
@@ -157,9 +206,14 @@ def cartesian_correspondence(
 
 
 def matched_by_density(
-    kernels: Sequence[ArrayLike], matching: Matching, settings: TomographicSettings, scale_kernels: bool, seed: int
+    kernels: Sequence[ArrayLike],
+    matching: Matching,
+    settings: TomographicSettings,
+    scale_kernels: bool,
+    seed: int,
+    record: WalkRecord,
 ) -> Iterator[IntArray]:
-    """Yield the meta-objects of each class by Algorithm 1, in the class's own numbers."""
+    """Yield the meta-objects of each class by Algorithm 1, in the class's own numbers; keep the record."""
     scales = [(mean_squared_distance(kernel) or 1.0) if scale_kernels else 1.0 for kernel in kernels]
     for number, of_class in enumerate(matching.objects_of_classes):
         rng = np.random.default_rng([seed, number])
@@ -174,7 +228,7 @@ def matched_by_density(
             pairs.append(pairs_of_view.renumbered(order, rng.random(len(pairs_of_view))))
             orders.append(order)
         meta_objects = MetaObjects(_renumbered(of_class.rows, orders), of_class.cap)
-        _read_bands(pairs, [len(objects) for objects in of_class.objects], meta_objects, settings, rng)
+        _read_bands(pairs, [len(objects) for objects in of_class.objects], meta_objects, settings, record, rng)
         meta_objects.cover(rng)
         columns = np.array(meta_objects.members).T
         yield np.column_stack([order[column] for order, column in zip(orders, columns)])
@@ -207,6 +261,7 @@ def _read_bands(
     sizes: list[int],
     meta_objects: MetaObjects,
     settings: TomographicSettings,
+    record: WalkRecord,
     rng: np.random.Generator,
 ) -> None:
     """Run S4 Algorithm 1's main loop, over the sorted pairs of views with so many objects of the class."""
@@ -227,12 +282,20 @@ def _read_bands(
         starts = ends
         if not any(meta_objects.any_incomplete(view, band.steps) for view, band in enumerate(bands)):
             continue  # all that the band holds is matched already
-        radius = len(pairs) * reference.distances[end - 1] if settings.l2 else np.inf
-        if not meta_objects.admit(islice(_joined(bands, meta_objects, radius), JOINS_TRIED * meta_objects.cap)):
+        # The box that a band's pairs reach has the sides √distance: this is the radius of the ball inside it.
+        squared_radius = reference.distances[end - 1] if settings.l2 else np.inf
+        most = JOINS_TRIED * meta_objects.cap
+        joins = list(islice(_joined(bands, meta_objects, squared_radius), most))
+        if not meta_objects.admit(joins):
             return
+        record.joins_left_out |= len(joins) == most
         rest = [list(band.unmatched_objects()) for band in bands]
-        if all(rest) and not meta_objects.admit(_crossed(rest, tables, settings.crossing, meta_objects.n_free, rng)):
-            return
+        if all(rest):
+            sampled = settings.crossing == "full" and prod(map(len, rest)) > meta_objects.n_free
+            record.crossed_in_full += settings.crossing == "full" and not sampled
+            record.sampled_instead += sampled
+            if not meta_objects.admit(_crossed(rest, tables, "sample" if sampled else settings.crossing, rng)):
+                return
         if meta_objects.all_covered and end >= sizes[0]:
             return
 
@@ -323,12 +386,12 @@ def _paths(steps: list[list[_Step]], radius: float) -> Iterator[tuple[_Step, ...
 
 
 def _crossed(
-    objects: list[list[int]], tables: list[FloatArray], crossing: str, n_free: int, rng: np.random.Generator
+    objects: list[list[int]], tables: list[FloatArray], crossing: str, rng: np.random.Generator
 ) -> Iterable[tuple[int, ...]]:
     """Put the objects of a band together (S4 step 16)."""
     if crossing == "corners":
         return product(*[_farthest(table, objects_of_view) for table, objects_of_view in zip(tables, objects)])
-    if crossing == "full" and prod(map(len, objects)) <= n_free:
+    if crossing == "full":
         return product(*objects)
     return _sampled(objects, rng)
 

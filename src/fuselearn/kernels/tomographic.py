@@ -1,5 +1,7 @@
 """Fusion of views whose objects are not matched."""
 
+import inspect
+import warnings
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,6 +13,7 @@ from fuselearn.kernels.composition import ItemKernels
 from fuselearn.kernels.correspondence import (
     CROSSINGS,
     TomographicSettings,
+    WalkRecord,
     matched_at_random,
     matched_by_density,
     seed_of,
@@ -52,11 +55,13 @@ class TomographicClassifier(BaseKernelFusion):
         Whether to divide each kernel by the mean squared distance of its objects. Objects are matched by distance, so
         views on different scales cannot be matched without it.
     correspondence : {"tomographic", "cartesian"}, default="tomographic"
-        How objects are put together: where their class is equally dense, or at random within the class.
+        How objects are put together: where their class is equally dense, or at random within the class. `crossing`,
+        `l2` and `band` are of the tomographic one; beside "cartesian" there is a warning that they have no effect.
     crossing : {"sample", "full", "corners"}, default="sample"
-        How objects of the same density are put together, see :func:`~fuselearn.kernels.tomographic_correspondence`.
+        How objects of the same density are put together, see :func:`~fuselearn.kernels.tomographic_correspondence`;
+        "full" is as "sample" where the product exceeds what `max_meta_objects` leaves room for.
     l2 : bool, default=False
-        Whether pairs lead on to other meta-objects only within a ball instead of a box.
+        Whether pairs lead on to other meta-objects only within a ball inside the box that they reach otherwise.
     band : int, default=5
         Largest number of pairs of objects that are taken to be equally dense.
     max_meta_objects : int, default=None
@@ -215,10 +220,12 @@ class TomographicClassifier(BaseKernelFusion):
         seed = seed_of(self.random_state)
         if self.correspondence == "tomographic":
             settings = TomographicSettings(self.crossing, self.l2, self.band)
-            members_of_classes = matched_by_density(grams, matching, settings, False, seed)
+            record = WalkRecord()
+            objects, labels = matching.joined(matched_by_density(grams, matching, settings, False, seed, record))
+            record.warn(self.max_meta_objects)
         else:
-            members_of_classes = matched_at_random(matching, seed)
-        objects, labels = matching.joined(members_of_classes)
+            self._warn_of_unused_settings()
+            objects, labels = matching.joined(matched_at_random(matching, seed))
         codes = np.searchsorted(data.classes, labels)
         present = data.blocks.present
         meta_objects = np.column_stack(
@@ -228,6 +235,19 @@ class TomographicClassifier(BaseKernelFusion):
         weights = marginal_weights(objects, codes, matched) if self.keep_marginals else np.ones(len(objects))
         attributes = {"meta_objects_": meta_objects, "meta_labels_": labels, "meta_weights_": weights}
         return Items(objects, codes, weights, attributes)
+
+    def _warn_of_unused_settings(self) -> None:
+        """Warn of settings of the tomographic correspondence where objects are put together at random."""
+        defaults = inspect.signature(type(self)).parameters
+        unused = [name for name in ("crossing", "l2", "band") if getattr(self, name) != defaults[name].default]
+        if unused:
+            given = ", ".join(f"{name}={getattr(self, name)!r}" for name in unused)
+            warnings.warn(
+                f"correspondence='cartesian' puts objects together at random, without bands: {given} has no effect. "
+                "Leave it out, or use correspondence='tomographic'.",
+                UserWarning,
+                stacklevel=4,
+            )
 
     def _view_weights(
         self, weights: str | FloatArray, kernels: ItemKernels, problems: list[Problem], upper: FloatArray
