@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from fuselearn import LabelConsensus
 from fuselearn.data import read_regression_data, read_training_data
-from fuselearn.data.labels import encode_groups
+from fuselearn.data.folds import encode_groups
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(12, 4)), np.array(["no", "yes"] * 6)

@@ -12,11 +12,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from fuselearn import FusionClassifier
 from fuselearn.backends.partitioned import parquet
 from fuselearn.backends.partitioned.partitioned_data import open_source
-from fuselearn.backends.protocol import row_location
 from fuselearn.boosting.gradient.gradient_arguments import _reader
 from fuselearn.boosting.gradient.partitioned_gradient_data import read_partitioned_gradient_data
 from fuselearn.data import read_training_data
 from fuselearn.data.folds import Folds
+from fuselearn.data.view_table import row_location
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, BoostingSettings, local_gradient_data
 from fuselearn.numeric.execution import Threads
 from tests.boosting.gradient.conftest import client, processes, thread_cluster

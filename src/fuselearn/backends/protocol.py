@@ -1,25 +1,19 @@
-"""The questions that the boosting loop may ask of the rows, and the place of the rows of a fit or a prediction.
+"""The questions that the boosting loop may ask of the rows, and how a fitted estimator reads new ones.
 
 The loop sees three numbers per arm and round, and never a row. So the rows can be anywhere: in this process, spread
 over a cluster, in files or on a GPU. Where a fit runs follows from what is passed in.
 """
 
-import os
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, TypeAlias, cast
+from typing import NamedTuple, Protocol, TypeAlias, cast
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import View
-from fuselearn.data.view_table import is_gpu_array, read_new_rows
+from fuselearn.data.view_table import read_new_rows, row_location, to_host
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan
-from fuselearn.typing import ArrayLike, Estimator, FloatArray, IntArray, TableLike
-
-RowLocation: TypeAlias = Literal["local", "gpu", "dask", "files"]
-PARTITIONED = ("dask", "files")
-"""Where rows are in partitions, which this process may never see."""
+from fuselearn.typing import Estimator, FloatArray, IntArray, TableLike
 
 PlanKey: TypeAlias = tuple[int, tuple[Hashable, ...]]
 Plans: TypeAlias = dict[PlanKey, Plan]
@@ -145,39 +139,6 @@ class Rows(Protocol):
         ndarray of shape (n_rows,)
             With sum 1.
         """
-
-
-def row_location(X: TableLike) -> RowLocation:
-    """Return where the rows of `X` are.
-
-    It goes by the module of the type, so that no library is imported that the user does not use; see `is_gpu_array`
-    for what counts as an array on a GPU.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> row_location(np.zeros((2, 2))), row_location("rows.parquet"), row_location(["a.parquet", "b.parquet"])
-    ('local', 'files', 'files')
-    """
-    if type(X) is np.ndarray:
-        return "local"
-    if isinstance(X, str | os.PathLike):
-        return "files"
-    if isinstance(X, list | tuple) and len(X) and all(isinstance(path, str | os.PathLike) for path in X):
-        return "files"
-    library = type(X).__module__.partition(".")[0]
-    if library in ("dask", "dask_expr"):
-        return "dask"
-    return "gpu" if is_gpu_array(X) else "local"
-
-
-def to_host(values: ArrayLike) -> ArrayLike:
-    """Return an array on a GPU as a NumPy array, and anything else unchanged."""
-    if values is None or type(values) is np.ndarray or not is_gpu_array(values):
-        return values
-    from fuselearn.backends.gpu.arrays import arrays_of
-
-    return arrays_of(values).to_host(values)
 
 
 class ReadsNewRows:

@@ -14,7 +14,6 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
-from fuselearn.backends.protocol import PARTITIONED, row_location, to_host
 from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.boosting_data import RunData, read_boosting_data
 from fuselearn.boosting.checkpoint import CannotBeKeptError, EnsembleLog, check_checkpoint, identity_of
@@ -22,6 +21,7 @@ from fuselearn.boosting.rounds import OUT_OF_BAG, IndependentRound, RunSettings,
 from fuselearn.boosting.trace_format import check_can_be_written, check_trace, check_widths, trust_in
 from fuselearn.boosting.vote_prediction import VotePrediction
 from fuselearn.data import View, note_features, per_view
+from fuselearn.data.view_table import PARTITIONED, row_location, to_host
 from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs, check_positive
 from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
 from fuselearn.learners.protocol import Learner

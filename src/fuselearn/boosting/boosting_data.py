@@ -14,10 +14,11 @@ from fuselearn.backends.partitioned.partitioned_data import (
     open_source,
     read_partitioned_data,
 )
-from fuselearn.backends.protocol import PARTITIONED, Arm, RowLocation, Rows, row_location, to_host
+from fuselearn.backends.protocol import Arm, Rows
 from fuselearn.boosting.rounds import OUT_OF_BAG, Trace
 from fuselearn.data import TrainingData, View, fit_transformer, read_training_data, transformed
 from fuselearn.data.training_data import IN_MEMORY, TableReader
+from fuselearn.data.view_table import PARTITIONED, RowLocation, row_location, to_host
 from fuselearn.learners.protocol import Learner
 from fuselearn.numeric.exact_sums import fingerprint, joined
 from fuselearn.numeric.execution import Threads

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.backends.protocol import to_host
 from fuselearn.bandits.best import Best
 from fuselearn.bandits.exp3p import Exp3P, regret_bound
 from fuselearn.bandits.protocol import Policy
@@ -16,6 +15,7 @@ from fuselearn.bandits.uniform import UniformRandom
 from fuselearn.boosting import bounds as theory
 from fuselearn.boosting.base import BaseBoost
 from fuselearn.boosting.rounds import SharedRound
+from fuselearn.data.view_table import to_host
 from fuselearn.typing import ArrayLike, RandomState, TableLike, Views
 
 POLICIES_BY_NAME: dict[str, type[Policy]] = {

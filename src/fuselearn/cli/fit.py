@@ -396,7 +396,7 @@ def _scored(summary: dict[str, Any]) -> str:
     """Return the out-of-fold score in words and, where classes are unequal, the others beside it."""
     if summary["out_of_sample_score"] is None:
         return ""
-    from fuselearn.data.class_weights import are_unequal
+    from fuselearn.data.labels import are_unequal
 
     metric, scores = summary["out_of_sample_metric"], summary["out_of_sample_scores"]
     others = [name for name in scores if name != metric] if are_unequal(list(summary["classes"].values())) else []

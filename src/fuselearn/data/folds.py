@@ -1,4 +1,4 @@
-"""Folds of rows for cross-fitting, the same wherever the rows are.
+"""Groups of rows that belong together, and folds for cross-fitting that keep them together, wherever the rows are.
 
 The fold of a row follows from a seed and its number among all rows that were given, or from its group. So a partition
 that knows how many rows come before it finds the folds of its rows, and whoever has all rows finds the same ones.
@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from fuselearn.data.held_out import hashed
-from fuselearn.data.labels import numbered_groups
-from fuselearn.typing import AnyArray, IntArray
+from fuselearn.typing import AnyArray, ArrayLike, IntArray
 
 MAX_FOLDS = 127
 """Most folds: their numbers take a byte."""
@@ -191,3 +190,58 @@ class Folds:
             raise ValueError("groups must be given: the folds are folds of groups.")
         names, numbers = numbered_groups(groups)
         return np.array([self.of_group[name] for name in names], dtype=np.int8)[numbers]
+
+
+def group_names(groups: ArrayLike, n_rows: int) -> AnyArray:
+    """Return the name of the group of each row, checked: no row may lack one, whether it counts or not."""
+    # Names that are not whole numbers as objects: in an array of text, NaN would be the name "nan".
+    names = np.asarray(groups, dtype=None if hasattr(groups, "dtype") else object)
+    names = names if names.dtype.kind in "biu" else np.asarray(groups, dtype=object)
+    if names.shape != (n_rows,):
+        raise ValueError(f"groups must have one entry for each of the {n_rows} rows of X; got shape {names.shape}.")
+    if names.dtype.kind == "O":
+        missing = next((row for row, name in enumerate(names) if _is_missing_name(name)), None)
+        if missing is not None:
+            raise ValueError(
+                f"groups has no value for row {missing}; give a row that belongs to no other a group of its own."
+            )
+    return names
+
+
+def encode_groups(groups: ArrayLike, n_rows: int, rows: IntArray) -> IntArray:
+    """Return the group of each of some rows, numbered from 0 in the order of their first row."""
+    names = group_names(groups, n_rows)
+    numbers = numbered_groups(names[rows])[1]
+    if numbers.max(initial=0) < 1:
+        raise ValueError(
+            "groups puts all rows of X that count into one group, so that none can be held out; at least two groups "
+            "are needed. Leave groups out where rows are independent."
+        )
+    return numbers
+
+
+def numbered_groups(names: AnyArray) -> tuple[list[Any], IntArray]:
+    """Return the names of groups in the order of their first row, and for each row the number of its group.
+
+    Examples
+    --------
+    >>> numbered_groups(np.array([7, 3, 7]))
+    ([7, 3], array([0, 1, 0]))
+    """
+    if names.dtype.kind != "O":
+        distinct, first, inverse = np.unique(names, return_index=True, return_inverse=True)
+        by_row = np.argsort(first)
+        order = np.empty(len(first), dtype=np.intp)
+        order[by_row] = np.arange(len(first))
+        return distinct[by_row].tolist(), order[inverse]
+    number_of: dict[Any, int] = {}
+    try:
+        numbers = np.array([number_of.setdefault(name, len(number_of)) for name in names], dtype=np.intp)
+    except TypeError as error:
+        raise ValueError(f"groups must hold numbers or names: {error}.") from None
+    return list(number_of), numbers
+
+
+def _is_missing_name(name: Any) -> bool:
+    """Return whether the name of a group is None, NaN or a data frame's missing value."""
+    return name is None or (not isinstance(name, str) and str(name) in ("nan", "NaT", "<NA>"))

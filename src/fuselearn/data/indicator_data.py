@@ -8,10 +8,11 @@ from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from fuselearn.data.labels import check_classes
-from fuselearn.data.outlier_warnings import ranges_with_warning
+from fuselearn.data.outlier_warnings import warn_of_outliers_in
 from fuselearn.data.selectors import resolve_views
 from fuselearn.data.training_data import ViewEstimator
 from fuselearn.data.view_table import Features, read_table
+from fuselearn.numeric.gross_outliers import ranges_and_outliers
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, IntArray, TableLike
 
 
@@ -79,7 +80,9 @@ def read_indicator_data(
     )
     labels = encode_indicator(y, label_names)
     if isinstance(table, np.ndarray):
-        ranges_with_warning(table, np.ones(len(table), dtype=bool), features, clipped=False)
+        _, outliers = ranges_and_outliers(table, np.ones(len(table), dtype=bool))
+        if len(outliers.rows):
+            warn_of_outliers_in(table, outliers, features, clipped=False)
     view_names, view_columns = resolve_views(model.views, X, table.shape[1])
     return IndicatorData(table, view_names, view_columns, labels, features)
 

@@ -1,4 +1,4 @@
-"""Ordinary ranges of the columns of a user's table, with a warning that names the gross outliers in it."""
+"""The warning of gross outliers in a user's table, which names them."""
 
 import warnings
 from typing import NamedTuple
@@ -6,31 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from fuselearn.data.view_table import Features
-from fuselearn.numeric.gross_outliers import gross_outliers, ordinary_ranges
-from fuselearn.typing import BoolArray, FloatArray
+from fuselearn.numeric.gross_outliers import Outliers
+from fuselearn.typing import FloatArray
 
 NAMED_COLUMNS = 5
 """Columns that a warning names."""
-
-
-def ranges_with_warning(table: FloatArray, used: BoolArray, features: Features | None, *, clipped: bool) -> FloatArray:
-    """Return the ordinary ranges of the columns in the rows that count, and warn of gross outliers there.
-
-    Without `features`, the table is the one column `y`.
-    """
-    rows = np.arange(len(table)) if used.all() else np.flatnonzero(used)
-    table = table if len(rows) == len(table) else table[rows]
-    ranges = ordinary_ranges(table)
-    outliers = gross_outliers(table, ranges)
-    if not len(outliers.rows):
-        return ranges
-    columns, first = np.unique(outliers.columns, return_index=True)
-    places = [
-        FirstOutlier(int(column), float(table[row, column]), int(rows[row]))
-        for column, row in zip(columns, outliers.rows[first])
-    ]
-    warn_of_outliers(len(outliers.rows), places, features, clipped=clipped, stacklevel=5)
-    return ranges
 
 
 class FirstOutlier(NamedTuple):
@@ -51,10 +31,20 @@ class FirstOutlier(NamedTuple):
     row: int
 
 
+def warn_of_outliers_in(table: FloatArray, outliers: Outliers, features: Features | None, *, clipped: bool) -> None:
+    """Warn of the gross outliers of a table in memory; without `features`, it is the one column `y`."""
+    columns, first = np.unique(outliers.columns, return_index=True)
+    places = [
+        FirstOutlier(int(column), float(table[row, column]), int(row))
+        for column, row in zip(columns, outliers.rows[first])
+    ]
+    warn_of_outliers(len(outliers.rows), places, features, clipped=clipped, stacklevel=5)
+
+
 def warn_of_outliers(
     n_outliers: int, places: list[FirstOutlier], features: Features | None, *, clipped: bool, stacklevel: int
 ) -> None:
-    """Warn of gross outliers, where there are some, naming the first of each column; see `ranges_with_warning`."""
+    """Warn of gross outliers, where there are some, naming the first of each column; see `warn_of_outliers_in`."""
     if not n_outliers:
         return
     described = []

@@ -6,18 +6,20 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from fuselearn.data.folds import encode_groups
 from fuselearn.data.labels import (
     NO_LABEL,
+    ClassWeight,
     check_sample_weight,
     check_target,
     check_two_classes,
     check_view_labels,
-    encode_groups,
     encode_labels,
     encode_view_labels,
+    given_class_weights,
     majority_codes,
 )
-from fuselearn.data.outlier_warnings import ranges_with_warning
+from fuselearn.data.outlier_warnings import warn_of_outliers_in
 from fuselearn.data.selectors import resolve_views
 from fuselearn.data.view_table import (
     FEATURE_ATTRIBUTES,
@@ -28,7 +30,7 @@ from fuselearn.data.view_table import (
     read_table,
 )
 from fuselearn.numeric.exact_sums import exact_mean
-from fuselearn.numeric.gross_outliers import ordinary_values
+from fuselearn.numeric.gross_outliers import ordinary_values, ranges_and_outliers
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Views
 
 
@@ -174,6 +176,7 @@ def read_training_data(
     drop_unused: bool = False,
     clip_outliers: bool = False,
     largest_weight_is_one: bool = False,
+    class_weight: ClassWeight = None,
 ) -> TrainingData:
     """Check the arguments of `fit` and resolve the views of a model, which is not changed.
 
@@ -199,6 +202,8 @@ def read_training_data(
         factor. In any case there is a warning of gross outliers.
     largest_weight_is_one : bool, default=False
         Whether weights are in units of the largest one, as boosting on partitions has them; else of their mean.
+    class_weight : None, "balanced" or dict of class to weight, default=None
+        The model's weights of classes, which are checked.
 
     Returns
     -------
@@ -208,6 +213,7 @@ def read_training_data(
     rows = _read_rows(model, X, y, sample_weight, reset=reset, reader=reader, negligible_weight=negligible_weight)
     table, names, used = rows.table, rows.names, rows.used
     classes, y_codes = encode_labels(rows.y)
+    given_class_weights(class_weight, classes)
     view_labels = reader.read_labels(view_labels, table, "view_labels")
     if view_labels is None:
         check_two_classes(y_codes[used], classes)
@@ -215,7 +221,9 @@ def read_training_data(
         view_labels = check_view_labels(view_labels, len(table), names)
     ranges = None
     if isinstance(table, np.ndarray):
-        ranges = ranges_with_warning(table, used, rows.features, clipped=clip_outliers)
+        ranges, outliers = ranges_and_outliers(table, used)
+        if len(outliers.rows):
+            warn_of_outliers_in(table, outliers, rows.features, clipped=clip_outliers)
         table = ordinary_values(table, ranges) if clip_outliers else table
     elif clip_outliers and reader.without_outliers is not None:
         ranges, table = reader.without_outliers(table, used, rows.features)
@@ -333,9 +341,11 @@ def read_regression_data(
         check_target(y, type(model).__name__)
     rows = _read_rows(model, X, y, sample_weight, reset=reset, reader=reader)
     target = np.asarray(rows.y, dtype=np.float64)
-    if isinstance(rows.table, np.ndarray):
-        ranges_with_warning(rows.table, rows.used, rows.features, clipped=False)
-    ranges_with_warning(target[:, None], rows.used, None, clipped=False)
+    for table, features in ((rows.table, rows.features), (target[:, None], None)):
+        if isinstance(table, np.ndarray):
+            _, outliers = ranges_and_outliers(table, rows.used)
+            if len(outliers.rows):
+                warn_of_outliers_in(table, outliers, features, clipped=False)
     blocks = reader.view_blocks(rows.table, rows.names, rows.columns, None if rows.used.all() else rows.used)
     check_presence(blocks, rows.used)
     return RegressionData(

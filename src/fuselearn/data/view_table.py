@@ -4,13 +4,15 @@ Rows of a view are copied when a learner prepares them, a block at a time, so th
 one a learner works on. A view may have a transformer, fitted once before the first round (S0, S1 and S3 apply PCA).
 """
 
+import os
+import sys
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from inspect import isclass
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from sklearn.base import clone
@@ -25,6 +27,9 @@ DATA_FRAME_MAKERS = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow
 
 Features: TypeAlias = dict[str, Any]
 """``n_features_in_`` and, for a data frame, ``feature_names_in_``."""
+RowLocation: TypeAlias = Literal["local", "gpu", "dask", "files"]
+PARTITIONED = ("dask", "files")
+"""Where rows are in partitions, which this process may never see."""
 
 
 def read_table(
@@ -82,6 +87,30 @@ def check_same_features(model: Any, features: Features) -> None:
         )
 
 
+def row_location(X: TableLike) -> RowLocation:
+    """Return where the rows of `X` are.
+
+    It goes by the module of the type, so that no library is imported that the user does not use; see `is_gpu_array`
+    for what counts as an array on a GPU.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> row_location(np.zeros((2, 2))), row_location("rows.parquet"), row_location(["a.parquet", "b.parquet"])
+    ('local', 'files', 'files')
+    """
+    if type(X) is np.ndarray:
+        return "local"
+    if isinstance(X, str | os.PathLike):
+        return "files"
+    if isinstance(X, list | tuple) and len(X) and all(isinstance(path, str | os.PathLike) for path in X):
+        return "files"
+    library = type(X).__module__.partition(".")[0]
+    if library in ("dask", "dask_expr"):
+        return "dask"
+    return "gpu" if is_gpu_array(X) else "local"
+
+
 def is_gpu_array(X: Any) -> bool:
     """Return whether an array is from CuPy, or from torch with the array on a GPU.
 
@@ -101,6 +130,23 @@ def is_gpu_array(X: Any) -> bool:
 def library_of(X: Any) -> str:
     """Return the name of the library that an array is from."""
     return type(X).__module__.partition(".")[0]
+
+
+def to_host(values: ArrayLike) -> ArrayLike:
+    """Return an array on a GPU as a NumPy array, and anything else unchanged."""
+    if values is None or type(values) is np.ndarray or not is_gpu_array(values):
+        return values
+    return as_numpy(values)
+
+
+def as_numpy(values: Any) -> AnyArray:
+    """Return an array of CuPy, torch, ``array_api_strict`` or NumPy as one of NumPy."""
+    library = library_of(values)
+    if library == "cupy":
+        return sys.modules["cupy"].asnumpy(values)
+    if library == "torch":
+        return values.detach().cpu().numpy()
+    return np.array(np.from_dlpack(values)) if library == "array_api_strict" else values
 
 
 def check_on_host(values: Any, name: str, reader: str) -> None:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from fuselearn.consensus import LabelConsensus
 from fuselearn.data import ViewBlocks
-from fuselearn.data.class_weights import are_unequal
+from fuselearn.data.labels import are_unequal
 from fuselearn.evaluation.noise import add_label_noise
 from fuselearn.registry import Method
 from fuselearn.typing import AnyArray, BoolArray, Estimator, FloatArray, IntArray

@@ -19,7 +19,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from fuselearn.consensus import LabelConsensus
 from fuselearn.data import ViewBlocks, check_on_host, encode_view_labels, resolve_views
-from fuselearn.data.labels import encode_groups
+from fuselearn.data.folds import encode_groups
 from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs
 from fuselearn.evaluation.cells import CONSENSUS, PROTOCOLS, CellResult, Protocol, Score, Task, run_cell
 from fuselearn.evaluation.leaderboard import Comparison, Trial

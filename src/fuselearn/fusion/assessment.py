@@ -14,7 +14,7 @@ from scipy.special import softmax
 from sklearn.metrics import roc_auc_score
 
 from fuselearn.data import TrainingData
-from fuselearn.data.class_weights import BALANCED, ClassWeight, given_class_weights
+from fuselearn.data.labels import BALANCED, ClassWeight, given_class_weights
 from fuselearn.fusion.arm_weights import by_class
 from fuselearn.fusion.base_models.preparation import Arm
 from fuselearn.fusion.passes import PassResult

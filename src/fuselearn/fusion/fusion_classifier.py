@@ -11,12 +11,11 @@ from sklearn.utils import Tags, check_random_state
 
 from fuselearn import progress
 from fuselearn.backends.partitioned.partitioned_data import open_source
-from fuselearn.backends.protocol import row_location, to_host
 from fuselearn.boosting.checkpoint import check_checkpoint
 from fuselearn.data import TrainingData, read_training_data
-from fuselearn.data.class_weights import ClassWeight, given_class_weights
-from fuselearn.data.labels import check_two_classes
+from fuselearn.data.labels import ClassWeight, check_two_classes, given_class_weights
 from fuselearn.data.training_data import IN_MEMORY
+from fuselearn.data.view_table import row_location, to_host
 from fuselearn.estimators import check_count, check_flag, check_jobs, check_positive
 from fuselearn.fusion.assessment import assess
 from fuselearn.fusion.base_models.catalogue import (

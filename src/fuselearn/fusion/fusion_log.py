@@ -16,11 +16,10 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from fuselearn._version import __version__
-from fuselearn.backends.protocol import to_host
 from fuselearn.boosting.checkpoint import RunLog, described_setting
 from fuselearn.boosting.trace_format import check_start, trust_in
 from fuselearn.data import TrainingData
-from fuselearn.data.view_table import Features
+from fuselearn.data.view_table import Features, to_host
 from fuselearn.fusion.base_models.catalogue import Learners, check_models
 from fuselearn.fusion.base_models.preparation import ArmFit, FittedModel
 from fuselearn.numeric.exact_sums import fingerprint, joined

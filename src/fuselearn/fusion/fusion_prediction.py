@@ -17,11 +17,10 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.backends.protocol import row_location, to_host
 from fuselearn.consensus.label_consensus import suspect_labels
 from fuselearn.data import TrainingData, note_features, read_new_rows
-from fuselearn.data.class_weights import ClassWeight
-from fuselearn.data.view_table import Features, data_frame
+from fuselearn.data.labels import ClassWeight
+from fuselearn.data.view_table import Features, data_frame, row_location, to_host
 from fuselearn.estimators import check_count
 from fuselearn.fusion.arm_weights import by_class, weighted_sum
 from fuselearn.fusion.assessment import ACCURACY, BALANCED_ACCURACY, Assessment, decision_weights

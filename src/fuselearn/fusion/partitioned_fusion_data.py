@@ -17,8 +17,8 @@ import numpy as np
 from fuselearn.backends.partitioned.partitioned_data import read_summaries, resolve_source
 from fuselearn.backends.partitioned.row_source import PartitionReader, PartitionSummary, RawPartition, RowSource
 from fuselearn.data import TrainingData, ViewBlocks
-from fuselearn.data.folds import Folds
-from fuselearn.data.labels import check_two_classes, check_views_labelled, numbered_groups
+from fuselearn.data.folds import Folds, numbered_groups
+from fuselearn.data.labels import check_two_classes, check_views_labelled
 from fuselearn.data.outlier_warnings import FirstOutlier, warn_of_outliers
 from fuselearn.data.training_data import ViewEstimator
 from fuselearn.data.view_table import Features

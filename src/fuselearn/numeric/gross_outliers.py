@@ -77,6 +77,15 @@ def ordinary_ranges(table: FloatArray) -> FloatArray:
             return ranges
 
 
+def ranges_and_outliers(table: FloatArray, used: BoolArray) -> tuple[FloatArray, Outliers]:
+    """Return the ordinary ranges of the columns in the rows that are used, and the gross outliers of these rows."""
+    rows = np.arange(len(table)) if used.all() else np.flatnonzero(used)
+    table = table if len(rows) == len(table) else table[rows]
+    ranges = ordinary_ranges(table)
+    outliers = gross_outliers(table, ranges)
+    return ranges, Outliers(rows[outliers.rows], outliers.columns)
+
+
 class RangeQuestion(Protocol):
     """A question about the columns of a table, which each partition of its rows answers."""
 

@@ -4,7 +4,7 @@ import numpy as np
 from scipy import stats
 from sklearn.metrics import average_precision_score, confusion_matrix, f1_score, roc_auc_score
 
-from fuselearn.data.class_weights import are_unequal
+from fuselearn.data.labels import are_unequal
 from fuselearn.reporting.report_rows import Record
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 

@@ -20,7 +20,7 @@ from fuselearn import (
 )
 from fuselearn.backends.gpu import gpu_table
 from fuselearn.backends.gpu.arrays import TorchArrays
-from fuselearn.backends.protocol import row_location
+from fuselearn.data.view_table import row_location
 from fuselearn.evaluation import add_feature_noise
 from fuselearn.inspection import view_importance
 from fuselearn.learners import Tree

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from fuselearn.backends.gpu.arrays import arrays_of
 from fuselearn.backends.gpu.gpu_pool import GpuJointLoss
 from fuselearn.backends.gpu.kernel_matrices import mean_squared_distance, squared_distances
-from fuselearn.backends.protocol import to_host
 from fuselearn.data import is_gpu_array
+from fuselearn.data.view_table import to_host
 from fuselearn.kernels import (
     augmented_kernel,
     composite_kernel,

@@ -13,8 +13,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
-from fuselearn.backends.protocol import to_host
-from fuselearn.data.view_table import library_of
+from fuselearn.data.view_table import as_numpy, library_of, to_host
 from fuselearn.typing import AnyArray, ArrayLike
 
 GpuArray: TypeAlias = Any
@@ -94,7 +93,7 @@ class Arrays:
 
     def to_host(self, values: GpuArray) -> AnyArray:
         """Return an array on the GPU as a NumPy array."""
-        return values
+        return as_numpy(values)
 
     def dtype_name(self, values: GpuArray) -> str:
         """Return the name of the number format of an array, such as ``"float32"``."""
@@ -192,9 +191,6 @@ class CupyArrays(Arrays):
         with self.device:
             return super().full(shape, value, dtype)
 
-    def to_host(self, values: GpuArray) -> AnyArray:
-        return self.xp.asnumpy(values)
-
 
 class StandardArrays(Arrays):
     """Arrays of a library that has the names of the array API standard, and no others."""
@@ -204,9 +200,6 @@ class StandardArrays(Arrays):
 
     def from_host(self, values: AnyArray) -> GpuArray:
         return self.xp.asarray(values, device=self.device)
-
-    def to_host(self, values: GpuArray) -> AnyArray:
-        return np.array(np.from_dlpack(values))
 
     def to_double(self, values: GpuArray) -> GpuArray:
         return self.xp.astype(values, self.xp.float64, copy=False)
@@ -241,9 +234,6 @@ class TorchArrays(Arrays):
 
     def from_host(self, values: AnyArray) -> GpuArray:
         return self.xp.asarray(np.ascontiguousarray(values), device=self.device)
-
-    def to_host(self, values: GpuArray) -> AnyArray:
-        return values.detach().cpu().numpy()
 
     def to_double(self, values: GpuArray) -> GpuArray:
         return values.to(self.xp.float64)

@@ -10,9 +10,8 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import validate_data
 
 from fuselearn.backends.gpu.arrays import Arrays, GpuArray, arrays_of, on_its_gpu
-from fuselearn.backends.protocol import to_host
 from fuselearn.data import View, ViewBlocks, is_gpu_array
-from fuselearn.data.view_table import Features, check_same_features
+from fuselearn.data.view_table import Features, check_same_features, to_host
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike
 
 VALUES_AT_A_TIME = 2**25

@@ -18,11 +18,11 @@ from fuselearn.backends.partitioned.row_source import (
     sum_weights,
     summarise,
 )
-from fuselearn.backends.protocol import PlanKey, Plans, RowLocation
+from fuselearn.backends.protocol import PlanKey, Plans
 from fuselearn.data import View, per_view, resolve_views
 from fuselearn.data.labels import check_classes, check_some_weight, check_two_classes
 from fuselearn.data.training_data import ViewEstimator
-from fuselearn.data.view_table import Features, check_same_features, check_views_present
+from fuselearn.data.view_table import Features, RowLocation, check_same_features, check_views_present
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, ViewQuestion, run_reductions
 from fuselearn.learners.sklearn_learner import as_learners
 from fuselearn.numeric.exact_sums import joined, sums_of_limbs
@@ -211,7 +211,7 @@ def open_source(
 ) -> RowSource:
     """Return the partitions of Dask collections or of files.
 
-    `location` is where the rows are, as `fuselearn.backends.protocol.row_location` has it.
+    `location` is where the rows are, as `fuselearn.data.view_table.row_location` has it.
     """
     if location == "dask":
         _check_installed("distributed", "dask", "Dask collections")

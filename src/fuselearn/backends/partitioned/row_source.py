@@ -13,7 +13,8 @@ from sklearn.utils import check_array, column_or_1d
 
 from fuselearn.data import ViewBlocks, check_sample_weight, encode_known, encode_view_labels
 from fuselearn.data.categories import Categories, distinct_values
-from fuselearn.data.labels import check_target, group_names
+from fuselearn.data.folds import group_names
+from fuselearn.data.labels import check_target
 from fuselearn.learners.protocol import ViewQuestion
 from fuselearn.numeric.exact_sums import fingerprint, limb_sums
 from fuselearn.numeric.execution import Threads

@@ -6,7 +6,6 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from fuselearn.backends.protocol import to_host
 from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.gradient.gradient_arguments import read_classes
 from fuselearn.boosting.gradient.gradient_base import BaseGradientBoosting
@@ -15,7 +14,8 @@ from fuselearn.boosting.gradient.gradient_plan import GradientPlan
 from fuselearn.boosting.gradient.gradient_rounds import GradientTrace
 from fuselearn.boosting.gradient.stored_trees import check_fitted
 from fuselearn.boosting.gradient.tree_prediction import TreeClassification
-from fuselearn.data.class_weights import ClassWeight
+from fuselearn.data.labels import ClassWeight
+from fuselearn.data.view_table import to_host
 from fuselearn.persistence.validation import check_classes
 from fuselearn.typing import AnyArray, ArrayLike, RandomState, TableLike, Views
 

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from fuselearn.backends.partitioned.partitioned_data import open_source
-from fuselearn.backends.protocol import PARTITIONED, RowLocation, row_location, to_host
 from fuselearn.boosting.gradient.gradient_data import GradientData, LocalGradientData
 from fuselearn.boosting.gradient.partitioned_gradient_data import (
     GradientEstimator,
@@ -15,7 +14,7 @@ from fuselearn.boosting.gradient.partitioned_gradient_data import (
 )
 from fuselearn.boosting.gradient.warm_start import check_same_categorical
 from fuselearn.data.categories import FROM_DTYPE, Categories, categorical_columns
-from fuselearn.data.class_weights import ClassWeight, class_weighted
+from fuselearn.data.labels import ClassWeight, class_weighted
 from fuselearn.data.selectors import resolve_views
 from fuselearn.data.table_columns import frame_of, n_columns_of
 from fuselearn.data.training_data import (
@@ -24,6 +23,7 @@ from fuselearn.data.training_data import (
     read_regression_data,
     read_training_data,
 )
+from fuselearn.data.view_table import PARTITIONED, RowLocation, row_location, to_host
 from fuselearn.typing import ArrayLike, TableLike
 
 

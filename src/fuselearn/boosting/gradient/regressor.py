@@ -6,13 +6,13 @@ from typing import Any, Literal, Self
 
 from sklearn.base import RegressorMixin
 
-from fuselearn.backends.protocol import to_host
 from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.gradient.gradient_arguments import read_targets
 from fuselearn.boosting.gradient.gradient_base import BaseGradientBoosting
 from fuselearn.boosting.gradient.gradient_data import GradientData
 from fuselearn.boosting.gradient.stored_trees import check_fitted
 from fuselearn.boosting.gradient.tree_prediction import TreeRegression
+from fuselearn.data.view_table import to_host
 from fuselearn.estimators import check_choice
 from fuselearn.typing import ArrayLike, RandomState, TableLike, Views
 
