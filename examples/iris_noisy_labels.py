@@ -191,8 +191,8 @@ def describe(result):
         "S0 sees less weight on wrong labels where it is shared.",
         f"  Over all rounds of each method, {_verdict(saved, 'lower')}",
         f"  Over the rounds that both ran, {_verdict(saved_common, 'lower')}",
-        f"{n_early} of the {result.rounds.size} runs end before round {N_ROUNDS}: no hypothesis beats chance any more, "
-        "or one makes no error.",
+        f"{n_early} of the {result.rounds.size} runs end before round {N_ROUNDS}: no hypothesis is left that "
+        "beats chance.",
     ]
     return "\n".join(lines)
 

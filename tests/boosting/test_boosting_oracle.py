@@ -30,12 +30,24 @@ ORACLES = {
 class Problem:
     """Random views, labels, weights and absences, in the form of the estimators and in that of the oracle."""
 
-    def __init__(self, seed, n_classes=2, n_views=3, absent=False, own_labels=False, weighted=False, coarse=False):
+    def __init__(
+        self,
+        seed,
+        n_classes=2,
+        n_views=3,
+        absent=False,
+        own_labels=False,
+        weighted=False,
+        coarse=False,
+        separable=False,
+    ):
         rng = np.random.default_rng(seed)
         self.n, self.K, self.M = int(rng.integers(20, 45)), n_classes, n_views
         self.y = np.arange(self.n) % n_classes
         widths = rng.integers(1, 4, n_views)
         strength = rng.uniform(0.2, 1.0, n_views)
+        if separable:  # hypotheses without errors
+            strength[rng.integers(n_views)] = 12.0
         blocks = [
             rng.normal(size=(self.n, p)) + s * self.y[:, None] * rng.choice([-1, 1], p)
             for p, s in zip(widths, strength)
@@ -82,6 +94,7 @@ problems = st.builds(
     own_labels=st.booleans(),
     weighted=st.booleans(),
     coarse=st.booleans(),
+    separable=st.booleans(),
 )
 learners = st.sampled_from(sorted(ORACLES))
 

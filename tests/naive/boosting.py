@@ -2,14 +2,17 @@
 with one weight vector per arm (S0's BISD, S1's iBoost).
 
 K classes, absent views, resampling and stopping are as ``docs/shared_boosting.md`` settles them. For two classes and no
-absence all of it is the papers' rule: alpha = 1/2 ln((1 - eps) / eps), w <- w exp(-alpha y h) / Z.
+absence all of it is the papers' rule: alpha = 1/2 ln((1 - eps) / eps), w <- w exp(-alpha y h) / Z, where eps is kept
+within [1/(2n), 1 - 1/(2n)], with n the rows of weight.
+
+An arm whose hypothesis wins and is never wrong would win every later round: it is set aside, and the others go on. Not
+so where arms are drawn, nor where rows are: the next hypothesis is then another.
 """
 
 import math
 
 import numpy as np
 
-CLIP = 2.2e-16  # epsilon is kept within [CLIP, 1 - CLIP]
 TIE = 1e-12  # values closer than this are equal, and the lowest index wins
 EDGE = 1e-12  # an arm has an edge when (K - 1) W+ - W- is above this
 
@@ -52,19 +55,21 @@ def share_boost(
     views, labels, present = _as_arrays(views, labels, present)
     n, n_arms = labels.shape
     w = starting_weights(weights, n)
+    n_weighted = np.count_nonzero(w)
+    left = list(range(n_arms))
     result = {"winners": [], "hypotheses": [], "alphas": [], "errors": [], "weights": [w.copy()], "Zs": []}
     for t in range(n_rounds):
-        arms = range(n_arms) if choose is None else [choose(t)]
+        arms = left if choose is None else [choose(t)]
         trials = {}
         for j in arms:
             trials[j] = try_arm(views[j], labels[:, j], present[:, j], fit[j], w, t, j, draws, out_of_bag)
-        winner = best_arm(trials, n_classes, out_of_bag) if choose is None else arms[0]
+        winner = best_arm(trials, n_classes, n_weighted, out_of_bag) if choose is None else arms[0]
         if winner is None:
             break
         trial = trials[winner]
         right, wrong, absent = trial["tally"]
-        alpha = learning_rate * alpha_of(right, wrong, n_classes)
-        Z = Z_of(right, wrong, absent, n_classes)
+        alpha = learning_rate * alpha_of(right, wrong, n_classes, n_weighted)
+        Z = Z_of(right, wrong, absent, n_classes, n_weighted)
         w = reweight(w, trial["codes"], labels[:, winner], trial["scored"], alpha, n_classes)
         result["winners"].append(winner)
         result["hypotheses"].append(trial["hypothesis"])
@@ -75,8 +80,8 @@ def share_boost(
         result["Zs"].append(Z)
         if reward_to is not None:
             reward_to(winner, 1 - Z)
-        if ends_the_run(right, wrong, absent, out_of_bag):
-            break
+        if choose is None and draws is None and wrong <= TIE * (right + wrong):
+            left.remove(winner)
     return result
 
 
@@ -101,30 +106,32 @@ def independent_boost(
     views, labels, present = _as_arrays(views, labels, present)
     n, n_arms = labels.shape
     w = [starting_weights(weights, n) for _ in range(n_arms)]
+    n_weighted = np.count_nonzero(w[0])
+    left = list(range(n_arms))
     result = {"winners": [], "hypotheses": [], "alphas": [], "errors": [], "Zs": []}
     result["weights"] = [np.column_stack(w)]
     for t in range(n_rounds):
-        trials = []
-        for j in range(n_arms):
-            trials.append(try_arm(views[j], labels[:, j], present[:, j], fit[j], w[j], t, j, draws, out_of_bag))
-        alphas = [alpha_of(*trial["tally"][:2], n_classes) for trial in trials]
-        able = [j for j in range(n_arms) if has_edge(trials[j]["tally"], n_classes)]
+        trials = {}
+        for j in left:
+            trials[j] = try_arm(views[j], labels[:, j], present[:, j], fit[j], w[j], t, j, draws, out_of_bag)
+        alphas = {j: alpha_of(*trials[j]["tally"][:2], n_classes, n_weighted) for j in left}
+        able = [j for j in left if has_edge(trials[j]["tally"], n_classes)]
         if not able:
             break
         largest = max(alphas[j] for j in able)
         winner = next(j for j in able if alphas[j] >= largest - TIE)
-        for j, trial in enumerate(trials):  # each with its own alpha, whatever its sign
+        for j, trial in trials.items():  # each with its own alpha, whatever its sign
             scaled = learning_rate * alphas[j]
             w[j] = reweight(w[j], trial["codes"], labels[:, j], trial["scored"], scaled, n_classes)
         right, wrong, absent = trials[winner]["tally"]
         result["winners"].append(winner)
         result["hypotheses"].append(trials[winner]["hypothesis"])
         result["alphas"].append(learning_rate * alphas[winner])
-        result["errors"].append([error_of(trial["tally"]) for trial in trials])
+        result["errors"].append([error_of(trials[j]["tally"]) if j in left else math.nan for j in range(n_arms)])
         result["weights"].append(np.column_stack(w))
-        result["Zs"].append(Z_of(right, wrong, absent, n_classes))
-        if ends_the_run(right, wrong, absent, out_of_bag):
-            break
+        result["Zs"].append(Z_of(right, wrong, absent, n_classes, n_weighted))
+        if draws is None and wrong <= TIE * (right + wrong):
+            left.remove(winner)
     return result
 
 
@@ -193,26 +200,25 @@ def has_edge(tally_of_arm, n_classes):
     return (n_classes - 1) * right - wrong > EDGE
 
 
-def clipped_error(right, wrong):
-    """epsilon, kept away from 0 and 1."""
-    return min(max(wrong / (right + wrong), CLIP), 1 - CLIP)
-
-
-def alpha_of(right, wrong, n_classes):
+def alpha_of(right, wrong, n_classes, n):
     """1/2 (ln((1 - eps) / eps) + ln(K - 1)): S0 step 3(e) for two classes; 0 where no row was scored."""
     if right + wrong == 0:
         return 0.0
-    epsilon = clipped_error(right, wrong)
+    epsilon = wrong / (right + wrong)
+    if epsilon < 1 / (2 * n):
+        epsilon = 1 / (2 * n)
+    if epsilon > 1 - 1 / (2 * n):
+        epsilon = 1 - 1 / (2 * n)
     return 0.5 * (math.log((1 - epsilon) / epsilon) + math.log(n_classes - 1))
 
 
-def Z_of(right, wrong, absent, n_classes):
-    """W0 + K W+^(1/K) (W- / (K - 1))^((K - 1)/K), epsilon clipped; for K = 2 S0's 2 sqrt(eps (1 - eps))."""
-    if right + wrong == 0:
-        return absent
-    K, epsilon, scored = n_classes, clipped_error(right, wrong), right + wrong
-    right, wrong = (1 - epsilon) * scored, epsilon * scored
-    return absent + K * right ** (1 / K) * (wrong / (K - 1)) ** ((K - 1) / K)
+def Z_of(right, wrong, absent, n_classes, n):
+    """The factor by which the vote changes the exponential loss: Z(alpha) = W+ e^(-2 alpha (K - 1)/K) + W-
+    e^(2 alpha/K) + W0. Where epsilon is not clipped, this is W0 + K W+^(1/K) (W- / (K - 1))^((K - 1)/K); for K = 2
+    S0's 2 sqrt(eps (1 - eps)).
+    """
+    K, alpha = n_classes, alpha_of(right, wrong, n_classes, n)
+    return right * math.exp(-2 * alpha * (K - 1) / K) + wrong * math.exp(2 * alpha / K) + absent
 
 
 def reweight(w, codes, labels, scored, alpha, n_classes):
@@ -232,7 +238,7 @@ def reweight(w, codes, labels, scored, alpha, n_classes):
     return np.array([v / total for v in new])
 
 
-def best_arm(trials, n_classes, out_of_bag):
+def best_arm(trials, n_classes, n, out_of_bag):
     """S0 step 3(d): of the arms with an edge the one of the smallest epsilon, or with absent rows of the
     smallest Z; None if no arm has an edge.
     """
@@ -241,18 +247,10 @@ def best_arm(trials, n_classes, out_of_bag):
     values = {}
     for j, (right, wrong, absent) in tallies.items():
         if has_edge((right, wrong, absent), n_classes):
-            values[j] = clipped_error(right, wrong) if by_epsilon else Z_of(right, wrong, absent, n_classes)
+            values[j] = error_of((right, wrong, absent)) if by_epsilon else Z_of(right, wrong, absent, n_classes, n)
     if not values:
         return None
     return next(j for j in sorted(values) if values[j] <= min(values.values()) + TIE)
-
-
-def ends_the_run(right, wrong, absent, out_of_bag):
-    """Whether epsilon is at a clip and no absent row (or row drawn, out of bag) is left to learn."""
-    if out_of_bag or absent > TIE or right + wrong == 0:
-        return False
-    epsilon = wrong / (right + wrong)
-    return epsilon <= CLIP or epsilon >= 1 - CLIP
 
 
 def _as_arrays(views, labels, present):

@@ -195,7 +195,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         views = data.views(self.preprocessors_)
         remaining = iter([learner for _, learner in self.arms_])
         learners = [[next(remaining) for _ in range(count)] for count in self.trace_.settings.arms_of_views]
-        rule = self._round_rule(self.trace_, len(self.classes_))
+        rule = self._round_rule(self.trace_, len(self.classes_), data.n_counted)
         with (
             Threads(effective_n_jobs(self.n_jobs)) as threads,
             data.rows(views, learners, self.trace_, threads=threads, shared=rule.shares_weights) as rows,
@@ -306,7 +306,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         self, data: RunData, views: list[View], learners: list[list[Learner]], trace: Trace, log: EnsembleLog | None
     ) -> None:
         """Add rounds to the trace. An interrupt ends it with the rounds that were done."""
-        rule = self._round_rule(trace, len(data.classes))
+        rule = self._round_rule(trace, len(data.classes), data.n_counted)
         with (
             Threads(effective_n_jobs(self.n_jobs)) as threads,
             data.rows(views, learners, trace, threads=threads, shared=rule.shares_weights) as rows,

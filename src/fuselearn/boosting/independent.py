@@ -21,7 +21,8 @@ class IndependentBoostClassifier(BaseBoost):
     views : dict, list or None, default=None
         Views of the columns of `X`, as in :class:`ShareBoostClassifier`.
     n_estimators : int, default=150
-        Largest number of rounds.
+        Largest number of rounds. As in :class:`ShareBoostClassifier`, an arm that won without an error is set aside,
+        and the run ends when no arm that is left beats chance.
     resample : bool, default=False
         Fit each hypothesis on rows drawn by the weights, instead of under the weights.
     error : {"training", "out_of_bag"}, default="training"

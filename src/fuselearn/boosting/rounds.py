@@ -7,7 +7,12 @@ classes, SAMME's exponential loss of adding α times a hypothesis is
     Z(α) = W₊·exp(-2α(K-1)/K) + W₋·exp(2α/K) + W₀,
 
 which is least at α = ½·(ln(W₊/W₋) + ln(K-1)). For K = 2 and W₀ = 0 these are the papers' α and Z_t (S0 steps 3e
-and 3f, S1 equation 7); for K = 2 and W₀ > 0 they are Schapire and Singer's for hypotheses that abstain.
+and 3f, S1 equation 7); for K = 2 and W₀ > 0 they are Schapire and Singer's for hypotheses that abstain. So that no
+vote is infinite, or so large that one hypothesis silences all others, ε is at least 1/(2n) and at most 1 - 1/(2n) in α.
+
+A hypothesis that is never wrong leaves the weights of the rows it sees as they are, so its arm would win every later
+round with the same hypothesis. It joins once, its arm is set aside, and the others go on. Where arms are drawn, or each
+hypothesis is fitted on another draw of the rows, the next one is another anyhow, and no arm is set aside.
 
 The weights of the rows follow from the data and the record (`Trace`), so a run can be continued where it ended.
 """
@@ -30,8 +35,6 @@ OUT_OF_BAG = "out_of_bag"
 """The `error` of a run whose hypotheses are judged on the rows that they were not fitted on."""
 POLICY_STREAM = 2**31
 """Marks the seed of the policy's draws, which no round or arm has."""
-CLIP = 2.2e-16
-"""ε is kept within [CLIP, 1 - CLIP], so that α stays finite."""
 SAME_NORMALISER = 1e-9
 """Two Z_t nearer than this are of the same rows, whatever the rounding."""
 
@@ -70,7 +73,7 @@ class Round(NamedTuple):
     probabilities : ndarray of shape (n_arms,) or None
         Probabilities with which the policy drew; None for a policy that does not draw.
     last : bool
-        Whether the run ended here, before the number of rounds asked for.
+        Whether the run ended here, before the number of rounds asked for: every arm is set aside.
     """
 
     winner: Update
@@ -251,12 +254,21 @@ class SharedRound:
         The run, with its settings.
     n_classes : int
         Number of classes.
+    n_rows : int
+        Number of rows with weight, n.
+
+    Attributes
+    ----------
+    set_aside : set of int
+        Arms whose hypothesis was never wrong; they are not tried any more.
     """
 
     shares_weights: ClassVar[bool] = True
 
     trace: Trace
     n_classes: int
+    n_rows: int
+    set_aside: set[int] = field(default_factory=set, init=False)
 
     @property
     def policy(self) -> Policy:
@@ -272,21 +284,24 @@ class SharedRound:
     def __call__(self, rows: Rows, number: int) -> Round | None:
         """Run the round of this number."""
         probabilities = self.state.probabilities
-        arms = self.state.pull()
+        arms = [arm for arm in self.state.pull() if arm not in self.set_aside]
         trials = dict(zip(arms, rows.try_arms(arms, number)))
         winner = self._winner(trials) if self.policy.competes else arms[0]
         if winner is None:
             return None
         hypothesis, tally = trials[winner]
-        update = Update(winner, hypothesis, self.trace.settings.learning_rate * vote_weight(tally, self.n_classes))
+        alpha = self.trace.settings.learning_rate * vote_weight(tally, self.n_classes, self.n_rows)
+        update = Update(winner, hypothesis, alpha)
+        if would_always_win(error(tally), self.trace.settings):
+            self.set_aside.add(winner)
         round_ = Round(
             winner=update,
             updates=(update,),
             error=error(tally),
-            normaliser=normaliser(tally, self.n_classes),
+            normaliser=normaliser(tally, self.n_classes, self.n_rows),
             arm_errors={arm: error(trial.tally) for arm, trial in trials.items()},
             probabilities=probabilities,
-            last=_ends_the_run(tally, self.trace.settings),
+            last=len(self.set_aside) == self.trace.n_arms,
         )
         rows.reweight(winner, *reweighting(update.alpha, tally, self.n_classes))
         self.state.update(winner, 1 - round_.normaliser)
@@ -296,7 +311,9 @@ class SharedRound:
         """Bring rows and policy to where they were after a recorded round."""
         self.state.pull()
         self.state.update(past.winner.arm, 1 - past.normaliser)
-        return _replay_updates(rows, number, past, self.n_classes)
+        if would_always_win(past.error, self.trace.settings):
+            self.set_aside.add(past.winner.arm)
+        return _replay_updates(rows, number, past, self.n_classes, self.n_rows)
 
     def _winner(self, trials: dict[int, Trial]) -> int | None:
         """Return the arm with an edge that lowers the exponential loss most; None if there is none."""
@@ -306,8 +323,8 @@ class SharedRound:
             return None
         # Without absent rows Z and ε agree on the order, but near ε = ½ only ε can tell which arm is better.
         if self.trace.settings.error == OUT_OF_BAG or all(tally.absent <= TIE for tally in tallies.values()):
-            return first_least({arm: clipped(error(tallies[arm])) for arm in able})
-        return first_least({arm: normaliser(tallies[arm], self.n_classes) for arm in able})
+            return first_least({arm: error(tallies[arm]) for arm in able})
+        return first_least({arm: normaliser(tallies[arm], self.n_classes, self.n_rows) for arm in able})
 
 
 @dataclass(frozen=True)
@@ -320,40 +337,53 @@ class IndependentRound:
         The run, with its settings.
     n_classes : int
         Number of classes.
+    n_rows : int
+        Number of rows with weight, n.
+
+    Attributes
+    ----------
+    set_aside : set of int
+        Arms whose hypothesis joined and was never wrong; they are not tried any more.
     """
 
     shares_weights: ClassVar[bool] = False
 
     trace: Trace
     n_classes: int
+    n_rows: int
+    set_aside: set[int] = field(default_factory=set, init=False)
 
     def __call__(self, rows: Rows, number: int) -> Round | None:
         """Run the round of this number."""
-        arms = range(self.trace.n_arms)
+        arms = [arm for arm in range(self.trace.n_arms) if arm not in self.set_aside]
         learning_rate = self.trace.settings.learning_rate
-        trials = rows.try_arms(list(arms), number)
-        alphas = [vote_weight(trial.tally, self.n_classes) for trial in trials]
+        trials = dict(zip(arms, rows.try_arms(arms, number)))
+        alphas = {arm: vote_weight(trial.tally, self.n_classes, self.n_rows) for arm, trial in trials.items()}
         able = [arm for arm in arms if has_edge(trials[arm].tally, self.n_classes)]
         if not able:
             return None
         winner = first_least({arm: -alphas[arm] for arm in able})
-        updates = tuple(Update(arm, trials[arm].hypothesis, learning_rate * alphas[arm]) for arm in arms)
-        for update in updates:
-            rows.reweight(update.arm, *reweighting(update.alpha, trials[update.arm].tally, self.n_classes))
+        updates = {arm: Update(arm, trials[arm].hypothesis, learning_rate * alphas[arm]) for arm in arms}
+        for arm, update in updates.items():
+            rows.reweight(arm, *reweighting(update.alpha, trials[arm].tally, self.n_classes))
         tally = trials[winner].tally
+        if would_always_win(error(tally), self.trace.settings):
+            self.set_aside.add(winner)
         return Round(
             winner=updates[winner],
-            updates=updates,
+            updates=tuple(updates.values()),
             error=error(tally),
-            normaliser=normaliser(tally, self.n_classes),
+            normaliser=normaliser(tally, self.n_classes, self.n_rows),
             arm_errors={arm: error(trials[arm].tally) for arm in arms},
             probabilities=None,
-            last=_ends_the_run(tally, self.trace.settings),
+            last=len(self.set_aside) == self.trace.n_arms,
         )
 
     def replay(self, rows: Rows, number: int, past: Round) -> bool:
         """Bring the rows to where they were after a recorded round."""
-        return _replay_updates(rows, number, past, self.n_classes)
+        if would_always_win(past.error, self.trace.settings):
+            self.set_aside.add(past.winner.arm)
+        return _replay_updates(rows, number, past, self.n_classes, self.n_rows)
 
 
 def error(tally: Tally) -> float:
@@ -362,9 +392,10 @@ def error(tally: Tally) -> float:
     return tally.wrong / judged if judged > 0 else nan
 
 
-def clipped(epsilon: float) -> float:
-    """Return ε, away from 0 and 1."""
-    return min(max(epsilon, CLIP), 1 - CLIP)
+def would_always_win(epsilon: float, settings: RunSettings) -> bool:
+    """Return whether the arm of a winner, which makes no error but for rounding, would win every later round."""
+    draws_arms = settings.view_policy is not None and not settings.view_policy.competes
+    return epsilon <= TIE and not settings.resample and not draws_arms
 
 
 def has_edge(tally: Tally, n_classes: int) -> bool:
@@ -372,23 +403,21 @@ def has_edge(tally: Tally, n_classes: int) -> bool:
     return (n_classes - 1) * tally.right - tally.wrong > TIE
 
 
-def vote_weight(tally: Tally, n_classes: int) -> float:
-    """Return α = ½·(ln((1-ε)/ε) + ln(K-1)) (S0 step 3e); 0 where no row was judged."""
+def vote_weight(tally: Tally, n_classes: int, n_rows: int) -> float:
+    """Return α = ½·(ln((1-ε)/ε) + ln(K-1)) (S0 step 3e) of ε within [1/(2n), 1 - 1/(2n)]; 0 where no row was judged."""
     if tally.right + tally.wrong == 0:
         return 0.0
-    epsilon = clipped(error(tally))
+    least = 0.5 / n_rows
+    epsilon = min(max(error(tally), least), 1 - least)
     return 0.5 * (log((1 - epsilon) / epsilon) + log(n_classes - 1))
 
 
-def normaliser(tally: Tally, n_classes: int) -> float:
-    """Return Z_t, the factor by which the round lowers the exponential loss: Z(α) at its least."""
-    judged = tally.right + tally.wrong
-    if judged == 0:
+def normaliser(tally: Tally, n_classes: int, n_rows: int) -> float:
+    """Return Z_t = Z(α), the factor by which the vote α lowers the exponential loss (without the learning rate)."""
+    if tally.right + tally.wrong == 0:
         return tally.absent
-    epsilon = clipped(error(tally))
-    right, wrong = (1 - epsilon) * judged, epsilon * judged
-    share = 1 / n_classes
-    return tally.absent + n_classes * right**share * (wrong / (n_classes - 1)) ** (1 - share)
+    step = 2 * vote_weight(tally, n_classes, n_rows) / n_classes
+    return tally.right * exp(-step * (n_classes - 1)) + tally.wrong * exp(step) + tally.absent
 
 
 def reweighting(alpha: float, tally: Tally, n_classes: int) -> tuple[float, float, float]:
@@ -408,20 +437,12 @@ def first_least(values: dict[int, float]) -> int:
     return min(key for key, value in values.items() if value <= least + TIE)
 
 
-def _ends_the_run(tally: Tally, settings: RunSettings) -> bool:
-    """Return whether the winner is, to rounding, always right or wrong, and no absent row is left to learn."""
-    if settings.error == OUT_OF_BAG or tally.absent > TIE:
-        return False
-    epsilon = error(tally)
-    return epsilon <= CLIP or epsilon >= 1 - CLIP
-
-
-def _replay_updates(rows: Rows, number: int, past: Round, n_classes: int) -> bool:
+def _replay_updates(rows: Rows, number: int, past: Round, n_classes: int, n_rows: int) -> bool:
     """Reweight as in a recorded round; return whether the rows are the ones it ran on."""
     same = True
     for update in past.updates:
         tally = rows.judge(update.arm, update.hypothesis, number)
         if update.arm == past.winner.arm:
-            same = abs(normaliser(tally, n_classes) - past.normaliser) < SAME_NORMALISER
+            same = abs(normaliser(tally, n_classes, n_rows) - past.normaliser) < SAME_NORMALISER
         rows.reweight(update.arm, *reweighting(update.alpha, tally, n_classes))
     return same

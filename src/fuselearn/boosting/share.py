@@ -45,7 +45,7 @@ class ShareBoostClassifier(BaseBoost):
         Views of the columns of `X`: a dict of name to selector, or a list of selectors. A selector is what
         :class:`~sklearn.compose.ColumnTransformer` takes. None is one view of all columns. Views may overlap.
     n_estimators : int, default=150
-        Largest number of rounds. The run ends earlier when no arm beats chance or a hypothesis makes no error.
+        Largest number of rounds. The run ends earlier when no arm that is left beats chance; see Notes.
     view_policy : {"best", "exp3p", "uniform", "round_robin"} or policy, default="best"
         Policy that chooses the arms of a round, see :mod:`fuselearn.bandits`: all of them under ``"best"``, one
         otherwise.
@@ -116,6 +116,10 @@ class ShareBoostClassifier(BaseBoost):
     -----
     A view that is absent in a row (all its columns NaN) abstains there, at fit and at predict; a row without any view
     that votes gets the class prior. With more than two classes votes follow SAMME, which for two is AdaBoost.
+
+    A vote is that of an error of at least 1/(2n), with n the rows of weight, so that a hypothesis without errors does
+    not silence all others. Under ``"best"`` it joins once: it moves no weights, and its arm, which would win every
+    later round, is set aside. With ``resample=True``, and where a policy draws the arms, its arm goes on like the others.
 
     `predict` reads views in the order `view_order_`, largest Σ|α| first, and stops at a row once the rest cannot change
     its class; `views_used` returns the views that each row needed.

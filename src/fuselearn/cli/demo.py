@@ -170,7 +170,7 @@ def _print_table(rows: list[Row], sentences: list[str], rounds: int) -> None:
 
     caption = "Views: share of all votes, or of the spread of the values."
     if any(row.rounds is not None and row.rounds < rounds for row in rows):
-        caption += "\nA run ends early when no view beats chance, or one makes no error."
+        caption += "\nA run ends early when no view is left that beats chance."
     table = Table(title="Handwritten digits, four views", caption=caption, box=box.SIMPLE_HEAD, padding=0)
     # Nine columns fit into 80 characters; where there are fewer, folding loses no digit.
     table.add_column("labels", overflow="fold")

@@ -118,7 +118,7 @@ def run_curves(effort: Effort) -> Outcome:
         ("set", "wrong labels", "method", *(f"after {mark}" for mark in MARKS)),
         rows,
         f"Mean of {runs} runs, 60 % to train on, at most 600 objects of a set. Where a run ended early, because no "
-        f"view beat chance or one made no error, its last accuracy goes on. S1 prints curves, no numbers.",
+        f"view that was left beat chance, its last accuracy goes on. S1 prints curves, no numbers.",
     )
     figures = {"boosting_curves": lambda figure: _plot_curves(figure, curves)}
     return Outcome([table], _curve_findings(curves), figures, missing)

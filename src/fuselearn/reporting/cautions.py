@@ -267,7 +267,7 @@ def ended_early(summary: Record) -> str | None:
     rounds = summary["rounds"]
     if not rounds or not rounds.get("ended_early") or rounds.get("stopped"):
         return None
-    why = "a view made no error, no view was better than chance any more, or the fit was interrupted"
+    why = "no view was better than chance any more, or the fit was interrupted"
     if "losses" in rounds:
         why = "no tree could be split any further, or the fit was interrupted"
     return f"Boosting ended after {rounds['n']:,} of {counted(rounds['planned'], 'round')}: {why}."

@@ -96,6 +96,17 @@ def test_weights_and_labels_per_view(library, learner, model):
     assert_same_model(there, here)
 
 
+@pytest.mark.parametrize("kind", [ShareBoostClassifier, IndependentBoostClassifier])
+def test_a_view_without_errors_is_set_aside(library, kind):
+    problem = Problem(3)
+    problem.X[:, 7] = problem.y
+    model = kind("stump", views=problem.views, n_estimators=5, random_state=0)
+    here = fitted(model, problem)
+    assert_array_equal(np.flatnonzero(here.winning_arms_ == 2), [0])
+    assert here.n_iter_ == 5
+    assert_same_model(fitted(clone(model), problem, library.array), here)
+
+
 @pytest.mark.long
 @settings(max_examples=15, deadline=None)
 @given(

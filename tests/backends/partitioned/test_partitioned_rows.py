@@ -64,6 +64,18 @@ def test_a_cluster_gives_the_local_model(case, client):
     assert_nothing_is_held()
 
 
+@pytest.mark.parametrize("kind", [ShareBoostClassifier, IndependentBoostClassifier])
+def test_a_view_without_errors_is_set_aside(kind, client):
+    X, y, weights, _ = make_rows(300)
+    X[:, 0] = y == "no"
+    model = kind("stump", views={"a": [0], "b": [3, 4, 5], "c": [1, 2]}, n_estimators=4, random_state=0)
+    local = pickle.loads(pickle.dumps(model.fit(X, y, sample_weight=weights)))
+    assert local.winning_arms_[0] == 0
+    assert (local.winning_arms_[1:] > 0).all()
+    chunks = in_chunks(3, X, y, weights)
+    assert_equal_models(model.fit(chunks[0], chunks[1], sample_weight=chunks[2]), local, exact=False)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("n_workers", [1, 2, 3])
 def test_partitions_and_workers_do_not_matter(n_workers, client, monkeypatch):
