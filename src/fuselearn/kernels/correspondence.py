@@ -7,12 +7,9 @@ or in enough of them that no object is lost (crossing).
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import islice, product
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -21,7 +18,7 @@ from fuselearn.backends.gpu.arrays import all_to_host
 from fuselearn.backends.gpu.kernel_matrices import mean_squared_distance, some_objects, squared_distances
 from fuselearn.data.view_table import to_host
 from fuselearn.estimators import check_choice, check_count, check_flag
-from fuselearn.kernels.meta_objects import Matching, MetaObjects, read_matching
+from fuselearn.kernels.meta_objects import Matching, MetaObjects, ViewPairs, read_matching
 from fuselearn.kernels.view_kernels import check_kernels
 from fuselearn.numeric.pairs import SortedPairs
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomState
@@ -29,6 +26,8 @@ from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomSt
 CROSSINGS = ("sample", "full", "corners")
 JOINS_TRIED = 16
 """Joins of a band that are tried, as a multiple of the cap: most of them may be there already."""
+MOST_CANDIDATES = 2**22
+"""Joins, or elements of a product, that one band may have whatever the cap: there is one of these lists at a time."""
 MOST_PASSES = 8
 """Random pairings of a class stop after as many passes; by then nearly all of a small product is there."""
 
@@ -230,8 +229,7 @@ def matched_by_density(
         meta_objects = MetaObjects(_renumbered(of_class.rows, orders), of_class.cap)
         _read_bands(pairs, [len(objects) for objects in of_class.objects], meta_objects, settings, record, rng)
         meta_objects.cover(rng)
-        columns = np.array(meta_objects.members).T
-        yield np.column_stack([order[column] for order, column in zip(orders, columns)])
+        yield np.column_stack([order[column] for order, column in zip(orders, meta_objects.members.T)])
 
 
 def matched_at_random(matching: Matching, seed: int) -> Iterator[IntArray]:
@@ -239,7 +237,7 @@ def matched_at_random(matching: Matching, seed: int) -> Iterator[IntArray]:
     for number, of_class in enumerate(matching.objects_of_classes):
         rng = np.random.default_rng([seed, number])
         meta_objects = MetaObjects(of_class.rows, of_class.cap)
-        object_numbers = [range(len(objects)) for objects in of_class.objects]
+        object_numbers = [np.arange(len(objects)) for objects in of_class.objects]
         n_before = -1
         for _ in range(MOST_PASSES):
             n_members = len(meta_objects.members)
@@ -248,7 +246,7 @@ def matched_at_random(matching: Matching, seed: int) -> Iterator[IntArray]:
             n_before = n_members
             meta_objects.admit(_sampled(object_numbers, rng))
         meta_objects.cover(rng)
-        yield np.array(meta_objects.members)
+        yield meta_objects.members
 
 
 def seed_of(random_state: RandomState) -> int:
@@ -269,32 +267,37 @@ def _read_bands(
         return
     corners = settings.crossing == "corners"
     tables = [pairs_of_view.table(size) for pairs_of_view, size in zip(pairs, sizes)] if corners else []
+    all_pairs = ViewPairs(
+        np.concatenate([pairs_of_view.first for pairs_of_view in pairs]),
+        np.concatenate([pairs_of_view.second for pairs_of_view in pairs]),
+        np.concatenate([pairs_of_view.distances for pairs_of_view in pairs]),
+    )
+    offsets = np.cumsum([0, *map(len, pairs[:-1])])
+    most = min(JOINS_TRIED * meta_objects.cap, MOST_CANDIDATES)
     reference = pairs[0]
     starts = [0] * len(pairs)  # S4's counters k_m: how many pairs of each view were read
     for end in reference.bands(settings.band):
         ends = _counters(pairs, starts, end)
         if end < len(reference) and any(start == stop for start, stop in zip(starts[1:], ends[1:])):
             continue  # the reference band widens until every view has pairs
-        bands = [
-            _Band(pairs_of_view, start, stop, partial(meta_objects.incomplete, view))
-            for view, (pairs_of_view, start, stop) in enumerate(zip(pairs, starts, ends))
-        ]
-        starts = ends
-        if not any(meta_objects.any_incomplete(view, band.steps) for view, band in enumerate(bands)):
-            continue  # all that the band holds is matched already
         # The box that a band's pairs reach has the sides √distance: this is the radius of the ball inside it.
-        squared_radius = reference.distances[end - 1] if settings.l2 else np.inf
-        most = JOINS_TRIED * meta_objects.cap
-        joins = list(islice(_joined(bands, meta_objects, squared_radius), most))
+        squared_radius = float(reference.distances[end - 1]) if settings.l2 else np.inf
+        band = offsets + starts, offsets + ends
+        starts = ends
+        any_incomplete, joins, rest = meta_objects.joins(all_pairs, *band, squared_radius, most)
+        if not any_incomplete:
+            continue  # all that the band holds is matched already
         if not meta_objects.admit(joins):
             return
         record.joins_left_out |= len(joins) == most
-        rest = [list(band.unmatched_objects()) for band in bands]
-        if all(rest):
-            sampled = settings.crossing == "full" and prod(map(len, rest)) > meta_objects.n_free
-            record.crossed_in_full += settings.crossing == "full" and not sampled
-            record.sampled_instead += sampled
-            if not meta_objects.admit(_crossed(rest, tables, "sample" if sampled else settings.crossing, rng)):
+        if all(map(len, rest)):
+            crossing = settings.crossing
+            if crossing == "full" and prod(map(len, rest)) > min(meta_objects.n_free, MOST_CANDIDATES):
+                crossing = "sample"
+                record.sampled_instead += 1
+            elif crossing == "full":
+                record.crossed_in_full += 1
+            if not meta_objects.admit(_crossed(rest, tables, crossing, rng)):
                 return
         if meta_objects.all_covered and end >= sizes[0]:
             return
@@ -312,101 +315,24 @@ def _counters(pairs: list[SortedPairs], starts: list[int], end: int) -> list[int
     ]
 
 
-class _Step(NamedTuple):
-    """A pair of a band, followed from one end to the other."""
-
-    other: int
-    pair: int
-    distance: float
-    incomplete: bool
-
-
-class _Band:
-    """The pairs of one view in one band, S4's T_m(n)."""
-
-    def __init__(self, pairs: SortedPairs, start: int, stop: int, incomplete: Callable[[int], bool]) -> None:
-        self.first: list[int] = pairs.first[start:stop].tolist()
-        self.second: list[int] = pairs.second[start:stop].tolist()
-        self.matched: set[int] = set()
-        self.steps: dict[int, list[_Step]] = {}  # object -> steps from it, the shortest first
-        distances = pairs.distances[start:stop].tolist()
-        for pair, (first, second, distance) in enumerate(zip(self.first, self.second, distances)):
-            self.steps.setdefault(first, []).append(_Step(second, pair, distance, incomplete(second)))
-            self.steps.setdefault(second, []).append(_Step(first, pair, distance, incomplete(first)))
-
-    def unmatched_objects(self) -> dict[int, None]:
-        """Return the ends of the pairs that were not matched, as they come."""
-        ends_of_unmatched: dict[int, None] = {}
-        for pair, ends in enumerate(zip(self.first, self.second)):
-            if pair not in self.matched:
-                ends_of_unmatched.update(dict.fromkeys(ends))
-        return ends_of_unmatched
-
-
-def _joined(bands: list[_Band], meta_objects: MetaObjects, radius: float) -> Iterator[tuple[int, ...]]:
-    """Yield meta-objects that pairs lead to from one of those before the band (S4 steps 14 and 15).
-
-    S4 tests the first end of each pair, which depends on how objects are numbered; either end is tested here.
-    """
-    for member in meta_objects.with_first(bands[0].steps):
-        steps = [band.steps.get(number, []) for band, number in zip(bands, member)]
-        if all(steps):
-            for path in _paths(steps, radius * (1 + 1e-12)):
-                for band, step in zip(bands, path):
-                    band.matched.add(step.pair)
-                yield tuple(step.other for step in path)
-
-
-def _paths(steps: list[list[_Step]], radius: float) -> Iterator[tuple[_Step, ...]]:
-    """Yield one step of each view, in all ways that stay within a radius and reach something not matched already.
-
-    Steps that cannot lead there are left out before they are combined: there are n^M ways in a band that holds all
-    pairs.
-    """
-    n_views = len(steps)
-    shortest, still_open = [0.0] * (n_views + 1), [False] * (n_views + 1)
-    for view in reversed(range(n_views)):
-        shortest[view] = shortest[view + 1] + steps[view][0].distance
-        still_open[view] = still_open[view + 1] or any(step.incomplete for step in steps[view])
-
-    def extended(
-        view: int, path: tuple[_Step, ...], distance: float, reaches_incomplete: bool
-    ) -> Iterator[tuple[_Step, ...]]:
-        if view == n_views:
-            yield path
-            return
-        for step in steps[view]:
-            if distance + step.distance + shortest[view + 1] > radius:
-                return  # so do all that follow
-            reaches = reaches_incomplete or step.incomplete
-            if reaches or still_open[view + 1]:
-                yield from extended(view + 1, (*path, step), distance + step.distance, reaches)
-
-    return extended(0, (), 0.0, False)
-
-
 def _crossed(
-    objects: list[list[int]], tables: list[FloatArray], crossing: str, rng: np.random.Generator
-) -> Iterable[tuple[int, ...]]:
+    objects: Sequence[IntArray], tables: Sequence[FloatArray], crossing: str, rng: np.random.Generator
+) -> IntArray:
     """Put the objects of a band together (S4 step 16)."""
+    if crossing == "sample":
+        return _sampled(objects, rng)
     if crossing == "corners":
-        return product(*[_farthest(table, objects_of_view) for table, objects_of_view in zip(tables, objects)])
-    if crossing == "full":
-        return product(*objects)
-    return _sampled(objects, rng)
+        objects = [_farthest(table, objects_of_view) for table, objects_of_view in zip(tables, objects)]
+    return np.stack(np.meshgrid(*objects, indexing="ij"), axis=-1).reshape(-1, len(objects))
 
 
-def _sampled(objects: Sequence[Sequence[int]], rng: np.random.Generator) -> list[tuple[int, ...]]:
+def _sampled(objects: Sequence[IntArray], rng: np.random.Generator) -> IntArray:
     """Return each object about once: lists in random order, the shorter ones repeated."""
-    shuffled = [
-        [objects_of_view[position] for position in rng.permutation(len(objects_of_view)).tolist()]
-        for objects_of_view in objects
-    ]
-    n_longest = max(map(len, shuffled))
-    return [tuple(of_view[turn % len(of_view)] for of_view in shuffled) for turn in range(n_longest)]
+    turns = np.arange(max(map(len, objects)))
+    return np.column_stack([of_view[rng.permutation(len(of_view))][turns % len(of_view)] for of_view in objects])
 
 
-def _farthest(distances: FloatArray, objects: list[int]) -> list[int]:
+def _farthest(distances: FloatArray, objects: IntArray) -> IntArray:
     """Return the ends of the farthest pair among objects (S4 §5: corners of the region that a product fills)."""
     if len(objects) == 1:
         return objects
@@ -414,7 +340,7 @@ def _farthest(distances: FloatArray, objects: list[int]) -> list[int]:
     first, second = np.unravel_index(np.argmax(above_diagonal), above_diagonal.shape)
     if first == second:  # all of them are in one place
         first, second = np.intp(0), np.intp(1)
-    return [objects[first], objects[second]]
+    return objects[[first, second]]
 
 
 def _renumbered(rows: IntArray, orders: list[IntArray]) -> IntArray:

@@ -7,15 +7,27 @@ given all of them, and the other views' objects are lent by the rows that the ca
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from fuselearn.estimators import check_count
-from fuselearn.typing import AnyArray, ArrayLike, IntArray
+from fuselearn.numeric.correspondence_loops import (
+    MEMBERS,
+    PARTIAL,
+    admit_candidates,
+    fill_places,
+    free_places,
+    joins_of_band,
+)
+from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 
 DEFAULT_MULTIPLE = 4
 """Meta-objects of a class by default, as a multiple of those that its unmatched objects need, which is their number in
 the view with most of them. A thing that all views saw is there once."""
+
+NO_CAP = 2**53
+"""A number of meta-objects that nobody reaches."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +96,14 @@ def read_matching(
     return Matching(classes, [ClassObjects(*of_class, cap) for of_class, cap in zip(objects_and_rows, caps)])
 
 
+class ViewPairs(NamedTuple):
+    """Pairs of all views, one view after the other, each from the nearest to the farthest."""
+
+    first: IntArray
+    second: IntArray
+    distances: FloatArray
+
+
 class MetaObjects:
     """Distinct meta-objects in the order they came, at most `cap`, with as many held back as cover every row.
 
@@ -96,144 +116,129 @@ class MetaObjects:
 
     Attributes
     ----------
-    members : list of tuple of int
     cap : int
+    incomplete : bool ndarray of shape (n_views, most objects of a view)
+        Whether some view did not see an object.
     """
 
     def __init__(self, rows: IntArray, cap: int) -> None:
-        rows = rows[np.lexsort(rows.T[::-1])]  # the order in which matches were given does not matter
+        rows = rows[np.lexsort(rows.T[::-1])].astype(np.int64)  # the order in which matches were given does not matter
         n_views = rows.shape[1]
-        self.members: list[tuple[int, ...]] = []
         self.cap = cap
-        self._rows: list[list[int]] = rows.tolist()
-        self._views = range(n_views)
-        self._n_seen: list[int] = (rows >= 0).sum(axis=1).tolist()
-        self._row_of = [_row_of_object(column) for column in rows.T]
-        self._member_set: set[tuple[int, ...]] = set()
-        self._with_first: dict[int, list[int]] = {}
-        self._complete = [n_seen == n_views for n_seen in self._n_seen]
-        # Rows that more views saw come first in a candidate; complete ones need nothing, so they come last.
-        self._rank = [0 if complete else n_seen for n_seen, complete in zip(self._n_seen, self._complete)]
-        self._any_ties = any(n_seen > 1 for n_seen in self._n_seen)
-        self._covered = [False] * len(self._rows)
-        self._uncovered_partial = sum(1 < n_seen < n_views for n_seen in self._n_seen)
-        self._uncovered_singles = [
-            sum(n_seen == 1 for row, n_seen in zip(self._rows, self._n_seen) if row[view] >= 0) for view in self._views
-        ]
-        if n_views == 1:
-            self._uncovered_singles = [0]
+        self._rows = rows
+        self._n_seen = (rows >= 0).sum(axis=1)
+        self._sizes = (rows >= 0).sum(axis=0)
+        self._row_of = np.full((n_views, self._sizes.max()), -1)
+        for view, column in enumerate(rows.T):
+            seen = np.flatnonzero(column >= 0)
+            self._row_of[view, column[seen]] = seen
+        complete = self._n_seen == n_views
+        single, partial = (self._n_seen == 1) & ~complete, (self._n_seen > 1) & ~complete
+        self.incomplete: BoolArray = (self._row_of >= 0) & ~complete[self._row_of]
+        self._any_ties = bool((self._n_seen > 1).any())
+        self._covered = np.zeros(len(rows), dtype=bool)
+        self._counts = np.array([partial.sum(), 0])
+        self._singles = (rows[single] >= 0).sum(axis=0)
         # Rows that several but not all views saw take in objects of the views they lack.
-        self._lacking = [
-            sum(1 < n_seen < n_views for row, n_seen in zip(self._rows, self._n_seen) if row[view] < 0)
-            for view in self._views
-        ]
-        for row, complete in zip(self._rows, self._complete):
-            if complete:
-                self._add(tuple(row))
+        self._lacking = (rows[partial] < 0).sum(axis=0)
+        self._members, self._links = np.empty((0, n_views), dtype=np.int64), np.empty(0, dtype=np.int64)
+        self._places = np.full(2, -1)
+        self._heads = np.full(self._sizes[0], -1)
+        self._tails = np.full(self._sizes[0], -1)
+        self._add(rows[complete])
+
+    @property
+    def members(self) -> IntArray:
+        """The meta-objects, of shape (n_members, n_views)."""
+        return self._members[: self._counts[MEMBERS]]
 
     @property
     def n_free(self) -> int:
         """Number of meta-objects that may still be added before the rest is needed to cover rows."""
-        alone = max(single - lacking for single, lacking in zip(self._uncovered_singles, self._lacking))
-        return self.cap - len(self.members) - self._uncovered_partial - max(alone, 0)
+        return int(free_places(self.cap, self._counts, self._singles, self._lacking))
 
     @property
     def all_covered(self) -> bool:
         """True where every row is in a meta-object."""
-        return not self._uncovered_partial and not any(self._uncovered_singles)
+        return not self._counts[PARTIAL] and not self._singles.any()
 
     @property
     def all_complete(self) -> bool:
         """True where every view saw every row, so that nothing is left to match."""
-        return all(self._complete)
+        return not self.incomplete.any()
 
-    def incomplete(self, view: int, number: int) -> bool:
-        """Return whether some view did not see an object."""
-        return not self._complete[self._row_of[view][number]]
+    @property
+    def n_covered(self) -> IntArray:
+        """Number of each view's objects whose rows are in a meta-object, of shape (n_views,)."""
+        return (self._rows[self._covered] >= 0).sum(axis=0)
 
-    def any_incomplete(self, view: int, objects: Iterable[int]) -> bool:
-        """Return whether some view did not see one of the objects."""
-        return any(self.incomplete(view, number) for number in objects)
+    def joins(
+        self, pairs: ViewPairs, starts: IntArray, ends: IntArray, squared_radius: float, most: int
+    ) -> tuple[bool, IntArray, list[IntArray]]:
+        """Return what pairs of a band lead to, and the objects of each view that it leaves; see `joins_of_band`."""
+        any_incomplete, joins, rest, rest_ends = joins_of_band(
+            *pairs, starts, ends, self.incomplete, self._members, self._heads, self._links, squared_radius, most
+        )
+        return any_incomplete, joins, [rest[start:end] for start, end in zip([0, *rest_ends[:-1]], rest_ends)]
 
-    def with_first(self, objects: Iterable[int]) -> list[tuple[int, ...]]:
-        """Return members whose object of the first view is among `objects`, in the order they came."""
-        numbers = [number for first in objects for number in self._with_first.get(first, ())]
-        return [self.members[number] for number in sorted(numbers)]
-
-    def admit(self, candidates: Iterable[tuple[int, ...]]) -> bool:
+    def admit(self, candidates: IntArray) -> bool:
         """Add candidates, completed by what was observed with their objects; return whether more may be added."""
-        n_free = self.n_free
-        for candidate in candidates:
-            if n_free <= 0:
-                break
-            member = self._completed(candidate) if self._any_ties else candidate
-            if member is not None and member not in self._member_set:
-                self._add(member)
-                n_free = self.n_free
-        return n_free > 0
+        if len(candidates):
+            self._add(candidates, self._any_ties, self.cap)
+        return self.n_free > 0
 
     def cover(self, rng: np.random.Generator) -> None:
         """Add a meta-object for every row not covered yet, put together with others at random."""
+        views = range(self._rows.shape[1])
         queues = []
-        for view in self._views:
-            rows = self._row_of[view]
-            waiting = [n for n, row in enumerate(rows) if self._n_seen[row] == 1 and not self._covered[row]]
-            queues.append([waiting[position] for position in rng.permutation(len(waiting))][::-1])
+        for view in views:
+            rows = self._row_of[view, : self._sizes[view]]
+            waiting = np.flatnonzero((self._n_seen[rows] == 1) & ~self._covered[rows])
+            queues.append(waiting[rng.permutation(len(waiting))][::-1].tolist())
 
-        def filled(row: list[int]) -> tuple[int, ...]:
+        def filled(row: list[int]) -> list[int]:
             member = []
             for view, number in enumerate(row):
                 if number < 0:
-                    number = queues[view].pop() if queues[view] else int(rng.integers(len(self._row_of[view])))
+                    number = queues[view].pop() if queues[view] else int(rng.integers(self._sizes[view]))
                 member.append(number)
-            return tuple(member)
+            return member
 
-        partial = [
-            row
-            for row, n_seen, covered in zip(self._rows, self._n_seen, self._covered)
-            if 1 < n_seen < len(self._views) and not covered
-        ]
-        for row in partial:
-            self._add(filled(row))
+        partial = (self._n_seen > 1) & (self._n_seen < len(views)) & ~self._covered
+        members = [filled(row) for row in self._rows[partial].tolist()]
         while any(queues):
-            self._add(filled([-1] * len(self._views)))
+            members.append(filled([-1] * len(views)))
+        self._add(np.array(members, dtype=np.int64).reshape(-1, len(views)))
 
-    def _completed(self, candidate: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Return the candidate with all objects of the incomplete rows it names, those with more views first; None
-        where it names complete rows only, which need no others."""
-        rows = [self._row_of[view][number] for view, number in enumerate(candidate)]
-        if all(self._complete[row] for row in rows):
-            return None
-        member = [-1] * len(rows)
-        for view in sorted(self._views, key=lambda view: -self._rank[rows[view]]):  # sorted is stable
-            if member[view] < 0:
-                row = self._rows[rows[view]]
-                fits = self._rank[rows[view]] and all(
-                    member[other] < 0 for other, number in enumerate(row) if number >= 0
-                )
-                if fits:
-                    member = [number if number >= 0 else before for number, before in zip(row, member)]
-                else:  # lent to the rows before
-                    member[view] = candidate[view]
-        return tuple(member)
-
-    def _add(self, member: tuple[int, ...]) -> None:
-        """Add a member unless it is there, and count the rows that it covers."""
-        if member in self._member_set:
-            return
-        self._member_set.add(member)
-        self._with_first.setdefault(member[0], []).append(len(self.members))
-        self.members.append(member)
-        for view, number in enumerate(member):
-            row = self._row_of[view][number]
-            if not self._covered[row] and all(seen in (-1, held) for seen, held in zip(self._rows[row], member)):
-                self._covered[row] = True
-                if self._n_seen[row] == 1 and len(self._views) > 1:
-                    self._uncovered_singles[view] -= 1
-                elif self._n_seen[row] < len(self._views):
-                    self._uncovered_partial -= 1
-                    for other, seen in enumerate(self._rows[row]):
-                        self._lacking[other] -= seen < 0
+    def _add(self, candidates: IntArray, complete_them: bool = False, cap: int = NO_CAP) -> None:
+        """Make room for candidates, and add them."""
+        needed = min(int(self._counts[MEMBERS]) + len(candidates), cap)
+        if needed > len(self._members):
+            size = 2 ** (needed - 1).bit_length()
+            n_members = self._counts[MEMBERS]
+            before, links = self._members[:n_members], self._links[:n_members]
+            self._members = np.empty((size, before.shape[1]), dtype=np.int64)
+            self._links = np.full(size, -1)
+            self._members[:n_members], self._links[:n_members] = before, links
+            self._places = np.full(2 * size, -1)
+            fill_places(self._members, n_members, self._places)
+        admit_candidates(
+            np.ascontiguousarray(candidates, dtype=np.int64),
+            complete_them,
+            cap,
+            self._rows,
+            self._row_of,
+            self._n_seen,
+            self._covered,
+            self._counts,
+            self._singles,
+            self._lacking,
+            self._members,
+            self._places,
+            self._heads,
+            self._tails,
+            self._links,
+        )
 
 
 def least_meta_objects(rows: IntArray) -> int:
@@ -248,14 +253,6 @@ def least_meta_objects(rows: IntArray) -> int:
     n_complete = int((n_seen == n_views).sum())
     singles = (rows[(n_seen == 1) & (n_views > 1)] >= 0).sum(axis=0)
     return n_complete + len(partial) + int(np.maximum(singles - (partial < 0).sum(axis=0), 0).max())
-
-
-def _row_of_object(column: IntArray) -> list[int]:
-    """Return the row of each object of a view, by its number."""
-    rows = np.flatnonzero(column >= 0)
-    row_of = np.empty(len(rows), dtype=np.intp)
-    row_of[column[rows]] = rows
-    return row_of.tolist()
 
 
 def _labels_of_views(labels: ArrayLike, sizes: list[int], names: list[str]) -> list[AnyArray]:
