@@ -18,7 +18,7 @@ def fit(kind, log=None):
     model, X, y, beside = problem("view labels")
     # Both are made few or many by their size alone: this process is a new one.
     with (
-        mock.patch("fuselearn.fusion.fusion_options.MANY_ROWS", 400 if kind == "many rows" else 5000),
+        mock.patch("fuselearn.fusion.base_models.catalogue.MANY_ROWS", 400 if kind == "many rows" else 5000),
         mock.patch("fuselearn.fusion.local_fusion.boosting_settings", return_value=FEW_ROUNDS),
         mock.patch("fuselearn.fusion.arm_fitting.LANDMARKS", 20),
     ):

@@ -33,14 +33,18 @@ CASES = {
 
 def as_many(monkeypatch):
     """Let a few hundred rows count as many, and let their fit take little time."""
-    from fuselearn.fusion import arm_fitting, fusion_options, local_fusion, partitioned_fusion
+    from fuselearn.fusion import arm_fitting, class_matrices, local_fusion, partitioned_fusion
+    from fuselearn.fusion.base_models import catalogue
 
-    monkeypatch.setattr(fusion_options, "MANY_ROWS", 400)
+    monkeypatch.setattr(catalogue, "MANY_ROWS", 400)
     for module in (local_fusion, partitioned_fusion):
         monkeypatch.setattr(module, "n_folds_of", lambda n_rows: 3)
     monkeypatch.setattr(local_fusion, "boosting_settings", lambda n_rows, seed: FEW_ROUNDS)
     monkeypatch.setattr(arm_fitting, "LANDMARKS", 20)
     monkeypatch.setattr(arm_fitting, "SUBSAMPLE_ROWS", 300)
+    # Three classes have matrices, however little these pay.
+    monkeypatch.setattr(class_matrices, "LEAST_GAIN", -1.0)
+    monkeypatch.setattr(class_matrices, "LEAST_NATS", -1e9)
 
 
 @cache
@@ -105,7 +109,9 @@ def assert_same(one, other, *, exact=False):
     assert one.arms_ == other.arms_
     assert (one.label_columns_, one.n_fits_) == (other.label_columns_, other.n_fits_)
     assert one.out_of_sample_scores_.keys() == other.out_of_sample_scores_.keys()
-    for name in FITTED:
+    has_matrices = one._by_sums and len(one.classes_) > 2
+    assert (one.arm_matrices_ is not None) == (other.arm_matrices_ is not None) == has_matrices
+    for name in (*FITTED, *(["arm_matrices_"] if has_matrices else [])):
         close(getattr(one, name), getattr(other, name), err_msg=name)
     close(list(one.out_of_sample_scores_.values()), list(other.out_of_sample_scores_.values()), err_msg="scores")
     mine, theirs = one.leaderboard_, other.leaderboard_

@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from fuselearn import FusionClassifier
-from fuselearn.fusion import assessment
-from fuselearn.fusion.assessment import importances_of_views
-from fuselearn.fusion.base_models.preparation import Arm
+from fuselearn.fusion import calibration_and_scores
+from fuselearn.fusion.base_models import Arm
+from fuselearn.fusion.calibration_and_scores import importances_of_views
 from tests.fusion.fusion_data import MODEL, ONE_PASS, VIEWS, table
 
 
@@ -81,7 +81,7 @@ def test_an_interrupt_at_the_very_end_leaves_the_last_model(monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(assessment, "importances_of_views", interrupted)
+    monkeypatch.setattr(calibration_and_scores, "importances_of_views", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(rows[:40], 1 - labels[:40])
     assert_array_equal(model.predict_proba(rows), before)

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 import fuselearn
 from fuselearn import FusionClassifier
-from fuselearn.fusion.assessment import arm_score, scores_of
+from fuselearn.fusion.calibration_and_scores import arm_score, scores_of
 from tests.fusion.fusion_data import MODEL, table
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fuselearn.fusion.arm_weights import deal_folds
+from fuselearn.classifiers.cross_fitting import deal_folds
 from fuselearn.fusion.base_models.forests import ForestRows
 from tests.naive import fusion_arms as naive
 

@@ -4,13 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fuselearn.fusion.arm_weights import deal_folds
+from fuselearn.classifiers.cross_fitting import deal_folds, likelihood_shares
 from fuselearn.fusion.base_models import kernel_machines as kernel_machine
-from fuselearn.fusion.base_models.kernel_machines import KernelMachineRows, RadialSpectrum
-from fuselearn.fusion.base_models.preparation import (
-    likelihood_shares,
-    unit_scale,
-)
+from fuselearn.fusion.base_models.kernel_machines import KernelMachineRows, RadialSpectrum, unit_scale
 from fuselearn.numeric.least_squares import RIDGES
 from tests.naive import fusion_arms as naive
 

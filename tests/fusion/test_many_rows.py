@@ -23,7 +23,7 @@ SEED = 3
 
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):
-    monkeypatch.setattr("fuselearn.fusion.fusion_options.MANY_ROWS", 100)
+    monkeypatch.setattr("fuselearn.fusion.base_models.catalogue.MANY_ROWS", 100)
     monkeypatch.setattr("fuselearn.fusion.arm_fitting.LANDMARKS", 30)
     # Fewer rounds than of many rows, so that tests are quick.
     settings = fusion_options.boosting_settings
@@ -70,7 +70,7 @@ def test_the_leaderboard_says_how_many_rows_an_arm_learnt_from(monkeypatch):
 
 
 def test_few_rows_say_so_too(monkeypatch):
-    monkeypatch.setattr("fuselearn.fusion.fusion_options.MANY_ROWS", 10_000)
+    monkeypatch.setattr("fuselearn.fusion.base_models.catalogue.MANY_ROWS", 10_000)
     X, y = table(120, missing=0.3)
     monkeypatch.setattr("fuselearn.fusion.base_models.catalogue.MOST_KERNEL_ROWS", 100)
     board = fusion(learners={"machine": "linear", "forest": "trees"}).fit(X, y).leaderboard_
@@ -398,7 +398,7 @@ def test_verbose_tells_what_is_fitted(capsys):
 
 @pytest.mark.long
 def test_scikit_learn_checks_pass_on_many_rows(monkeypatch):
-    monkeypatch.setattr("fuselearn.fusion.fusion_options.MANY_ROWS", 2)
+    monkeypatch.setattr("fuselearn.fusion.base_models.catalogue.MANY_ROWS", 2)
     # Folds depend on the number of rows: a weight of 2 is not the row twice.
     expected = {"check_sample_weight_equivalence_on_dense_data": "folds of other rows"}
     for check in check_estimator(

@@ -12,12 +12,9 @@ from sklearn.naive_bayes import GaussianNB
 from fuselearn import progress
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.fusion import passes
-from fuselearn.fusion.base_models.preparation import (
-    Arm,
-    ArmFit,
-)
+from fuselearn.fusion.base_models import Arm, ArmFit
+from fuselearn.fusion.calibration_and_scores import label_loss
 from fuselearn.fusion.passes import ArmRuns, Budget, Repeats
-from fuselearn.fusion.pattern_calibration import label_loss
 from fuselearn.numeric.execution import SERIAL
 from tests.fusion.fusion_data import MODEL, X_NEW, Y_NEW, X, same, y
 

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.metrics import accuracy_score, log_loss
 
 from fuselearn import FusionClassifier
-from fuselearn.fusion import assessment
-from fuselearn.fusion.arm_weights import deal_folds
-from fuselearn.fusion.pattern_calibration import _design_effect, fit_full_calibration, out_of_fold_logits
+from fuselearn.classifiers.cross_fitting import deal_folds
+from fuselearn.fusion import calibration_and_scores
+from fuselearn.fusion.calibration_and_scores import _design_effect, fit_full_calibration, out_of_fold_logits
 from tests.fusion.fusion_data import MODEL, VIEWS, split, table
 from tests.naive import fusion_arms as naive
 
@@ -46,7 +46,7 @@ def test_a_held_out_row_has_no_say_in_its_weights_and_calibration():
         return out_of_fold_logits(fused, arms, rows)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(assessment, "out_of_fold_logits", noted)
+        patch.setattr(calibration_and_scores, "out_of_fold_logits", noted)
         model = clone(MODEL).fit(rows, labels)
     fused, arms, labelled = seen["told"]
     before = out_of_fold_logits(fused, arms, labelled)

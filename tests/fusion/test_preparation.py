@@ -4,14 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fuselearn.fusion.arm_weights import deal_folds
-from fuselearn.fusion.base_models.preparation import (
-    held_out_shares,
-    likelihood_shares,
-    possible_scales,
-    standard_scale,
-    unit_scale,
-)
+from fuselearn.classifiers.cross_fitting import deal_folds, held_out_shares, likelihood_shares
+from fuselearn.fusion.base_models.kernel_machines import possible_scales, standard_scale, unit_scale
 
 
 def rows_of(n_rows=60, n_columns=4, seed=0):

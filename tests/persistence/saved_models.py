@@ -48,7 +48,7 @@ from fuselearn import (
     ViewVotingClassifier,
     load,
 )
-from fuselearn.fusion import fusion_options
+from fuselearn.fusion.base_models import catalogue
 from fuselearn.kernels import GramLookup
 from fuselearn.multilabel import RbfSVC
 from fuselearn.persistence import describe
@@ -188,7 +188,7 @@ TABLE_MODEL = TableClassifier(
 def fitted(name):
     """Return a fitted model of `MODELS`, and its rows, which may be called many."""
     model, rows, y = MODELS[name]
-    with patch.object(fusion_options, "MANY_ROWS", 50 if "many rows" in name else fusion_options.MANY_ROWS):
+    with patch.object(catalogue, "MANY_ROWS", 50 if "many rows" in name else catalogue.MANY_ROWS):
         return clone(model).fit(rows, y), rows
 
 

@@ -1,4 +1,7 @@
-"""Cross-fitting: outputs of the views' models for rows that the models were not fitted on, and the folds for it."""
+"""Cross-fitting: outputs of models for rows that the models were not fitted on.
+
+There are the folds for it, and the shares of several fits in an average, by their out-of-fold losses.
+"""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -16,6 +19,8 @@ from fuselearn.data import TrainingData
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Classifier, FloatArray, IntArray
 
 DEFAULT_FOLDS = 5
+NO_FOLD = -1
+"""Fold of a row whose group is not in the subsample."""
 
 Fold: TypeAlias = tuple[IntArray, IntArray]
 """Numbers of the training rows, and of the rows that are held out."""
@@ -213,6 +218,85 @@ def stratified_folds(
         fold_of[rows] = (n_dealt + np.arange(len(rows))) % n_folds
         n_dealt += len(rows)  # the next class goes on where this one ended, so that folds are of equal size
     return fold_of
+
+
+def deal_folds(n_rows: int, groups: IntArray | None = None, n_folds: int = DEFAULT_FOLDS) -> tuple[IntArray, IntArray]:
+    """Deal rows, or whole groups of them, to folds; return the unit (group, or row) and the fold of each row."""
+    unit_of = np.arange(n_rows) if groups is None else groups
+    n_units = unit_of.max() + 1
+    # The same rows in the same folds for whatever values: losses can be compared.
+    return unit_of, (np.random.default_rng(n_units).permutation(n_units) % n_folds)[unit_of]
+
+
+def folds_of_others(groups: IntArray, subsample: BoolArray, fold_of: IntArray) -> IntArray:
+    """Return the fold of each row outside a subsample: that of its group, or `NO_FOLD` for a group outside it.
+
+    Examples
+    --------
+    >>> groups, subsample = np.array([0, 0, 1, 1, 2]), np.array([True, False, True, False, False])
+    >>> folds_of_others(groups, subsample, np.array([3, 4]))
+    array([ 3,  4, -1])
+    """
+    fold_of_group = np.full(groups.max() + 1, NO_FOLD)
+    fold_of_group[groups[subsample]] = fold_of
+    return fold_of_group[groups[~subsample]]
+
+
+def target_codes(targets: FloatArray) -> IntArray:
+    """Return the class that the targets of each row are highest for, by which folds are stratified."""
+    return (targets[:, 0] > 0).astype(np.intp) if targets.shape[1] == 1 else targets.argmax(axis=1)
+
+
+def groups_among(groups: IntArray, rows: IntArray | BoolArray) -> IntArray:
+    """Return the groups of some rows, numbered from 0 again."""
+    return np.unique(groups[rows], return_inverse=True)[1]
+
+
+def likelihood_shares(losses: FloatArray, n_rows: int, groups: IntArray | None = None) -> FloatArray:
+    """Return the share of each fit in their average, by its out-of-fold loss: exp(−n/2 · loss / least loss).
+
+    It is the Gaussian likelihood at the noise that the best fit leaves. With groups n is their number: rows of a group
+    tell hardly more than one of them.
+
+    Examples
+    --------
+    >>> likelihood_shares(np.array([10.0, 10.0, 20.0]), 100).round(3)
+    array([0.5, 0.5, 0. ])
+    """
+    n = n_rows if groups is None else int(groups.max()) + 1
+    least = losses.min()
+    if not least > 0:
+        shares = (losses <= 0).astype(float)
+    else:
+        shares = np.exp(-0.5 * n * (losses / least - 1))
+    return shares / shares.sum()
+
+
+def held_out_shares(losses: FloatArray, groups: IntArray | None = None) -> FloatArray:
+    """Return the share of each fit in the average of every row, by the losses of the rows of other folds.
+
+    With the shares of all rows a row's own error would decide which fits its value is taken from, and pure noise would
+    look as if it could be predicted. It is for scores only: weights of arms were no better by such values.
+
+    Parameters
+    ----------
+    losses : ndarray of shape (n_rows, n_fits)
+        Out-of-fold loss of each row and fit.
+    groups : intp ndarray of shape (n_rows,) or None
+        Rows of the same number are in the same fold.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_fits)
+    """
+    unit_of, fold_of = deal_folds(len(losses), groups)
+    total, n_units = losses.sum(axis=0), int(unit_of.max()) + 1
+    shares = np.empty(losses.shape)
+    for fold in np.unique(fold_of):
+        rows = fold_of == fold
+        n_others = n_units - len(np.unique(unit_of[rows]))
+        shares[rows] = likelihood_shares(np.maximum(total - losses[rows].sum(axis=0), 0.0), n_others)
+    return shares
 
 
 def check_class_sizes(

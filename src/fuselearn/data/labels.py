@@ -207,12 +207,6 @@ def check_target(y: ArrayLike, model_name: str) -> None:
     raise ValueError(f"y must hold finite numbers; got {value!s:.60} {where}. Leave rows without a target out of fit.")
 
 
-
-
-
-
-
-
 def is_missing_value(value: Any) -> bool:
     """Return whether a value is None, NaN or the missing value of a data frame, which are not equal to themselves."""
     same = value == value

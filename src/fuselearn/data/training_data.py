@@ -136,6 +136,11 @@ class TrainingData:
         return spread
 
 
+def targets_of(shares: FloatArray) -> FloatArray:
+    """Return class shares, such as votes, as targets of a regression: 2p − 1 for two classes, else p of each."""
+    return 2 * shares[:, 1:] - 1 if shares.shape[1] == 2 else shares
+
+
 class TableReader(NamedTuple):
     """Functions that read a table where it is, such as in memory or on a GPU.
 

@@ -17,8 +17,9 @@ import numpy as np
 
 from fuselearn.backends.partitioned.partitions import Answer, Partitions
 from fuselearn.exceptions import InterruptedFitWarning
+from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.catalogue import ALL_VIEWS, LEAST_ROWS
-from fuselearn.fusion.base_models.preparation import FittedModel, Scale
+from fuselearn.fusion.base_models.kernel_machines import Scale
 from fuselearn.fusion.base_models.ridge_features import (
     LANDMARK_STRENGTHS,
     LINEAR_STRENGTHS,

@@ -22,6 +22,7 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
+from fuselearn.classifiers.cross_fitting import deal_folds
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 STRENGTHS = (0.1, 1.0, 10.0, 100.0, 1000.0)
@@ -88,7 +89,7 @@ def combine(
         Standard errors by which a strength must be worse than the best to be called clearly worse.
     """
     n_arms, n_rows, _ = values.shape
-    unit_of, fold_of = deal_folds(n_rows, groups)
+    unit_of, fold_of = deal_folds(n_rows, groups, FOLDS)
     n_units = unit_of.max() + 1
     products, moments = _fold_sums(values, targets, row_weights, fold_of)
     product, moment = products.sum(axis=0), moments.sum(axis=0)
@@ -158,14 +159,6 @@ def labels_per_right_label(noise_rate: float, n_classes: int, n_columns: float) 
     return 1 + (1 / signal**2 - 1) / n_columns
 
 
-def deal_folds(n_rows: int, groups: IntArray | None = None) -> tuple[IntArray, IntArray]:
-    """Deal rows, or whole groups of them, to folds; return the unit (group, or row) and the fold of each row."""
-    unit_of = np.arange(n_rows) if groups is None else groups
-    n_units = unit_of.max() + 1
-    # The same rows in the same folds for whatever values: losses can be compared.
-    return unit_of, (np.random.default_rng(n_units).permutation(n_units) % FOLDS)[unit_of]
-
-
 def fill_gaps(values: FloatArray) -> FloatArray:
     """Fill the gaps (NaN) of arms that abstain with the mean of the others; values as for :func:`combine`."""
     abstains = np.isnan(values[:, :, 0])
@@ -202,11 +195,6 @@ def weighted_sum(values: Iterable[FloatArray], weights: FloatArray) -> tuple[Flo
     covered = present > 0
     scale = np.divide(np.sum(weights), present, out=np.zeros(len(present)), where=covered)
     return sums * scale[:, None], covered
-
-
-def targets_of(shares: FloatArray) -> FloatArray:
-    """Return what the arms learn of class shares: 2p − 1 for two classes, else p of each class."""
-    return 2 * shares[:, 1:] - 1 if shares.shape[1] == 2 else shares
 
 
 def by_class(values: FloatArray) -> FloatArray:

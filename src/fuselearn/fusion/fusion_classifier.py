@@ -1,38 +1,39 @@
 """The fusion to start with: several learners on every view, weighted by their out-of-fold values."""
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 
 from fuselearn import progress
 from fuselearn.backends.partitioned.partitioned_data import open_source
 from fuselearn.boosting.checkpoint import check_checkpoint
 from fuselearn.data import TrainingData, read_training_data
 from fuselearn.data.labels import ClassWeight, check_two_classes, given_class_weights
-from fuselearn.data.training_data import IN_MEMORY
+from fuselearn.data.training_data import targets_of
 from fuselearn.data.view_table import row_location, to_host
 from fuselearn.estimators import check_count, check_flag, check_jobs, check_positive
-from fuselearn.fusion.assessment import assess
 from fuselearn.fusion.base_models.catalogue import (
     Learners,
+    are_many,
     check_learners_take_weights,
     check_view_names,
     make_arms,
     resolve_learners,
 )
+from fuselearn.fusion.calibration_and_scores import assess, fit_pattern_calibration
 from fuselearn.fusion.fusion_log import ArmColumns, FusionLog, fusion_identity
-from fuselearn.fusion.fusion_options import FusionOptions, are_many
+from fuselearn.fusion.fusion_options import FusionOptions
 from fuselearn.fusion.fusion_prediction import FusionPrediction
 from fuselearn.fusion.local_fusion import fit_in_memory
 from fuselearn.fusion.partitioned_fusion import fit_in_partitions
 from fuselearn.fusion.partitioned_fusion_data import PartitionedFusionData, read_partitioned_fusion
 from fuselearn.fusion.passes import ArmRuns, Budget, run_passes
-from fuselearn.fusion.pattern_calibration import fit_pattern_calibration
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.typing import ArrayLike, RandomState, TableLike, Views
 
@@ -262,9 +263,10 @@ class FusionClassifier(FusionPrediction):
         if checkpoint is not None:
             check_checkpoint(checkpoint)
         data = self._read(X, y, sample_weight, view_labels, groups)
+        n_rows = len(data)
+        by_sums = are_many(n_rows)
         check_view_names(data.names)
-        by_sums = are_many(len(data))
-        learners = resolve_learners(self.learners, len(data.classes), len(data), by_sums=by_sums)
+        learners = resolve_learners(self.learners, len(data.classes), n_rows, by_sums=by_sums)
         if sample_weight is not None:
             check_learners_take_weights(learners)
         seed, log = self._open_log(checkpoint, learners, data)
@@ -306,6 +308,7 @@ class FusionClassifier(FusionPrediction):
     ) -> None:
         """Fit few rows, in passes over the arms."""
         votes = data.votes()
+        targets = targets_of(votes)
         # Every class has the same total weight.
         totals = data.weights @ votes
         factors = votes @ np.divide(1.0, totals, out=np.zeros(len(totals)), where=totals > 0)
@@ -315,18 +318,12 @@ class FusionClassifier(FusionPrediction):
         # One thread for each matrix product: the bits of a sum depend on how many share it.
         with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
             runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, self.consensus, report, log)
-            first, last = run_passes(runs, data, votes, row_weights, self.consensus, seed)
+            first, last = run_passes(runs, data, targets, row_weights, self.consensus, seed)
             calibration = fit_pattern_calibration(last, arms, data)
             assessment = assess(first, last, arms, data, self.class_weight)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, arms, last, calibration, assessment)
         self.n_fits_ = runs.n_fits
-
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags of the estimator for scikit-learn; NaN is allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
 
     def _read(
         self,
@@ -341,43 +338,43 @@ class FusionClassifier(FusionPrediction):
         Many rows in partitions stay there.
         """
         self._check_settings()
-        location = row_location(X)
-        if location in ("dask", "files"):
-            source = open_source(location, X, y, sample_weight, view_labels, groups)
-            there = read_partitioned_fusion(self, source, negligible_weight=NEGLIGIBLE_WEIGHT)
-            given_class_weights(self.class_weight, there.classes)
-            if are_many(len(there)):
-                return there
-            data = there.collected()
-        else:
-            data = self._read_in_one_place(X, y, sample_weight, view_labels, groups)
-        check_two_classes(data.codes[data.codes >= 0], data.classes, "labels of view_labels")
-        given_class_weights(self.class_weight, data.classes)
-        # Groups of one row each are what None means, which is faster.
-        grouped = data.groups is not None and data.groups.max() + 1 < len(data)
-        return replace(data, groups=data.groups if grouped else None)
-
-    def _read_in_one_place(self, X: TableLike, *labels: ArrayLike) -> TrainingData:
-        """Return rows in memory, or many rows on a GPU, where they stay."""
-        reader = IN_MEMORY
-        if row_location(X) == "gpu":
-            from fuselearn.fusion.gpu_fusion import GPU_READER, labels_on_host
-
-            labels = labels_on_host(X, *labels)
-            reader, X = (GPU_READER, X) if are_many(int(X.shape[0])) else (IN_MEMORY, to_host(X))
-        data = read_training_data(
+        location, labels = row_location(X), (y, sample_weight, view_labels, groups)
+        read = partial(
+            read_training_data,
             self,
-            X,
-            *map(to_host, labels),
-            reader=reader,
             optional_labels=True,
             negligible_weight=NEGLIGIBLE_WEIGHT,
             drop_unused=True,
             clip_outliers=True,
+            class_weight=self.class_weight,
         )
-        if reader is not IN_MEMORY and not are_many(len(data)):
-            return self._read_in_one_place(to_host(X), *labels)
-        return data
+        if location in ("dask", "files"):
+            there = read_partitioned_fusion(
+                self, open_source(location, X, *labels), negligible_weight=NEGLIGIBLE_WEIGHT
+            )
+            given_class_weights(self.class_weight, there.classes)
+            if are_many(len(there)):
+                return there
+            data = there.collected()
+        elif location == "gpu":
+            data = self._read_on_gpu(read, X, *labels)
+        else:
+            data = read(X, *map(to_host, labels))
+        check_two_classes(data.codes[data.codes >= 0], data.classes, "labels of view_labels")
+        # Groups of one row each are what None means, which is faster.
+        grouped = data.groups is not None and data.groups.max() + 1 < len(data)
+        return replace(data, groups=data.groups if grouped else None)
+
+    def _read_on_gpu(self, read: Callable[..., TrainingData], X: TableLike, *labels: ArrayLike) -> TrainingData:
+        """Return rows on a GPU: many stay there, few come to the host."""
+        from fuselearn.fusion.gpu_fusion import GPU_READER, labels_on_host
+
+        labels = labels_on_host(X, *labels)
+        if are_many(int(X.shape[0])):
+            data = read(X, *labels, reader=GPU_READER)
+            if are_many(len(data)):
+                return data
+        return read(to_host(X), *labels)
 
     def _open_log(
         self,

@@ -20,8 +20,8 @@ from fuselearn.boosting.checkpoint import RunLog, described_setting
 from fuselearn.boosting.trace_format import check_start, trust_in
 from fuselearn.data import TrainingData
 from fuselearn.data.view_table import Features, to_host
+from fuselearn.fusion.base_models import ArmFit, FittedModel
 from fuselearn.fusion.base_models.catalogue import Learners, check_models
-from fuselearn.fusion.base_models.preparation import ArmFit, FittedModel
 from fuselearn.numeric.exact_sums import fingerprint, joined
 from fuselearn.persistence.model_file import dump, read_model
 from fuselearn.persistence.model_types import Trust

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fuselearn.data.labels import ClassWeight
+from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.boosted_trees import BoostingSettings
 from fuselearn.fusion.base_models.catalogue import Learners
-from fuselearn.fusion.base_models.preparation import FittedModel
 from fuselearn.fusion.passes import Budget, Report
 from fuselearn.typing import AnyArray
 
-MANY_ROWS = 5_000
-"""Rows from which on a fusion is fitted by sums."""
 FEWER_FOLDS_ROWS = 100_000
 FOLDS, FEWER_FOLDS = 5, 3
 """Folds below so many rows, and from there on. At 40,000 rows of movies five are 0.1 points of AUC better than three;
@@ -24,11 +22,6 @@ RATE, L2, ROWS_OF_L2 = 0.2, 10.0, 2000
 since leaves grow with the rows. Measured with rates of 0.05 to 0.2 on movies and diamonds at 20,000 rows: with 30 %
 wrong labels 30 was 0.1 points of AUC better than 10, with the clean labels of diamonds 0.26 points worse, at a third
 more time; rates of 0.1 were no better. At 270,000 rows of which views interact, 100 was better than 10 and 30."""
-
-
-def are_many(n_rows: int) -> bool:
-    """Return whether a fusion of so many rows is fitted by sums."""
-    return n_rows >= MANY_ROWS
 
 
 def n_folds_of(n_rows: int) -> int:

@@ -8,35 +8,40 @@ The decision on a row is made in three steps, each linear in the one before:
 - decision values are z_k + ln w_k, with w the class weights. `predict` takes the largest: argmax of w_k · p_k.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.consensus.label_consensus import suspect_labels
-from fuselearn.data import TrainingData, note_features, read_new_rows
+from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_rows
 from fuselearn.data.labels import ClassWeight
 from fuselearn.data.view_table import Features, data_frame, row_location, to_host
 from fuselearn.estimators import check_count
 from fuselearn.fusion.arm_weights import by_class, weighted_sum
-from fuselearn.fusion.assessment import ACCURACY, BALANCED_ACCURACY, Assessment, decision_weights
+from fuselearn.fusion.base_models import Arm, FittedModel
 from fuselearn.fusion.base_models.catalogue import check_models
-from fuselearn.fusion.base_models.preparation import Arm, FittedModel
-from fuselearn.fusion.fusion_rows import having_of
+from fuselearn.fusion.calibration_and_scores import (
+    ACCURACY,
+    BALANCED_ACCURACY,
+    Assessment,
+    PatternCalibration,
+    decision_weights,
+)
+from fuselearn.fusion.fusion_rows import having_of, rows_of
 from fuselearn.fusion.fusion_run import FusionResult
 from fuselearn.fusion.listed_suspects import ListedSuspects
 from fuselearn.fusion.log_loss_weights import plain_sum
-from fuselearn.fusion.new_rows import LocalNewRows, NewRows
 from fuselearn.fusion.passes import PassResult
-from fuselearn.fusion.pattern_calibration import PatternCalibration
-from fuselearn.numeric.gross_outliers import N_RANGES
+from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
 from fuselearn.numeric.votes import TIE, codes_of
 from fuselearn.persistence.validation import check_array, check_classes, check_part, check_views
-from fuselearn.typing import AnyArray, FloatArray, IntArray, TableLike
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, TableLike
 
 if TYPE_CHECKING:
     from fuselearn.backends.partitioned.dask_collections import PredictMethod
@@ -214,7 +219,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         """Return z of rows in memory, of shape (n_rows, n_classes); softmax(z) are the probabilities."""
         return self._logits_of(LocalNewRows(self, table))
 
-    def _logits_of(self, rows: NewRows) -> FloatArray:
+    def _logits_of(self, rows: "NewRows") -> FloatArray:
         """Return z of rows, wherever they are."""
         present = rows.present
         used = np.flatnonzero(self.arm_weights_ > 0)
@@ -227,7 +232,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         # Trees of all views have a value even for a row without any, of which nothing is known.
         return self._calibration.logits(by_class(values), covered & present.any(axis=1), present)
 
-    def _arm_values(self, rows: NewRows, arm: int) -> FloatArray:
+    def _arm_values(self, rows: "NewRows", arm: int) -> FloatArray:
         """Return the values of an arm about their mean; NaN for rows that lack its view."""
         view, columns = self._arm_columns[arm]
         having = np.flatnonzero(having_of(view, bool(self._complete_only[arm]), rows.present))
@@ -266,6 +271,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         self._publish_scores(calibration, assessment)
         logits = calibration.logits(by_class(result.values), result.covered, data.blocks.present)
         self._publish_rows(data, logits, result.posterior)
+        note_features(self, data.features)
 
     def _publish_sums(self, data: "FusionFacts", result: FusionResult) -> None:
         """Set the fitted attributes after a fit on many rows, other than those that are as long as the data."""
@@ -282,6 +288,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         self._complete_only = np.array([arm.complete_only for arm in arms])
         self._arm_offsets = np.array([arm.offset for arm in arms])
         self._publish_scores(result.calibration, result.assessment)
+        note_features(self, data.features)
 
     def _publish_rows(self, data: TrainingData, logits: FloatArray, posterior: FloatArray) -> None:
         """Set the attributes that are as long as the data."""
@@ -306,18 +313,23 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of the estimator for scikit-learn; NaN is allowed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
     def _publish_data(self, data: "FusionFacts") -> None:
-        """Set the attributes of views, classes and columns."""
+        """Set the attributes of views and classes."""
         self.classes_, self.label_columns_ = data.classes, data.label_columns
         self.view_names_, self.view_columns_ = data.names, data.columns
         assert data.ranges is not None  # the table is not on a GPU
         self._ranges = data.ranges
-        note_features(self, data.features)
 
     def _publish_scores(self, calibration: PatternCalibration, assessment: Assessment) -> None:
         """Set the calibration, and what out-of-fold values say of the model."""
-        self._calibration, self.class_prior_ = calibration, calibration.prior
-        self.class_weights_ = decision_weights(self.class_weight, self.classes_, calibration.prior)
+        self._calibration, self.class_prior_ = calibration, np.exp(calibration.log_prior)
+        self.class_weights_ = decision_weights(self.class_weight, self.classes_, self.class_prior_)
         self.out_of_sample_metric_, self.out_of_sample_scores_ = assessment.metric, assessment.scores
         self.out_of_sample_score_ = assessment.scores[assessment.metric]
         self._arm_scores, self.view_importances_ = assessment.arm_scores, assessment.view_importances
@@ -349,3 +361,40 @@ class FusionFacts(Protocol):
     @property
     def ranges(self) -> FloatArray | None:
         """Ordinary ranges of the columns."""
+
+
+class NewRows(Protocol):
+    """Rows to predict, without gross outliers.
+
+    Attributes
+    ----------
+    present : bool ndarray of shape (n_rows, n_views)
+        Views that they have.
+    """
+
+    present: BoolArray
+
+    def mean_values(self, models: Sequence[FittedModel], columns: IntArray, rows: IntArray) -> FloatArray:
+        """Return the mean of what models of some columns say of some rows, of shape (n_rows, n_targets)."""
+
+
+class LocalNewRows:
+    """Rows in memory; see `NewRows`.
+
+    Parameters
+    ----------
+    model : FusionClassifier
+        The fitted fusion, which knows the views and the ordinary ranges of the columns.
+    table : ndarray of shape (n_rows, n_features)
+        The rows as they were read.
+    """
+
+    def __init__(self, model: Any, table: FloatArray) -> None:
+        self._table = ordinary_values(table, model._ranges)
+        self.present = ViewBlocks.of(self._table, model.view_names_, model.view_columns_).present
+
+    def mean_values(self, models: Sequence[FittedModel], columns: IntArray, rows: IntArray) -> FloatArray:
+        """Return the mean of what models of some columns say of some rows, of shape (n_rows, n_targets)."""
+        cells = rows_of(self._table, slice(None) if len(rows) == len(self._table) else rows, columns)
+        mean: FloatArray = np.mean([model.predict(cells) for model in models], axis=0)
+        return mean

@@ -19,8 +19,8 @@ import numpy as np
 
 from fuselearn.backends.partitioned.partitions import Answer
 from fuselearn.backends.partitioned.storage import ArrayStore
+from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.cross_fitted import LEAST_BELIEF
-from fuselearn.fusion.base_models.preparation import FittedModel
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 

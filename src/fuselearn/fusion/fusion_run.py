@@ -14,17 +14,18 @@ import numpy as np
 from fuselearn.backends.partitioned.partitions import Answer, Partitions
 from fuselearn.consensus.expectation_maximisation import Agreement, agree, judge
 from fuselearn.fusion.arm_fitting import JUDGED_ROWS, ArmFitting, FittedArms
-from fuselearn.fusion.assessment import (
+from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
+from fuselearn.fusion.base_models.ridge_features import RidgeModel
+from fuselearn.fusion.calibration_and_scores import (
     ACCURACY,
     BALANCED_ACCURACY,
     Assessment,
+    PatternCalibration,
     arm_score,
     decision_weights,
     metric_of,
     scores_of,
 )
-from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
-from fuselearn.fusion.base_models.ridge_features import RidgeModel
 from fuselearn.fusion.fusion_options import BoostingArms, FusionLog, FusionOptions
 from fuselearn.fusion.fusion_rows import (
     FittedArm,
@@ -44,7 +45,6 @@ from fuselearn.fusion.log_loss_weights import (
     without_folds,
 )
 from fuselearn.fusion.passes import CONSENSUS_ROWS
-from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.typing import BoolArray, FloatArray
 
 MOST_SAMPLED = 2**25

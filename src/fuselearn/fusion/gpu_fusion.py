@@ -35,8 +35,9 @@ from fuselearn.backends.partitioned.partitions import Answer
 from fuselearn.boosting.gradient.raw_scores import packed_trees
 from fuselearn.data.training_data import TableReader
 from fuselearn.data.view_table import check_same_features
+from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
-from fuselearn.fusion.base_models.preparation import LARGEST_VALUE, FittedModel
+from fuselearn.fusion.base_models.kernel_machines import LARGEST_VALUE
 from fuselearn.fusion.base_models.ridge_features import (
     ColumnMoments,
     RidgeFeatures,
@@ -316,7 +317,7 @@ class GpuPredictor:
 
 
 class GpuNewRows:
-    """Rows on a GPU that a fusion is to predict; see `fuselearn.fusion.new_rows.NewRows`.
+    """Rows on a GPU that a fusion is to predict; see `fuselearn.fusion.fusion_prediction.NewRows`.
 
     Parameters
     ----------

@@ -17,6 +17,7 @@ import numpy as np
 from fuselearn.classifiers.calibration import SoftmaxCalibration
 from fuselearn.consensus.expectation_maximisation import agree_on_subsample
 from fuselearn.data import TrainingData
+from fuselearn.data.training_data import targets_of
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.fusion.arm_weights import (
     STRENGTHS,
@@ -25,12 +26,11 @@ from fuselearn.fusion.arm_weights import (
     combine,
     fill_gaps,
     labels_per_right_label,
-    targets_of,
     weigh_arms,
     weighted_sum,
 )
-from fuselearn.fusion.base_models.preparation import Arm, ArmFit, FittedModel, PreparedRows
-from fuselearn.fusion.pattern_calibration import fit_full_calibration, label_loss
+from fuselearn.fusion.base_models import Arm, ArmFit, FittedModel, PreparedRows
+from fuselearn.fusion.calibration_and_scores import fit_full_calibration, label_loss
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -101,18 +101,17 @@ class PassResult:
 
 
 def run_passes(
-    runs: "ArmRuns", data: TrainingData, votes: FloatArray, row_weights: FloatArray, consensus: bool, seed: int
+    runs: "ArmRuns", data: TrainingData, targets: FloatArray, row_weights: FloatArray, consensus: bool, seed: int
 ) -> tuple[PassResult, PassResult]:
     """Run a pass on the labels as given and, with consensus, one on what it makes probable; return first and last.
 
     The last one is that which explains the labels as given better, by out-of-fold values: where labels are right, to
     learn what the first pass made of them is to learn its mistakes.
     """
-    targets = targets_of(votes)
     fits = runs.first_pass(targets)
     first = last = _fuse(runs, fits, targets, data, row_weights, consensus, seed)
     if consensus and not runs.interrupted:
-        targets = targets_of(CONSENSUS_SHARE * first.posterior + (1 - CONSENSUS_SHARE) * votes)
+        targets = targets_of(CONSENSUS_SHARE * first.posterior + (1 - CONSENSUS_SHARE) * data.votes())
         second_fits = runs.second_pass(targets)
         if second_fits is not None:
             noise_rate = float(first.noise_rates.mean())
@@ -399,6 +398,7 @@ def _fuse(
     """
     means = row_weights @ targets / row_weights.sum()
     arm_values = runs.out_of_fold(fits, targets.shape[1]) - means
+    scored_values = runs.scored(fits, targets.shape[1]) - means
     tried = [number for number, arm_fits in enumerate(fits) if arm_fits]
     out_of_fold = judging = arm_values[tried]
     if data.groups is not None:
@@ -437,7 +437,7 @@ def _fuse(
         noise_rates,
         calibration,
         class_targets,
-        runs.scored(fits, targets.shape[1]) - means,
+        scored_values,
         row_weights,
         standard_errors,
     )

@@ -11,7 +11,7 @@ import numpy as np
 from fuselearn import inspection
 from fuselearn._version import __version__
 from fuselearn.data.labels import BALANCED
-from fuselearn.fusion.assessment import ACCURACY
+from fuselearn.fusion.calibration_and_scores import ACCURACY
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting import provenance, quality
 from fuselearn.reporting.cautions import warn

@@ -13,7 +13,8 @@ from fuselearn import FusionClassifier
 from fuselearn.backends.gpu import fold_sums, gpu_gradients, gpu_outliers, gpu_tree_scores
 from fuselearn.backends.gpu.gpu_table import GpuTable
 from fuselearn.boosting.gradient import gpu_gradient_data
-from fuselearn.fusion import fusion_options, gpu_fusion, local_fusion
+from fuselearn.fusion import gpu_fusion, local_fusion
+from fuselearn.fusion.base_models import catalogue
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel, BoostingSettings
 from fuselearn.numeric.gross_outliers import ordinary_ranges
 from tests.backends.gpu.gpu_problems import Problem, Traffic
@@ -27,12 +28,15 @@ TREES = ("column", "cut_bin", "threshold", "missing_left", "left", "right", "sta
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch, library):
     """Let a fusion take a few hundred rows for many, in small steps."""
-    monkeypatch.setattr(fusion_options, "MANY_ROWS", 150)
+    monkeypatch.setattr(catalogue, "MANY_ROWS", 150)
     monkeypatch.setattr(local_fusion, "n_folds_of", lambda n_rows: 2)
     monkeypatch.setattr(local_fusion, "boosting_settings", lambda n_rows, seed: SETTINGS)
     monkeypatch.setattr("fuselearn.fusion.arm_fitting.LANDMARKS", 12)
     monkeypatch.setattr("fuselearn.fusion.arm_fitting.LEAST_GAIN", 0.0)
     monkeypatch.setattr("fuselearn.fusion.arm_fitting.LEAST_NATS", 0.01)
+    # Three classes have matrices, however little these pay.
+    monkeypatch.setattr("fuselearn.fusion.class_matrices.LEAST_GAIN", -1.0)
+    monkeypatch.setattr("fuselearn.fusion.class_matrices.LEAST_NATS", -1e9)
     if library.many_rows < 1000:
         monkeypatch.setattr(fold_sums, "VALUES_AT_A_TIME", 4000)
         monkeypatch.setattr(gpu_tree_scores, "WALKERS_AT_A_TIME", 500)
@@ -56,7 +60,9 @@ def assert_same_fusion(there, here, problem, library):
     assert there.arms_ == here.arms_
     assert there.n_fits_ == here.n_fits_
     assert there.out_of_sample_metric_ == here.out_of_sample_metric_
-    for name in (*SUMMARIES, *OF_ROWS):
+    has_matrices = here._by_sums and len(here.classes_) > 2
+    assert (there.arm_matrices_ is not None) == (here.arm_matrices_ is not None) == has_matrices
+    for name in (*SUMMARIES, *OF_ROWS, *(["arm_matrices_"] if has_matrices else [])):
         assert_allclose(getattr(there, name), getattr(here, name), rtol=1e-9, atol=1e-9, err_msg=name)
     for models, expected_models in zip(there.estimators_, here.estimators_, strict=True):
         assert len(models) == len(expected_models)
@@ -110,7 +116,9 @@ def test_few_rows_are_fitted_in_memory(library):
     problem = Problem(3, n_rows=100, gaps=True)
     there, here = both(problem, library, FusionClassifier(learners="linear", random_state=0))
     assert not there._by_sums
-    for name in (*SUMMARIES, *OF_ROWS):
+    has_matrices = here._by_sums and len(here.classes_) > 2
+    assert (there.arm_matrices_ is not None) == (here.arm_matrices_ is not None) == has_matrices
+    for name in (*SUMMARIES, *OF_ROWS, *(["arm_matrices_"] if has_matrices else [])):
         assert_array_equal(getattr(there, name), getattr(here, name), err_msg=name)
     assert_array_equal(there.predict_proba(library.array(problem.X)), here.predict_proba(problem.X))
 

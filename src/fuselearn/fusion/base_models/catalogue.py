@@ -16,13 +16,14 @@ from fuselearn.classifiers.adapter import (
     is_frozen,
     takes_nan,
 )
+from fuselearn.classifiers.cross_fitting import groups_among
 from fuselearn.data import ViewBlocks
+from fuselearn.fusion.base_models import Arm, FittedModel, PreparedRows
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
 from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, CrossFittedRows
 from fuselearn.fusion.base_models.forests import ForestModel, ForestRows
 from fuselearn.fusion.base_models.kernel_machines import MOST_ROWS as MOST_KERNEL_ROWS
-from fuselearn.fusion.base_models.kernel_machines import WIDE, KernelMachine, KernelMachineRows
-from fuselearn.fusion.base_models.preparation import Arm, FittedModel, PreparedRows, groups_among, possible_scales
+from fuselearn.fusion.base_models.kernel_machines import WIDE, KernelMachine, KernelMachineRows, possible_scales
 from fuselearn.fusion.base_models.ridge_features import RidgeModel
 from fuselearn.fusion.base_models.support_vector_machines import MOST_ROWS as MOST_SVM_ROWS
 from fuselearn.fusion.base_models.support_vector_machines import SupportVectorMachines, SupportVectorRows
@@ -34,11 +35,18 @@ ALL_VIEWS = "all views"
 LEAST_ROWS = 10
 """Rows that an arm needs; a view that fewer rows have is left out, unless nothing else would be left."""
 
+MANY_ROWS = 5_000
+"""Rows from which on a fusion is fitted by sums."""
 FEW_ROWS_ROUNDS = 60
 """Rounds of boosting on few rows, which are not enough to stop early by."""
 
 Learners: TypeAlias = dict[str, "str | Classifier"]
 """Learners by name; a built-in one is its own name."""
+
+
+def are_many(n_rows: int) -> bool:
+    """Return whether a fusion of so many rows is fitted by sums."""
+    return n_rows >= MANY_ROWS
 
 
 def resolve_learners(learners: Any, n_classes: int, n_rows: int, *, by_sums: bool = False) -> Learners:
@@ -126,11 +134,11 @@ def make_arms(
     arms: list[Arm] = []
     for source in large or [source for source in sources if source.view is not None]:
         values = np.ascontiguousarray(table[np.ix_(source.rows, source.columns)], dtype=np.float64)
+        n_learnt = {name: _n_learnt(learner, *values.shape) for name, learner in learners.items()}
         for name, prepare in _preparations(learners, source, values, weights[source.rows], groups, classes).items():
             arm_seed = np.random.SeedSequence(seed, spawn_key=(len(arms),))
-            n_learnt = _n_learnt(learners[name], *values.shape)
             prepared = partial(prepare, arm_seed)
-            arms.append(Arm(source.view, source.name, name, source.rows, source.columns, prepared, n_learnt))
+            arms.append(Arm(source.view, source.name, name, source.rows, source.columns, prepared, n_learnt[name]))
     return arms
 
 
@@ -202,7 +210,7 @@ def _preparations(
 ) -> dict[str, _Prepare]:
     """Return functions from a seed to prepared rows, by the name of the learner."""
     scales = possible_scales(values, source.view_columns)
-    groups = groups_among(groups, source.rows)
+    groups = None if groups is None else groups_among(groups, source.rows)
     preparations: dict[str, _Prepare] = {}
     for name, learner in learners.items():
         if learner == "boosting":

@@ -10,9 +10,10 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from fuselearn.classifiers.adapter import keep_sklearn_config, weight_parameter
-from fuselearn.classifiers.cross_fitting import CrossFitting, as_folds, stratified_folds
+from fuselearn.classifiers.cross_fitting import CrossFitting, as_folds, stratified_folds, target_codes
 from fuselearn.classifiers.view_model import ViewModel
-from fuselearn.fusion.base_models.preparation import ArmFit, target_codes
+from fuselearn.data.training_data import targets_of
+from fuselearn.fusion.base_models import ArmFit
 from fuselearn.persistence.validation import check_equal, check_parts
 from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
@@ -125,7 +126,7 @@ def target_values(model: ViewModel, rows: FloatArray) -> FloatArray:
         else:
             p = expit(values[:, 1] - values[:, 0])
             shares = np.column_stack([1 - p, p])
-    return 2 * shares[:, 1:] - 1 if shares.shape[1] == 2 else shares
+    return targets_of(shares)
 
 
 def _margins(targets: FloatArray) -> FloatArray:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.classifiers.cross_fitting import stratified_folds
-from fuselearn.fusion.base_models.preparation import ArmFit, held_out_shares, likelihood_shares, target_codes
+from fuselearn.classifiers.cross_fitting import held_out_shares, likelihood_shares, stratified_folds, target_codes
+from fuselearn.fusion.base_models import ArmFit
 from fuselearn.numeric.forest import Forest, grow_forest
 from fuselearn.persistence.validation import check_array, check_equal, check_parts
 from fuselearn.typing import FloatArray, IntArray

@@ -4,6 +4,10 @@ Least squares stand for the support vector machine's hinge loss, for three reaso
 do not turn them: the mean of a label that is wrong with probability ρ is (1 − 2ρ) times that of the right one. The
 out-of-fold values are exact and cost nothing. And new targets, such as labels after consensus, need no new
 decomposition.
+
+Columns that share a unit (pixels, components, intensities) lose by standardising: those that hardly vary are mostly
+noise, and would count as much as the others. Columns of different units (age, income) mean nothing without it. Which
+of the two a view is cannot be seen from its numbers, so kernel machines try both scales.
 """
 
 from collections.abc import Sequence
@@ -13,25 +17,27 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy.linalg import eigh
 
-from fuselearn.classifiers.cross_fitting import stratified_folds
-from fuselearn.fusion.base_models.preparation import (
+from fuselearn.classifiers.cross_fitting import (
     NO_FOLD,
-    ArmFit,
-    FittedModel,
-    Scale,
-    draw_subsample,
     folds_of_others,
     groups_among,
     held_out_shares,
     likelihood_shares,
-    rbf_gamma,
+    stratified_folds,
     target_codes,
 )
+from fuselearn.fusion.base_models import ArmFit, FittedModel
 from fuselearn.numeric.least_squares import NEGLIGIBLE, RidgeFits, SpectralRidge
 from fuselearn.numeric.rbf import rbf_kernel
 from fuselearn.persistence.validation import check_array, check_equal, check_number, check_part, check_parts
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
+LARGEST_DEVIATION = 5.0
+"""Standard deviations beyond which a standardised value is cut off."""
+LARGEST_VALUE = 1e100
+"""Largest scaled value in its own units: its square is still a number."""
+SAME_UNITS = 0.05
+"""Spread of the logarithms of the columns' scales below which the two scales are one."""
 NEGLIGIBLE_SHARE = 1e-3
 """Share in an average below which a machine is left out of the model."""
 ROWS_AT_A_TIME = 4096
@@ -46,6 +52,85 @@ LANDMARKS = 400
 """Above EXACT_ROWS rows the kernel is approximated by its columns of so many rows (Nyström)."""
 FOLDS = 5
 """Folds of groups, for rows outside the subsample."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Scale of the columns of a view: centred, divided, cut off, and divided by a size once more.
+
+    Attributes
+    ----------
+    centre, divisor, size : ndarray of shape (n_columns,)
+    largest : float
+        Where values are cut off.
+    """
+
+    centre: FloatArray
+    divisor: FloatArray
+    size: FloatArray
+    largest: float
+
+    def validate(self) -> None:
+        """Check that there are as many numbers of each kind, and that none that is divided by is 0."""
+        n_columns = len(check_array(self, "centre", np.float64, (None,)))
+        for name in ("divisor", "size"):
+            if not (check_array(self, name, np.float64, (n_columns,)) > 0).all():
+                raise ValueError(f"{name} of a Scale has numbers that are not positive")
+        check_number(self, "largest", least=0.0)
+
+    def __call__(self, X: FloatArray) -> FloatArray:
+        """Return scaled rows; a gap is at the centre."""
+        scaled = (X - self.centre) / self.divisor
+        np.nan_to_num(scaled, copy=False, nan=0.0, posinf=self.largest, neginf=-self.largest)
+        np.clip(scaled, -self.largest, self.largest, out=scaled)
+        scaled /= self.size
+        return scaled
+
+
+def possible_scales(X: FloatArray, view_columns: list[IntArray] | None = None) -> list[Scale]:
+    """Return the scale in own units and, where it differs, the standardised one.
+
+    With `view_columns`, the columns of each of several views side by side, every view counts alike.
+    """
+    scales = [unit_scale(X, view_columns)]
+    _, spread = _moments(X)
+    spread = spread[spread > 0]
+    if len(spread) > 1 and np.log(spread).std() > SAME_UNITS:
+        scales.append(standard_scale(X, view_columns))
+    return scales
+
+
+def unit_scale(X: FloatArray, view_columns: list[IntArray] | None = None) -> Scale:
+    """Return the scale of rows with mean square 1 over all columns, which keep their units."""
+    centre, spread = _moments(X)
+    divisor = np.empty(X.shape[1])
+    view_columns = [np.arange(X.shape[1])] if view_columns is None else view_columns
+    for columns in view_columns:
+        divisor[columns] = np.sqrt((spread[columns] ** 2).sum() * len(view_columns)) or 1.0
+    return Scale(centre, divisor, np.ones(len(divisor)), LARGEST_VALUE)
+
+
+def standard_scale(X: FloatArray, view_columns: list[IntArray] | None = None) -> Scale:
+    """Return the scale of columns with variance 1, divided by the square root of their number in each view."""
+    centre, spread = _moments(X)
+    size = np.empty(X.shape[1])
+    view_columns = [np.arange(X.shape[1])] if view_columns is None else view_columns
+    for columns in view_columns:
+        size[columns] = np.sqrt(max(1, int(np.count_nonzero(spread[columns]))) * len(view_columns))
+    return Scale(centre, np.where(spread > 0, spread, 1.0), size, LARGEST_DEVIATION)
+
+
+def rbf_gamma(scaled: FloatArray, width: float) -> float:
+    """Return the factor of squared distances: the width over their mean, for rows about their mean."""
+    spread = 2 * (scaled**2).sum(axis=1).mean()
+    return float(width / spread) if spread > np.finfo(float).tiny else 0.0
+
+
+def draw_subsample(n_rows: int, most: int, generator: np.random.Generator) -> BoolArray:
+    """Return the mask of the rows that a machine is fitted on: all, or `most` of them drawn at random."""
+    subsample = np.zeros(n_rows, dtype=bool)
+    subsample[generator.permutation(n_rows)[:most] if n_rows > most else slice(None)] = True
+    return subsample
 
 
 class KernelMachineRows:
@@ -81,7 +166,8 @@ class KernelMachineRows:
         self._rows, self._weights = rows, weights
         wide = kernel == "linear" and rows.shape[1] > WIDE
         self._subsample = draw_subsample(len(rows), WIDE if wide else MOST_ROWS, generator)
-        self._groups, self._subsample_groups = groups, groups_among(groups, self._subsample)
+        self._groups = groups
+        self._subsample_groups = None if groups is None else groups_among(groups, self._subsample)
         drawn = generator.permutation(np.count_nonzero(self._subsample))[:LANDMARKS]
         self._is_landmark = np.zeros(len(rows), dtype=bool)
         self._is_landmark[np.flatnonzero(self._subsample)[drawn]] = True
@@ -97,39 +183,38 @@ class KernelMachineRows:
             fits_by_group = [spectrum.ridge.fit(learnt, self._subsample_groups) for spectrum in spectra]
         losses = np.concatenate([fit.losses for fit in fits_by_group])
         shares = np.split(likelihood_shares(losses, len(learnt), self._subsample_groups), len(fits))
-        values = self._averaged(learnt, spectra, fits, shares)
+        # Mean values over scales and ridges; those of rows outside the subsample follow.
+        averages = []
+        for fits_of_all in (fits, fits_by_group)[: 1 if self._groups is None else 2]:
+            parts = zip(spectra, fits_of_all, shares)
+            errors = [spectrum.ridge.mean_errors(fit, share) for spectrum, fit, share in parts]
+            averages.append(np.empty((len(self._rows), learnt.shape[1])))
+            averages[-1][self._subsample] = learnt - sum(errors)
+        values, out_of_fold = averages[0], averages[-1]
+        scored = self._scored(learnt, fits_by_group)
         machines = [spectrum.machine(fit, share) for spectrum, fit, share in zip(spectra, fits, shares)]
         model = KernelMachine([part for part, share in zip(machines, shares) if share.sum() > NEGLIGIBLE_SHARE])
         outside = ~self._subsample
         if outside.any():
             values[outside] = model.predict(self._rows[outside])
-        out_of_fold = values
-        if self._groups is not None:
-            out_of_fold = self._averaged(learnt, spectra, fits_by_group, shares)
-            if outside.any():
+            if self._groups is not None:
                 out_of_fold[outside] = self._others_out_of_fold(targets, number, shares, model, seed)
-        return ArmFit(out_of_fold, values, model, self._scored(learnt, fits_by_group, out_of_fold))
+        if scored is not None:
+            scored_of_subsample, scored = scored, out_of_fold.copy()
+            scored[self._subsample] = scored_of_subsample
+        return ArmFit(out_of_fold, values, model, scored)
 
-    def _scored(self, learnt: FloatArray, fits: list[RidgeFits], out_of_fold: FloatArray) -> FloatArray | None:
-        """Return the values with scales and ridges averaged as other rows want it; None where errors are not kept."""
+    def _scored(self, learnt: FloatArray, fits: list[RidgeFits]) -> FloatArray | None:
+        """Return values of the subsample with scales and ridges averaged as other rows want it.
+
+        None where errors are not kept.
+        """
         weights, errors = self._weights[self._subsample], [fit.errors for fit in fits if fit.errors is not None]
         if not errors:
             return None
         every = np.concatenate(errors, axis=2)
         row_shares = held_out_shares(weights[:, None] * (every**2).sum(axis=1), self._subsample_groups)
-        scored = out_of_fold.copy()
-        scored[self._subsample] = learnt - np.einsum("ikr,ir->ik", every, row_shares)
-        return scored
-
-    def _averaged(
-        self, learnt: FloatArray, spectra: "list[Spectrum]", fits: list[RidgeFits], shares: list[FloatArray]
-    ) -> FloatArray:
-        """Return the mean values over scales and ridges; those of rows outside the subsample are not set."""
-        values = np.empty((len(self._rows), learnt.shape[1]))
-        values[self._subsample] = learnt - sum(
-            spectrum.ridge.mean_errors(fit, share) for spectrum, fit, share in zip(spectra, fits, shares)
-        )
-        return values
+        return learnt - np.einsum("ikr,ir->ik", every, row_shares)
 
     def _others_out_of_fold(
         self,
@@ -291,3 +376,14 @@ class LinearMachine:
     def predict(self, X: FloatArray) -> FloatArray:
         """Return values of shape (n_rows, n_targets)."""
         return self.scale(X) @ self.coefficients + self.offsets
+
+
+def _moments(X: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mean and standard deviation of the columns, whatever their gaps; 0 for a constant column."""
+    finite = np.isfinite(X)
+    counts = np.maximum(finite.sum(axis=0), 1)
+    values = np.clip(np.where(finite, X, 0.0), -LARGEST_VALUE, LARGEST_VALUE)
+    centre = values.sum(axis=0) / counts
+    deviations = np.where(finite, values - centre, 0.0)
+    spread = np.sqrt((deviations**2).sum(axis=0) / counts)
+    return centre, np.where(spread > 1e-10 * (np.abs(centre) + 1e-300), spread, 0.0)

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fuselearn.backends.partitioned.partitions import Answer
-from fuselearn.fusion.base_models.preparation import LARGEST_DEVIATION, LARGEST_VALUE, Scale
+from fuselearn.fusion.base_models.kernel_machines import LARGEST_DEVIATION, LARGEST_VALUE, Scale
 from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame, rows_of
 from fuselearn.numeric.rbf import rbf_kernel
 from fuselearn.persistence.validation import check_array, check_number, check_part

@@ -12,9 +12,10 @@ import numpy as np
 
 from fuselearn.classifiers.adapter import takes_nan, weight_parameter
 from fuselearn.classifiers.cross_fitting import CrossFitting
+from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, target_values
 from fuselearn.fusion.base_models.forests import ForestRows
-from fuselearn.fusion.base_models.preparation import FittedModel, possible_scales
+from fuselearn.fusion.base_models.kernel_machines import possible_scales
 from fuselearn.fusion.base_models.support_vector_machines import SupportVectorRows
 from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 

@@ -10,17 +10,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fuselearn.classifiers.cross_fitting import stratified_folds
-from fuselearn.fusion.base_models.kernel_machines import NEGLIGIBLE_SHARE, ROWS_AT_A_TIME, WIDTHS
-from fuselearn.fusion.base_models.preparation import (
-    ArmFit,
-    FittedModel,
-    Scale,
-    draw_subsample,
+from fuselearn.classifiers.cross_fitting import (
     folds_of_others,
     groups_among,
     held_out_shares,
     likelihood_shares,
+    stratified_folds,
+)
+from fuselearn.fusion.base_models import ArmFit, FittedModel
+from fuselearn.fusion.base_models.kernel_machines import (
+    NEGLIGIBLE_SHARE,
+    ROWS_AT_A_TIME,
+    WIDTHS,
+    Scale,
+    draw_subsample,
     rbf_gamma,
 )
 from fuselearn.numeric.rbf import rbf_kernel
@@ -67,7 +70,8 @@ class SupportVectorRows:
     ) -> None:
         self._rows = rows
         self._subsample = draw_subsample(len(rows), MOST_ROWS, np.random.default_rng(seed))
-        self._groups, self._subsample_groups = groups, groups_among(groups, self._subsample)
+        self._groups = groups
+        self._subsample_groups = None if groups is None else groups_among(groups, self._subsample)
         self._weights = weights[self._subsample]
         self._spaces = []
         for scale in scales:
