@@ -50,3 +50,22 @@ def ridge_by_folds(features, targets, weights, folds, strengths):
         values.append(out_of_fold)
     best = int(np.argmin(losses))
     return strengths[best], values[best], ridge(features, targets, weights, strengths[best])
+
+
+def corrections(values, targets, weights, stack_weights, intercepts, strength):
+    """Matrices of arms and intercepts of the least loss, by a general minimiser with numerical derivatives."""
+    n_arms, _, n_classes = values.shape
+    weighted = stack_weights[:, None, None] * values
+    spread = (weights * (weighted**2).mean(axis=(0, 2))).sum() / weights.sum()
+
+    def loss(point):
+        moved = np.eye(n_classes) + point[n_classes:].reshape(n_arms, n_classes, n_classes)
+        z = intercepts + point[:n_classes] + sum(weighted[arm] @ moved[arm] for arm in range(n_arms))
+        ridge = strength * spread * (point[n_classes:] ** 2).sum() + (point[:n_classes] ** 2).sum()
+        return ridge / 2 - (weights[:, None] * targets * log_softmax(z, axis=1)).sum()
+
+    options = {"ftol": 1e-15, "gtol": 1e-9, "maxiter": 2000}
+    start = np.zeros(n_classes + n_arms * n_classes**2)
+    best = minimize(loss, start, method="L-BFGS-B", options=options).x
+    matrices = np.eye(n_classes) + best[n_classes:].reshape(n_arms, n_classes, n_classes)
+    return stack_weights[:, None, None] * matrices, intercepts + best[:n_classes]

@@ -96,6 +96,9 @@ class FusionClassifier(FusionPrediction):
         The arms. The view is "all views" for all of them side by side.
     arm_weights_ : ndarray of shape (n_arms,)
         Weight of each arm; 0 for one that does not count.
+    arm_matrices_ : ndarray of shape (n_arms, n_classes, n_classes) or None
+        On many rows of more than two classes, where it pays: what multiplies the values of each arm in place of its
+        weight. An entry (k, l) is what the arm's value for class k adds to the score of class l.
     estimators_ : list of list
         Fitted models of each arm; its value is their mean.
     leaderboard_ : data frame

@@ -60,6 +60,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
     class_weights_: FloatArray
     arms_: list[tuple[str, str]]
     arm_weights_: FloatArray
+    arm_matrices_: FloatArray | None = None  # models in files of earlier versions have none
     estimators_: list[list[FittedModel]]
     view_names_: list[str]
     view_columns_: list[IntArray]
@@ -177,6 +178,10 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
             return
         n_classes, n_views = check_classes(self), len(self.view_names_)
         n_arms = len(check_array(self, "arm_weights_", np.float64, (None,), at_least=0.0))
+        if self.arm_matrices_ is not None:
+            check_array(self, "arm_matrices_", np.float64, (n_arms, n_classes, n_classes))
+            if n_classes == 2 or not vars(self).get("_by_sums"):
+                raise ValueError("it has matrices between classes that only a fusion of many rows and classes has")
         if not len(self.estimators_) == len(self._arm_columns) == len(self.arms_) == n_arms:
             raise ValueError("it has other base models than arms")
         check_array(self, "_arm_offsets", np.float64, (n_arms, 1 if n_classes == 2 else n_classes))
@@ -224,7 +229,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         present = rows.present
         used = np.flatnonzero(self.arm_weights_ > 0)
         arm_values = (self._arm_values(rows, arm) for arm in used.tolist())
-        weights = self.arm_weights_[used]
+        weights = (self.arm_weights_ if self.arm_matrices_ is None else self.arm_matrices_)[used]
         if self._by_sums:
             values, covered = plain_sum(arm_values, weights, (len(present), self._arm_offsets.shape[1]))
         else:
@@ -261,7 +266,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         self._by_sums = False
         self._publish_data(data)
         self.arms_ = [(arm.view_name, arm.learner) for arm in arms]
-        self.arm_weights_ = result.weights
+        self.arm_weights_, self.arm_matrices_ = result.weights, None
         self.estimators_ = result.models
         self.noise_rates_ = result.noise_rates
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]
@@ -281,6 +286,7 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         self.arms_ = [(arm.view_name, arm.learner) for arm in arms]
         # Of two classes, each has minus or plus half of the log-odds.
         self.arm_weights_ = result.weights / 2 if len(data.classes) == 2 else result.weights
+        self.arm_matrices_ = result.matrices
         self.estimators_ = [arm.models for arm in arms]
         self.noise_rates_ = result.noise_rates
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]

@@ -26,6 +26,7 @@ from fuselearn.fusion.calibration_and_scores import (
     metric_of,
     scores_of,
 )
+from fuselearn.fusion.class_matrices import SampledValues, fit_class_matrices
 from fuselearn.fusion.fusion_options import BoostingArms, FusionLog, FusionOptions
 from fuselearn.fusion.fusion_rows import (
     FittedArm,
@@ -67,7 +68,7 @@ class FusionResult:
     noise_rates : ndarray of shape (n_label_columns,)
     assessment : Assessment
     stack : Stack
-        Weights of the arms that have some, and intercepts.
+        Weights of the arms that have some, their matrices if these pay, and intercepts.
     judged : bool
         Whether the blocks have a posterior.
     n_fits : int
@@ -85,6 +86,15 @@ class FusionResult:
     judged: bool
     n_fits: int
     updates: list[Any]
+
+    @property
+    def matrices(self) -> FloatArray | None:
+        """Matrices of all arms, of shape (n_arms, n_classes, n_classes), if there are any."""
+        if self.stack.matrices is None:
+            return None
+        matrices = np.zeros((len(self.arms), *self.stack.matrices.shape[1:]))
+        matrices[list(self.stack.arms)] = self.stack.matrices
+        return matrices
 
 
 def run_on_many_rows(
@@ -111,8 +121,8 @@ def run_on_many_rows(
     """
     fitting = ArmFitting(rows, frame, options, boosting, log)
     fitted = fitting.run()
-    stack = fitted.weighing.stack
     sample = _sample(fitting, frame, options)
+    stack, stacks = _stacks(fitted, sample, frame, options)
     noise_rates = np.zeros(sample.codes.shape[1])
     # Probabilities are those of the labels as given; of several columns, those of what they agree on.
     judged = options.consensus and len(noise_rates) > 1
@@ -123,10 +133,10 @@ def run_on_many_rows(
         noise_rates = np.divide(wrong, given, out=np.full(len(wrong), np.nan), where=given > 0)
         if judged:
             log_prior = np.log((true_classes + 1) / (true_classes + 1).sum())
-    calibration = _calibrate(fitting, fitted, frame, judged, log_prior)
+    calibration = _calibrate(fitting, fitted, stack, frame, judged, log_prior)
     weights = np.zeros(len(fitted.arms))
     weights[list(stack.arms)] = stack.weights
-    assessment = _assess(fitting, fitted, sample, frame, options, weights, log_prior)
+    assessment = _assess(fitting, fitted, stacks, sample, frame, options, weights, log_prior)
     arms = [_kept(arm, weight) for arm, weight in zip(fitted.arms, weights)]
     return FusionResult(
         arms,
@@ -162,6 +172,18 @@ def _sample(fitting: ArmFitting, frame: FusionFrame, options: FusionOptions) -> 
     numbers = draw_rows(frame.n_rows, most, options.seed + 4)
     [answer] = fitting.ask(TakeRows(numbers, with_table=False, arms=tuple(range(len(fitting.arms)))))
     return TakenRows.of(answer)
+
+
+def _stacks(
+    fitted: FittedArms, sample: TakenRows, frame: FusionFrame, options: FusionOptions
+) -> tuple[Stack, tuple[Stack, ...]]:
+    """Return the weights of the arms, and those without each fold, with matrices between classes if these pay."""
+    stack, without = fitted.weighing.stack, tuple(without_folds(fitted.weighing, fitted.penalty))
+    if frame.n_targets == 1:
+        return stack, without
+    targets = votes_of(sample.codes, frame.n_classes)
+    values = SampledValues.of(sample.values[list(stack.arms)], targets, sample.weights, sample.folds, frame.n_folds)
+    return fit_class_matrices(stack, without, values, lambda: options.budget.seconds_left() > 0)
 
 
 # Consensus
@@ -209,10 +231,10 @@ def _judge_sample(stack: Stack, sample: TakenRows) -> Judgement:
 
 
 def _calibrate(
-    fitting: ArmFitting, fitted: FittedArms, frame: FusionFrame, judged: bool, log_prior: FloatArray
+    fitting: ArmFitting, fitted: FittedArms, stack: Stack, frame: FusionFrame, judged: bool, log_prior: FloatArray
 ) -> PatternCalibration:
     """Fit slope and intercepts of the scores for each frequent pattern of views."""
-    stack, n_views = fitted.weighing.stack, frame.n_views
+    n_views = frame.n_views
     start = np.concatenate([[1.0], stack.intercepts])[None]
 
     def ask(patterns: tuple[int, ...]) -> Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]:
@@ -253,6 +275,7 @@ def _calibrate(
 def _assess(
     fitting: ArmFitting,
     fitted: FittedArms,
+    stacks: tuple[Stack, ...],
     sample: TakenRows,
     frame: FusionFrame,
     options: FusionOptions,
@@ -262,7 +285,6 @@ def _assess(
     """Score the fusion on all rows, each by weights without its fold; the arms, and the AUC, on a subsample."""
     metric = metric_of(options.class_weight)
     log_weights = np.log(decision_weights(options.class_weight, options.classes, np.exp(log_prior)))
-    stacks = tuple(without_folds(fitted.weighing, fitted.penalty))
     [(counts, right)] = fitting.ask(Decisions(stacks, log_weights))
     codes = votes_of(sample.codes, frame.n_classes).argmax(axis=1)
     scores = scores_of(codes, _logits_without_folds(stacks, sample), log_weights)

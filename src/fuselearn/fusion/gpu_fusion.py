@@ -231,10 +231,15 @@ class GpuFusionBlock(FusionBlock):
         return sums
 
     def _scores(self, stack: Stack) -> GpuArray:
-        """Return Σ weight · value of the arms, without intercepts."""
-        scores = self._rows.arrays.full((self.n_rows, self.frame.n_targets), 0.0)
-        for arm, weight in zip(stack.arms, stack.weights.tolist()):
-            scores = scores + weight * self._values[arm]
+        """Return Σ weight · value of the arms, or matrices in place of weights, without intercepts."""
+        arrays = self._rows.arrays
+        scores = arrays.full((self.n_rows, self.frame.n_targets), 0.0)
+        for place, arm in enumerate(stack.arms):
+            if stack.matrices is None:
+                scores = scores + float(stack.weights[place]) * self._values[arm]
+            else:
+                matrix = arrays.from_host(np.ascontiguousarray(stack.matrices[place]))
+                scores = scores + arrays.matmul(self._values[arm], matrix)
         return scores
 
 

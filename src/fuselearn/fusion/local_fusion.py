@@ -20,7 +20,7 @@ from fuselearn.fusion.base_models.catalogue import ALL_VIEWS
 from fuselearn.fusion.fusion_options import FusionLog, FusionOptions, boosting_settings, n_folds_of
 from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame, learnt_labels
 from fuselearn.fusion.fusion_run import FusionResult, run_on_many_rows
-from fuselearn.fusion.log_loss_weights import Stack, logits_of
+from fuselearn.fusion.log_loss_weights import logits_of
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import FloatArray, IntArray
 
@@ -73,7 +73,7 @@ def fit_in_memory(
     finally:
         for arms in boosted:
             arms.close()
-    plain = Stack(result.stack.arms, result.stack.weights, np.zeros_like(result.stack.intercepts))
+    plain = result.stack.without_intercepts
     scores = [logits_of(plain.block_scores(block, part)) for block in blocks for part in block.parts()]
     posterior = np.concatenate([block.posterior for block in blocks]) if result.judged else data.votes()
     return LocalFusion(result, np.concatenate(scores), posterior)

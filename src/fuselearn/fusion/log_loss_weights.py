@@ -11,7 +11,7 @@ held to those of all rows as far as there are few rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
@@ -47,11 +47,14 @@ class Stack:
     weights : ndarray of shape (n_arms,)
         Not negative.
     intercepts : ndarray of shape (n_targets,)
+    matrices : ndarray of shape (n_arms, n_classes, n_classes) or None
+        Multiply the values of the arms in place of the weights; see `class_matrices`.
     """
 
     arms: tuple[int, ...]
     weights: FloatArray
     intercepts: FloatArray
+    matrices: FloatArray | None = None
 
     @property
     def point(self) -> FloatArray:
@@ -64,7 +67,14 @@ class Stack:
 
     def scores(self, values: FloatArray) -> FloatArray:
         """Return z of shape (n_rows, n_targets) from values of the arms, of shape (n_arms, n_rows, n_targets)."""
+        if self.matrices is not None:
+            return np.tensordot(values, self.matrices, axes=((0, 2), (0, 1))) + self.intercepts
         return np.tensordot(self.weights, values, axes=1) + self.intercepts
+
+    @property
+    def without_intercepts(self) -> Stack:
+        """The same weights, and no intercepts."""
+        return replace(self, intercepts=np.zeros_like(self.intercepts))
 
     def block_scores(self, block: FusionBlock, rows: slice) -> FloatArray:
         """Return z of some rows of a block."""
@@ -84,12 +94,13 @@ def plain_sum(
 ) -> tuple[FloatArray, BoolArray]:
     """Return Σ weight · value of arms, where an absent value (NaN) counts as 0, and the rows with some value.
 
-    Values are of the shape (n_rows, n_targets); there may be none.
+    Values are of the shape (n_rows, n_targets); there may be none. A weight may be a matrix of the classes.
     """
     sums, covered = np.zeros(shape), np.zeros(shape[0], dtype=bool)
     for weight, of_arm in zip(weights, values):
         absent = np.isnan(of_arm[:, 0])
-        sums += weight * np.where(absent[:, None], 0.0, of_arm)
+        known = np.where(absent[:, None], 0.0, of_arm)
+        sums += weight * known if weights.ndim == 1 else known @ weight
         covered |= ~absent
     return sums, covered
 
@@ -347,7 +358,7 @@ class PatternSums:
         n_patterns, d = self.points.shape
         sums = np.zeros(n_patterns), np.zeros((n_patterns, d)), np.zeros((n_patterns, d, d))
         numbers = pattern_numbers(block.present, self.patterns)
-        plain = Stack(self.stack.arms, self.stack.weights, np.zeros_like(self.stack.intercepts))
+        plain = self.stack.without_intercepts
         for part in block.parts():
             scores = plain.block_scores(block, part)
             targets = block.targets(part, judged=self.judged)
