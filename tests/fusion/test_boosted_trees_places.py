@@ -4,7 +4,6 @@ import os
 import signal
 from functools import cache
 
-import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -19,12 +18,11 @@ from fuselearn.data.folds import Folds
 from fuselearn.data.view_table import row_location
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, BoostingSettings, local_gradient_data
 from fuselearn.numeric.execution import Threads
-from tests.boosting.gradient.conftest import client, processes, thread_cluster
 from tests.boosting.gradient.gradient_problems import COLUMNS, VIEWS, rows
 from tests.boosting.gradient.test_gpu import EXACT, library
 from tests.fusion.test_boosted_trees import assert_same_model
 
-__all__ = ["client", "library", "processes", "thread_cluster"]
+__all__ = ["library"]
 SETTINGS = BoostingSettings(n_rounds=4, max_leaf_nodes=6, min_samples_leaf=10.0, n_iter_no_change=2)
 PAIRS = [(None, 0), (1, 2), (2, 0), (None, 1)]
 SEED, N_FOLDS = 5, 3
@@ -90,15 +88,6 @@ def test_files(n_partitions, given, tmp_path, monkeypatch):
             assert expected.n_rounds > 1
 
 
-def test_labels_of_files_cannot_be_exchanged(tmp_path):
-    pytest.importorskip("pyarrow")
-    X, targets, _ = rows()
-    pd.DataFrame(X, columns=COLUMNS).assign(target=targets["two"]).to_parquet(tmp_path / "rows.parquet")
-    arms = BoostedTreesArms(partitioned_data(tmp_path / "rows.parquet", "target"), N_FOLDS, SETTINGS)
-    with pytest.raises(TypeError, match="its rows are not in memory"):
-        arms.with_labels(np.zeros(3000, dtype=np.int32), np.ones(3000))
-
-
 def dask_data(n_partitions, given):
     from tests.backends.partitioned.partition_problems import in_chunks
 
@@ -152,8 +141,6 @@ def test_a_gpu(library, target):
     folds = Folds.of(N_FOLDS, SEED).numbers(n_rows)
     with BoostedTreesArms(local_gradient_data(data, folds), N_FOLDS, SETTINGS) as arms:
         models = arms.fit_all(PAIRS[:2])
-        with arms.with_labels(data.codes[:, 0], data.weights) as again:
-            assert_same_model(again.fit(*PAIRS[1]), models[1])
     for model, expected in zip(models, local_models(("sample_weight",), target, n_rows)):
         for name in (*EXACT, "starts", "output"):
             assert_array_equal(getattr(model.trees, name), getattr(expected.trees, name), err_msg=name)

@@ -72,9 +72,9 @@ def test_many_classes_end_at_the_same_weights(monkeypatch):
     dense = weigh(asker(made), start, penalty).stack
     monkeypatch.setattr("fuselearn.fusion.log_loss_weights.MOST_DENSE", 2)
     bounded = weigh(asker(made), start, penalty).stack
-    assert_allclose(bounded.weights, dense.weights, atol=1e-3)
+    assert_allclose(bounded.weights, dense.weights, atol=1e-5)
     # What is added to all intercepts changes nothing.
-    assert_allclose(np.diff(bounded.intercepts), np.diff(dense.intercepts), atol=1e-3)
+    assert_allclose(np.diff(bounded.intercepts), np.diff(dense.intercepts), atol=1e-5)
 
 
 def test_sums_do_not_depend_on_the_blocks():

@@ -28,9 +28,10 @@ INTERCEPT_PENALTY = 1.0
 """Ridge on the intercepts about the logarithms of the prior, which a class without rows has to stay near to."""
 PATTERN_PENALTY = 20.0
 """Ridge on slope and intercepts of a pattern of views about those of all rows."""
-MOST_DENSE = 32
+MOST_DENSE = 256
 """Classes whose curvature is a matrix; with more, that of the intercepts is bounded by its diagonal."""
-MOST_STEPS = 25
+MOST_STEPS, MOST_BOUNDED_STEPS = 25, 500
+"""Newton steps, at most; where curvatures are bounded, they are short, and more are needed."""
 MOST_HALVINGS = 12
 LEAST_DECREASE = 1e-12
 """Share of the loss that a Newton step must be expected to take off, or it is the last one."""
@@ -241,7 +242,8 @@ def weigh(ask: Ask, start: Stack, penalty: Penalty) -> Weighing:
     """Find the weights and intercepts of the least loss, by Newton steps within w ≥ 0."""
     stack, sums = start, ask(start)
     loss, gradient, curvature = penalty.added(start, *_total(sums))
-    for _ in range(MOST_STEPS):
+    is_bounded = len(stack.intercepts) > MOST_DENSE
+    for _ in range(MOST_BOUNDED_STEPS if is_bounded else MOST_STEPS):
         goal = constrained_minimum(stack.point, gradient, curvature, len(stack.weights))
         step = goal - stack.point
         expected = -float(gradient @ step + step @ curvature @ step / 2)

@@ -9,9 +9,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -41,7 +40,7 @@ from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import run_reductions
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.gradients import HELD_OUT, TRAINING, UNUSED
-from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
+from fuselearn.typing import AnyArray, BoolArray, IntArray
 
 SKETCH_ROWS = 2**16
 """Rows whose values place the edges between the bins."""
@@ -357,32 +356,6 @@ class LocalGradientData(GradientData):
             None if self._part.weights is None else scale.of_block(self._part.weights * (scale.one / scale.largest))
         )
         self._part = replace(self._part, folds=folds, weights=weights)
-
-    def with_labels(self, codes: IntArray, weights: FloatArray) -> Self:
-        """Return the same rows, in the same folds and bins, with other labels and weights.
-
-        Parameters
-        ----------
-        codes : integer ndarray of shape (n_rows,)
-            Class codes.
-        weights : ndarray of shape (n_rows,)
-            Weights of at least 0; 0 for rows that are not to be used.
-        """
-        data = copy(self)
-        used = weights > 0
-        largest = float(weights.max())
-        data.n_counted, data.n_label_columns = int(np.count_nonzero(used)), 1
-        data.weight_scale = WeightScale(largest, bool(np.all(weights[used] == largest)), whole=True)
-        data._classes_to_hold_out = np.ascontiguousarray(codes, dtype=np.int32)
-        data._part = GradientPart(
-            self._part.view,
-            [data._classes_to_hold_out],
-            data.weight_scale.of_block(weights / largest),
-            np.where(used, np.int8(TRAINING), np.int8(UNUSED)),
-            self._part.present,
-            folds=self._part.folds,
-        )
-        return data
 
     @contextmanager
     def rows(self, plan: GradientPlan, growth: GrowthSettings, threads: Threads) -> Iterator[GradientRows]:

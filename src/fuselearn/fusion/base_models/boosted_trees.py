@@ -213,22 +213,6 @@ class BoostedTreesArms:
         self._resources.close()
         self._runs = None
 
-    def with_labels(self, codes: IntArray, weights: FloatArray) -> BoostedTreesArms:
-        """Return arms on the same rows in the same folds and bins, with other labels and weights; in memory only.
-
-        Parameters
-        ----------
-        codes : integer ndarray of shape (n_rows,)
-            Class codes.
-        weights : ndarray of shape (n_rows,)
-            Weights of at least 0.
-        """
-        if not isinstance(self._data, LocalGradientData):
-            raise TypeError(f"Labels cannot be exchanged in {type(self._data).__name__}: its rows are not in memory.")
-        self._prepared()
-        data = self._data.with_labels(codes, weights / weights.max())
-        return BoostedTreesArms(data, self._n_folds, self._settings, self._threads, self.deadline, self._report)
-
     def fit(self, view: int | None, fold: int) -> BoostedTreesModel:
         """Fit trees to the rows of all folds but one.
 
