@@ -11,10 +11,11 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression
 
 from fuselearn import ShareBoostClassifier
-from fuselearn.bandits import Exp3P
+from fuselearn.bandits import Best, Exp3P
 from fuselearn.boosting import bounds as theory
 from fuselearn.learners import GaussianNB, LeastSquares, Stump, Tree
 from tests.naive import bounds as naive
+from tests.naive import tree
 
 
 def random_problem(seed, absent=False):
@@ -87,14 +88,51 @@ def test_the_exponential_loss_never_rises():
     assert_allclose(losses, np.cumprod(model.trace_.normalisers), rtol=1e-6)
 
 
+@pytest.mark.parametrize("logarithmic", [False, True])
 @pytest.mark.parametrize(("rho", "n_arms"), [(0.9, 3), (0.6, 2), (1.0, 5)])
-def test_convergence_time_is_the_first_that_suffices(rho, n_arms):
-    assert theory.convergence_time(rho, 1000, n_arms, 0.05) == naive.convergence_time(rho, 1000, n_arms, 0.05)
+def test_convergence_time_is_the_first_that_suffices(rho, n_arms, logarithmic):
+    ours = theory.convergence_time(rho, 1000, n_arms, 0.05, logarithmic=logarithmic)
+    assert ours == naive.convergence_time(rho, 1000, n_arms, 0.05, logarithmic)
+
+
+@pytest.mark.parametrize("n", [20, 60, 1000])
+@pytest.mark.parametrize("rho", [0.05, 0.3, 0.5, 0.9, 0.995, 1.0])
+def test_rounds_of_greedy_boosting_are_the_first_that_suffice(rho, n):
+    assert theory.rounds_of_greedy_boosting(rho, n) == naive.greedy_rounds(rho, n)
+
+
+def test_convergence_time_is_that_of_the_policy():
+    X, y, views = random_problem(0)
+    n = len(y)
+
+    def time(policy, **arguments):
+        model = ShareBoostClassifier(views=views, n_estimators=3, view_policy=policy, random_state=0).fit(X, y)
+        return model.bounds(rho=0.4, **arguments)["convergence_time"]
+
+    assert time("best") == np.ceil(np.log(n) / -np.log(np.sqrt(1 - 0.4**2)))
+    assert time("exp3p") == naive.convergence_time(0.4, n, 2, 0.05)
+    assert time("exp3p", delta=0.01) == naive.convergence_time(0.4, n, 2, 0.01)
+    logarithmic = Exp3P("theory", "theory", delta=0.2, reward="logarithmic")
+    assert time(logarithmic) == naive.convergence_time(0.4, n, 2, 0.2, True)
+    for policy in ("uniform", "round_robin", "ucb", Best(costs={"left": 1, "right": 2})):
+        assert time(policy) is None
+
+
+def test_greedy_boosting_has_no_training_error_by_then():
+    """Where a view has an edge in every round, as ε shows afterwards."""
+    X, y = load_breast_cancer(return_X_y=True)
+    views = [slice(0, 10), slice(10, 20), slice(20, 30)]
+    model = ShareBoostClassifier("tree", views=views, n_estimators=80).fit(X, y)
+    rho = 1 - 2 * model.estimator_errors_.max()
+    time = model.bounds(rho=rho)["convergence_time"]
+    losses = [np.mean(stage != y) for stage in model.staged_predict(X)]
+    assert time < 80
+    assert all(loss == 0 for loss in losses[time - 1 :])
 
 
 def test_convergence_time_grows_as_the_edge_shrinks():
     X, y, views = random_problem(0)
-    model = ShareBoostClassifier(views=views, n_estimators=3).fit(X, y)
+    model = ShareBoostClassifier(views=views, n_estimators=3, view_policy="exp3p").fit(X, y)
     times = [model.bounds(rho=rho)["convergence_time"] for rho in (0.9, 0.3, 0.1, 1e-4)]
     assert times == sorted(times)
     assert theory.convergence_time(1e-12, 1000, 3, 0.05) == float("inf")
@@ -113,6 +151,85 @@ def test_regret_needs_the_theorys_parameters():
         )
 
 
+def test_delta_is_that_of_the_policy():
+    X, y, views = random_problem(0)
+    theory_of = Exp3P("theory", "theory", delta=0.2)
+    model = ShareBoostClassifier(views=views, n_estimators=20, view_policy=theory_of, random_state=0).fit(X, y)
+    assert model.bounds()["regret"] == model.bounds(delta=0.2)["regret"] == theory.regret_bound(2, 20, 0.2)
+    with pytest.raises(ValueError, match=r"delta must be None or the 0\.2 of the policy.*got 0\.1"):
+        model.bounds(delta=0.1)
+    terms = model.bounds(theta=0.3)["sharper"]["confidence"]
+    assert terms == pytest.approx((np.sqrt(np.log(2 / 0.2) / 2) + 2) / np.sqrt(len(y)))
+
+
+@pytest.mark.parametrize(
+    "policy", ["exp3p", "ucb", "uniform", Exp3P("theory", "theory", reward="logarithmic")], ids=str
+)
+def test_observed_regret_is_what_the_best_arm_would_have_collected(policy):
+    X, y, views = random_problem(3)
+    model = ShareBoostClassifier("stump", views=views, n_estimators=12, view_policy=policy, random_state=0).fit(X, y)
+    plans = list(model.trace_.plans)
+    # Each arm is fitted again under the weights of each round of the run.
+    rewards = []
+    for weights in list(model.staged_sample_weights(X, y))[:-1]:
+        row = []
+        for columns in views.values():
+            right = tree.fit_stump(X[:, columns], y, weights, 2)(X[:, columns]) == y
+            beta = weights[right].sum() - weights[~right].sum()
+            Z = np.sqrt(1 - beta**2)
+            row.append(min(1, -np.log(Z)) if "logarithmic" in str(policy) else 1 - Z)
+        rewards.append(row)
+    bounds = model.bounds(X, y)
+    assert bounds["regret_observed"] == pytest.approx(naive.regret(rewards, model.winning_arms_), abs=1e-6)
+    assert bounds["regret"] is None or bounds["regret_observed"] <= bounds["regret"]
+    assert model.bounds()["regret_observed"] is None
+    assert list(model.trace_.plans) == plans
+
+
+def test_a_greedy_run_has_no_regret_to_observe():
+    X, y, views = random_problem(0)
+    assert ShareBoostClassifier(views=views, n_estimators=3).fit(X, y).bounds(X, y)["regret_observed"] is None
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_the_infima_are_those_of_a_fine_grid(seed):
+    rng = np.random.default_rng(seed)
+    margins = np.clip(rng.normal(0.4, 0.3, size=60), -1, 1).round(2)
+    for name, bound in theory.GENERALISATION_BOUNDS.items():
+        least = theory.infimum(margins, lambda theta, bound=bound: bound(3, 60, 0.05, theta))
+        near = naive.infimum(name, margins.tolist(), 3, 0.05, steps=300)
+        assert 0 < least["theta"] <= 1
+        assert least["bound"] <= near + 1e-12
+        just_below = np.nextafter(least["theta"], 0) if least["theta"] < 1 or margins.max() == 1 else 1.0
+        share = np.mean(margins <= just_below)
+        there = share + naive.generalisation_terms(name, 3, 60, 0.05, just_below)
+        assert there == pytest.approx(least["bound"], rel=1e-6)
+
+
+def test_infima_of_a_model():
+    X, y, views = random_problem(0)
+    model = ShareBoostClassifier("stump", views=views, n_estimators=20).fit(X, y)
+    bounds = model.bounds(X, y, theta=0.2)
+    for name in theory.GENERALISATION_BOUNDS:
+        assert bounds[f"{name}_infimum"]["bound"] <= bounds["margin_share_observed"] + sum(bounds[name].values())
+        assert model.bounds()[f"{name}_infimum"] is None
+    assert ShareBoostClassifier(Tree(), n_estimators=2).fit(X, y).bounds(X, y)["sharper_infimum"] is None
+
+
+def test_sdp_has_a_complexity_that_does_not_fall():
+    """S0 Lemma 5 by trying all labellings, and equation 2."""
+    for n in (1, 2, 3):
+        assert theory.complexity_of_sdp(n) == naive.sdp_complexity(n)
+    few, many = (theory.terms_of_sdp(n, gamma=0.5, delta=0.05) for n in (100, 10_000))
+    assert few["complexity"] == many["complexity"] == 4
+    assert few["confidence"] == pytest.approx(10 * many["confidence"])
+    assert few["confidence"] == pytest.approx((4 + np.sqrt(2 * np.log(20))) / 10)
+    X, y, views = random_problem(0)
+    model = ShareBoostClassifier(views=views, n_estimators=2).fit(X, y)
+    assert model.bounds(theta=0.5)["sdp"] == theory.terms_of_sdp(len(y), 0.5, 0.05)
+    assert model.bounds()["sdp"] is None
+
+
 def test_generalisation_terms():
     X, y, views = random_problem(0)
     n, theta, delta = len(y), 0.2, 0.05
@@ -128,7 +245,7 @@ def test_generalisation_terms():
 
 
 def test_theorem_3_never_says_that_a_richer_class_generalises_better():
-    terms = [theory.terms_of_theorem_3(d, 1000, 0.1, 0.05) for d in range(1, 1100)]
+    terms = [theory.terms_of_theorem_3(d, 1000, 0.05, 0.1) for d in range(1, 1100)]
     said = [term["complexity"] for term in terms if term is not None]
     assert len(said) == 135  # up to n/e²
     assert said == sorted(said)

@@ -4,12 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.bandits.protocol import Policy, PolicyState
+from fuselearn.bandits.protocol import Costs, Policy, PolicyState, check_rewards
 
 
 @dataclass(frozen=True)
 class Best(Policy):
     """Greedy policy of S0 Algorithm 1 and S1's ShareBoost: all arms compete in every round.
+
+    Parameters
+    ----------
+    costs : dict of str to float, tuple of float or None, default=None
+        Cost of each view, by its name, or of each arm. With them, the largest reward 1 - Z per cost wins instead of the
+        least error: an expensive view joins only where it is worth its cost.
 
     Examples
     --------
@@ -18,6 +24,13 @@ class Best(Policy):
     """
 
     competes = True
+
+    costs: Costs = None
+
+    def check(self) -> None:
+        """Refuse costs that are not numbers above 0."""
+        if self.costs is not None:
+            check_rewards(self)
 
     def start(self, n_arms: int, horizon: int, seed: np.random.SeedSequence | None) -> "_BestState":
         """Return the state at the beginning of a run; see `Policy.start`."""

@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from fuselearn.bandits.protocol import Policy, PolicyState, draw
+from fuselearn.bandits.protocol import Costs, Policy, PolicyState, check_rewards, draw
 from fuselearn.typing import FloatArray
 
 
@@ -28,6 +28,12 @@ class Exp3P(Policy):
         Probability with which the regret bound may fail.
     horizon : int or None, default=None
         T, the number of rounds planned for; None takes `n_estimators` of the first fit.
+    reward : {"loss", "logarithmic"}, default="loss"
+        Reward of a round: 1 - Z, which is S1's 1 - √(1 - β²), or min(1, -ln Z), which S1 cites from Busa-Fekete and
+        Kégl: it does not tell edges β above 0.93 apart, and is larger below.
+    costs : dict of str to float, tuple of float or None, default=None
+        Cost of each view, by its name, or of each arm. With them, the reward is per cost, and at most 1 for the
+        cheapest.
 
     Notes
     -----
@@ -37,6 +43,7 @@ class Exp3P(Policy):
     References
     ----------
     Auer, Cesa-Bianchi, Freund, Schapire. The non-stochastic multi-armed bandit problem. SIAM J. Comput. 32, 2002.
+    Busa-Fekete, Kégl. Fast boosting using adversarial bandits. ICML 2010 (the logarithmic reward).
     S1: Peng et al. ShareBoost: Boosting for Multi-view Learning with Performance Guarantees. ECML PKDD 2011.
 
     Examples
@@ -54,6 +61,8 @@ class Exp3P(Policy):
     alpha: float | str = 0.15
     delta: float = 0.05
     horizon: int | None = None
+    reward: str = "loss"
+    costs: Costs = None
 
     @property
     def follows_theory(self) -> bool:
@@ -65,7 +74,7 @@ class Exp3P(Policy):
         rounds = horizon if self.horizon is None else self.horizon
         gamma = theory_gamma(n_arms, rounds) if isinstance(self.gamma, str) else self.gamma
         alpha = theory_alpha(n_arms, rounds, self.delta) if isinstance(self.alpha, str) else self.alpha
-        return Exp3PState(n_arms, rounds, gamma, alpha, seed)
+        return Exp3PState(self, n_arms, rounds, gamma, alpha, seed)
 
     def check(self) -> None:
         """Refuse settings that are out of range."""
@@ -77,14 +86,22 @@ class Exp3P(Policy):
             raise ValueError(f"Exp3P's delta must be between 0 and 1; got {self.delta!r}.")
         if self.horizon is not None and not (isinstance(self.horizon, Integral) and self.horizon >= 1):
             raise ValueError(f"Exp3P's horizon must be None or at least 1; got {self.horizon!r}.")
+        check_rewards(self)
 
 
 class Exp3PState(PolicyState):
     """Exp3.P in the middle of a run."""
 
     def __init__(
-        self, n_arms: int, horizon: int, gamma: float, alpha: float, seed: np.random.SeedSequence | None
+        self,
+        policy: Exp3P,
+        n_arms: int,
+        horizon: int,
+        gamma: float,
+        alpha: float,
+        seed: np.random.SeedSequence | None,
     ) -> None:
+        self._policy = policy
         self._gamma = gamma
         self._bonus = alpha / sqrt(n_arms * horizon)
         self._log_d = np.full(n_arms, alpha * gamma / 3 * sqrt(horizon / n_arms))
@@ -104,7 +121,7 @@ class Exp3PState(PolicyState):
         """Raise the weight of the arm by its reward, and those of all arms by their bonus."""
         p = self.probabilities
         gain = self._bonus / p
-        gain[arm] += reward / p[arm]
+        gain[arm] += self._policy.value(arm, reward) / p[arm]
         self._log_d += self._gamma / (3 * len(p)) * gain
 
 

@@ -14,6 +14,8 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
+from fuselearn.arguments import check_choice, check_count, check_flag, check_jobs, check_positive
+from fuselearn.backends.protocol import Rows
 from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.boosting_data import RunData, read_boosting_data
 from fuselearn.boosting.checkpoint import CannotBeKeptError, EnsembleLog, check_checkpoint, identity_of
@@ -22,7 +24,6 @@ from fuselearn.boosting.trace_format import check_can_be_written, check_trace, c
 from fuselearn.boosting.vote_prediction import VotePrediction
 from fuselearn.data import View, note_features, per_view
 from fuselearn.data.view_table import PARTITIONED, row_location, to_host
-from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs, check_positive
 from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
 from fuselearn.learners.protocol import Learner
 from fuselearn.learners.sklearn_learner import as_learners
@@ -109,9 +110,10 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         ]
         transformers = per_view("preprocess", self.preprocess, data.names)
         data.check_learners(learners)
-        settings = RunSettings(
-            tuple(map(len, learners)), self._policy(), float(self.learning_rate), bool(self.resample), self.error
-        )
+        arms_of_views, policy = tuple(map(len, learners)), self._policy()
+        if policy is not None and policy.costs is not None:
+            policy = policy.with_costs(data.names, arms_of_views)
+        settings = RunSettings(arms_of_views, policy, float(self.learning_rate), bool(self.resample), self.error)
         log = resumed = None
         exhausted = False
         if continued:
@@ -190,21 +192,12 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         if row_location(X) in PARTITIONED:
             raise TypeError("staged_sample_weights takes rows in memory; pass X.compute(), or some of the rows.")
-        data = read_boosting_data(self, X, y, sample_weight, view_labels, reset=False)
-        self._check_same_data(data)
-        views = data.views(self.preprocessors_)
-        remaining = iter([learner for _, learner in self.arms_])
-        learners = [[next(remaining) for _ in range(count)] for count in self.trace_.settings.arms_of_views]
-        rule = self._round_rule(self.trace_, len(self.classes_), data.n_counted)
-        with (
-            Threads(effective_n_jobs(self.n_jobs)) as threads,
-            data.rows(views, learners, self.trace_, threads=threads, shared=rule.shares_weights) as rows,
-        ):
-            for _ in replay(rows, rule, self.trace_):
-                if rule.shares_weights:
-                    yield rows.weights(0).copy()
-                else:
-                    yield np.column_stack([rows.weights(arm) for arm in range(self.trace_.n_arms)])
+        shared = self._round_rule.shares_weights
+        for rows in self._replayed(read_boosting_data(self, X, y, sample_weight, view_labels, reset=False)):
+            if shared:
+                yield rows.weights(0).copy()
+            else:
+                yield np.column_stack([rows.weights(arm) for arm in range(self.trace_.n_arms)])
 
     def validate(self) -> None:
         """Refuse a model, read from a file, whose rounds, views and classes do not fit together.
@@ -246,6 +239,21 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+    def _replayed(self, data: RunData) -> Iterator[Rows]:
+        """Yield the rows that the model was fitted on as they were before the first round and after each."""
+        self._check_same_data(data)
+        views = data.views(self.preprocessors_)
+        remaining = iter([learner for _, learner in self.arms_])
+        learners = [[next(remaining) for _ in range(count)] for count in self.trace_.settings.arms_of_views]
+        trace = self.trace_.copy()  # plans may be added to it
+        rule = self._round_rule(trace, len(self.classes_), data.n_counted)
+        with (
+            Threads(effective_n_jobs(self.n_jobs)) as threads,
+            data.rows(views, learners, trace, threads=threads, shared=rule.shares_weights) as rows,
+        ):
+            for _ in replay(rows, rule, trace):
+                yield rows
 
     def _policy(self) -> Policy | None:
         """Return the policy that chooses arms, checked; None where every arm is tried."""

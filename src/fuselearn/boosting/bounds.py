@@ -4,14 +4,14 @@ The bounds on the training error are tight enough to be checked on any run. Thos
 to constants that the papers do not give; their terms show how they grow, not how large they are.
 """
 
-from collections.abc import Sequence
-from math import exp, inf, log, log2, prod, sqrt
+from collections.abc import Callable, Sequence
+from math import exp, floor, inf, log, log1p, log2, prod, sqrt
 
 import numpy as np
 from scipy.stats import binom
 
 from fuselearn.bandits.exp3p import regret_bound
-from fuselearn.typing import BoolArray, FloatArray
+from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 SEARCH_LIMIT = 2**100
 """Beyond this many rounds a convergence time is as good as infinite."""
@@ -63,7 +63,7 @@ def vc_dimension_of_union(dimensions: Sequence[int]) -> int:
     return m
 
 
-def terms_of_theorem_3(vc_dimension: int, n_rows: int, theta: float, delta: float) -> dict[str, float] | None:
+def terms_of_theorem_3(vc_dimension: int, n_rows: int, delta: float, theta: float) -> dict[str, float] | None:
     """Return what S0 Theorem 3 adds to the share of small margins, up to its O() constant; None where it says nothing.
 
     The printed d·log²(n/d) falls as d grows beyond n/e²: a richer class would seem to generalise better.
@@ -74,7 +74,7 @@ def terms_of_theorem_3(vc_dimension: int, n_rows: int, theta: float, delta: floa
     return {"complexity": sqrt(spread + log(1 / delta)) / sqrt(n_rows)}
 
 
-def terms_of_sharper_bound(vc_dimension: int, n_rows: int, theta: float, delta: float) -> dict[str, float]:
+def terms_of_sharper_bound(vc_dimension: int, n_rows: int, delta: float, theta: float) -> dict[str, float]:
     """Return what the bound after S0 Theorem 3 (Koltchinskii, Panchenko and Lozano) adds to the share of small margins.
 
     ``"complexity"`` stands before a constant C that is not given; ``"iterated_log"`` and ``"confidence"`` are complete.
@@ -86,22 +86,93 @@ def terms_of_sharper_bound(vc_dimension: int, n_rows: int, theta: float, delta: 
     }
 
 
-def convergence_time(rho: float, n_rows: int, n_arms: int, delta: float) -> float:
+GENERALISATION_BOUNDS: dict[str, Callable[[int, int, float, float], dict[str, float] | None]] = {
+    "theorem_3": terms_of_theorem_3,
+    "sharper": terms_of_sharper_bound,
+}
+"""Terms of S0's bounds on the generalisation error, given d, n, δ and θ."""
+
+
+def terms_of_sdp(n_rows: int, gamma: float, delta: float) -> dict[str, float]:
+    """Return what S0 equation 2, the bound on the error of SDP, adds to the mean hinge loss, at the margin γ.
+
+    The complexity is √C(K)/(nγ), as S0 uses it. (Printed as √(C(K)/(nγ²)), outside the factor 1/√n, it would even grow
+    with n.) So it is 2/γ, whatever n: S0's reason to expect more of boosting, whose complexity falls with n.
+    """
+    return {
+        "complexity": sqrt(complexity_of_sdp(n_rows)) / (n_rows * gamma),
+        "confidence": (4 + sqrt(2 * log(1 / delta))) / sqrt(n_rows),
+    }
+
+
+def complexity_of_sdp(n_rows: int) -> int:
+    """Return C(K) = E max_K σᵀKσ of S0 Lemma 5, over n training and n test objects.
+
+    K holds the matrix yyᵀ of every labelling y of the 2n objects. The one of y = σ gives (σᵀσ)² = 4n², and no matrix
+    of trace 2n gives more. S0 prints 2n², and forgets to bound the trace of the combined kernels.
+
+    Examples
+    --------
+    >>> complexity_of_sdp(50)
+    10000
+    """
+    return (2 * n_rows) ** 2
+
+
+def infimum(margins: FloatArray, terms: Callable[[float], dict[str, float] | None]) -> dict[str, float] | None:
+    """Return the least, over θ in (0, 1], of the share of margins of at most θ plus terms that fall as θ grows.
+
+    The share is a step function. Between two steps the sum falls, so it is least just below a margin, or at θ = 1.
+    Returns this ``"theta"`` and the ``"bound"``, its limit from below; None where the terms are.
+    """
+    if terms(1.0) is None:
+        return None
+    # Sums round: two rows of the same votes are one step.
+    margins = np.sort(margins.round(12))
+    thetas = np.unique(margins[(margins > 0) & (margins < 1)]).tolist()
+    shares = [*(np.searchsorted(margins, thetas, side="left") / len(margins)).tolist(), 1.0]
+    thetas.append(1.0)
+    if margins[-1] >= 1:  # just below 1
+        shares[-1] = float(np.mean(margins < 1))
+    sums = [share + sum((terms(theta) or {}).values()) for share, theta in zip(shares, thetas)]
+    least = int(np.argmin(sums))
+    return {"theta": thetas[least], "bound": sums[least]}
+
+
+def rounds_of_greedy_boosting(rho: float, n_rows: int) -> int:
+    """Return the rounds after which ShareBoost has no training error, if some view always has an edge of ρ.
+
+    Every Z_t is at most √(1 - ρ²), so their product is below 1/n once T > ln n / -ln √(1 - ρ²). As votes are those of
+    an error of at least 1/(2n), an edge above 1 - 1/n counts as that.
+
+    Examples
+    --------
+    >>> rounds_of_greedy_boosting(0.5, n_rows=1000)
+    49
+    """
+    rho = min(rho, 1 - 1 / n_rows)
+    return floor(log(n_rows) / (-0.5 * log1p(-(rho**2)))) + 1
+
+
+def convergence_time(rho: float, n_rows: int, n_arms: int, delta: float, *, logarithmic: bool = False) -> float:
     """Return the rounds after which rShareBoost has no training error, with probability 1 - δ, if a view has edge ρ.
 
     S1's Theorem 2 cannot be used as printed: its last step needs 1 - ρ/2 < 0. What does follow from S1's (7), (8),
     (12) and Theorem 1 is an error of 0 as soon as T·(1 - √(1 - ρ²)) - Z(T) > ln n, with Z(T) the regret bound. The left
-    side is convex in T and starts below, so the first such T is found by bisection.
+    side is convex in T and starts below, so the first such T is found by bisection. With the logarithmic reward, a
+    round with an edge of ρ gains min(1, -ln √(1 - ρ²)) instead. An edge above 1 - 1/n counts as that.
 
     Examples
     --------
     >>> convergence_time(0.9, n_rows=1000, n_arms=3, delta=0.05)
     3946
     """
+    rho = min(rho, 1 - 1 / n_rows)
+    # 1 - √(1 - ρ²) without cancellation
+    gain = min(1.0, -0.5 * log1p(-(rho**2))) if logarithmic else rho**2 / (1 + sqrt(1 - rho**2))
 
     def converged(rounds: int) -> bool:
-        gain = rounds * rho**2 / (1 + sqrt(1 - rho**2))  # T·(1 - √(1 - ρ²)) without cancellation
-        return gain - regret_bound(n_arms, rounds, delta) > log(n_rows)
+        return rounds * gain - regret_bound(n_arms, rounds, delta) > log(n_rows)
 
     high = 1
     while not converged(high):
@@ -113,3 +184,12 @@ def convergence_time(rho: float, n_rows: int, n_arms: int, delta: float) -> floa
         middle = (low + high) // 2
         low, high = (low, middle) if converged(middle) else (middle, high)
     return high
+
+
+def observed_regret(rewards: FloatArray, pulled: IntArray) -> float:
+    """Return what a bandit lost to the best single arm (S1 equation 1).
+
+    `rewards` are those of all arms, of shape (n_rounds, n_arms), and `pulled` is the arm of each round.
+    """
+    collected = rewards[np.arange(len(pulled)), pulled].sum()
+    return float(rewards.sum(axis=0).max() - collected)

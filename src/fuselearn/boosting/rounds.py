@@ -10,9 +10,8 @@ which is least at α = ½·(ln(W₊/W₋) + ln(K-1)). For K = 2 and W₀ = 0 the
 and 3f, S1 equation 7); for K = 2 and W₀ > 0 they are Schapire and Singer's for hypotheses that abstain. So that no
 vote is infinite, or so large that one hypothesis silences all others, ε is at least 1/(2n) and at most 1 - 1/(2n) in α.
 
-A hypothesis that is never wrong leaves the weights of the rows it sees as they are, so its arm would win every later
-round with the same hypothesis. It joins once, its arm is set aside, and the others go on. Where arms are drawn, or each
-hypothesis is fitted on another draw of the rows, the next one is another anyhow, and no arm is set aside.
+A hypothesis without errors leaves the weights of the rows as they are, so its arm would win every later round. It joins
+once, its arm is set aside, and the others go on. None is set aside where arms or rows are drawn: the next one differs.
 
 The weights of the rows follow from the data and the record (`Trace`), so a run can be continued where it ended.
 """
@@ -73,7 +72,7 @@ class Round(NamedTuple):
     probabilities : ndarray of shape (n_arms,) or None
         Probabilities with which the policy drew; None for a policy that does not draw.
     last : bool
-        Whether the run ended here, before the number of rounds asked for: every arm is set aside.
+        Whether the run ended here, since every arm is set aside.
     """
 
     winner: Update
@@ -321,6 +320,9 @@ class SharedRound:
         able = [arm for arm, tally in tallies.items() if has_edge(tally, self.n_classes)]
         if not able:
             return None
+        if self.policy.costs is not None:
+            rewards = {arm: 1 - normaliser(tallies[arm], self.n_classes, self.n_rows) for arm in able}
+            return first_least({arm: -self.policy.value(arm, reward) for arm, reward in rewards.items()})
         # Without absent rows Z and ε agree on the order, but near ε = ½ only ε can tell which arm is better.
         if self.trace.settings.error == OUT_OF_BAG or all(tally.absent <= TIE for tally in tallies.values()):
             return first_least({arm: error(tallies[arm]) for arm in able})

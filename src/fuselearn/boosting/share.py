@@ -1,8 +1,9 @@
 """ShareBoost, rShareBoost and BSSD, with the `view_policy` argument spelled out."""
 
 from difflib import get_close_matches
+from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -11,19 +12,24 @@ from fuselearn.bandits.best import Best
 from fuselearn.bandits.exp3p import Exp3P, regret_bound
 from fuselearn.bandits.protocol import Policy
 from fuselearn.bandits.round_robin import RoundRobin
+from fuselearn.bandits.ucb import UCB
 from fuselearn.bandits.uniform import UniformRandom
 from fuselearn.boosting import bounds as theory
 from fuselearn.boosting.base import BaseBoost
-from fuselearn.boosting.rounds import SharedRound
+from fuselearn.boosting.boosting_data import read_boosting_data
+from fuselearn.boosting.rounds import SharedRound, normaliser
 from fuselearn.data.view_table import to_host
-from fuselearn.typing import ArrayLike, RandomState, TableLike, Views
+from fuselearn.typing import ArrayLike, FloatArray, RandomState, TableLike, Views
 
 POLICIES_BY_NAME: dict[str, type[Policy]] = {
     "best": Best,
     "exp3p": Exp3P,
+    "ucb": UCB,
     "uniform": UniformRandom,
     "round_robin": RoundRobin,
 }
+DELTA = 0.05
+"""Probability with which a bound may fail, where neither the user nor the policy has another."""
 
 
 class ShareBoostClassifier(BaseBoost):
@@ -46,9 +52,9 @@ class ShareBoostClassifier(BaseBoost):
         :class:`~sklearn.compose.ColumnTransformer` takes. None is one view of all columns. Views may overlap.
     n_estimators : int, default=150
         Largest number of rounds. The run ends earlier when no arm that is left beats chance; see Notes.
-    view_policy : {"best", "exp3p", "uniform", "round_robin"} or policy, default="best"
+    view_policy : {"best", "exp3p", "ucb", "uniform", "round_robin"} or policy, default="best"
         Policy that chooses the arms of a round, see :mod:`fuselearn.bandits`: all of them under ``"best"``, one
-        otherwise.
+        otherwise. Policies that learn take costs of the views, and then go by reward per cost.
     resample : bool, default=False
         Fit each hypothesis on as many rows as there are, drawn by the weights, instead of under the weights.
     error : {"training", "out_of_bag"}, default="training"
@@ -119,7 +125,8 @@ class ShareBoostClassifier(BaseBoost):
 
     A vote is that of an error of at least 1/(2n), with n the rows of weight, so that a hypothesis without errors does
     not silence all others. Under ``"best"`` it joins once: it moves no weights, and its arm, which would win every
-    later round, is set aside. With ``resample=True``, and where a policy draws the arms, its arm goes on like the others.
+    later round, is set aside. With ``resample=True``, and where a policy draws the arms, its arm goes on like the
+    others.
 
     `predict` reads views in the order `view_order_`, largest Σ|α| first, and stops at a row once the rest cannot change
     its class; `views_used` returns the views that each row needed.
@@ -180,7 +187,7 @@ class ShareBoostClassifier(BaseBoost):
         *,
         theta: float = 0.0,
         rho: float | None = None,
-        delta: float = 0.05,
+        delta: float | None = None,
     ) -> dict[str, Any]:
         """Return the bounds that the papers' theorems give for this model.
 
@@ -189,15 +196,17 @@ class ShareBoostClassifier(BaseBoost):
         Parameters
         ----------
         X : array or data frame of shape (n_samples, n_features), default=None
-            The training rows, which a model does not keep. With them come the terms that need margins.
+            The training rows, which a model does not keep. With them come the terms that need margins, and the regret
+            of a bandit's run, for which all arms are fitted in every round.
         y : array of shape (n_samples,), default=None
             Their classes.
         theta : float in [0, 1], default=0.0
             Margin θ of S0's Theorem 4. The generalisation terms need θ > 0.
         rho : float in (0, 1], default=None
-            Edge that some view always has, for the convergence time of rShareBoost.
-        delta : float in (0, 1), default=0.05
-            Probability with which a bound may fail.
+            Edge that some view always has, for the convergence time.
+        delta : float in (0, 1), default=None
+            Probability with which a bound may fail. None is that of the policy, 0.05 where it has none. The regret
+            bound holds for no other: Theorem 1's α was chosen with the policy's.
 
         Returns
         -------
@@ -206,8 +215,12 @@ class ShareBoostClassifier(BaseBoost):
             ``"tightening"``: Lemma 2's second term, and ``"training_error_tightened"``: the first less the second.
             ``"margin_share"``: Theorem 4's bound on the share of rows with a margin of at most θ, and
             ``"margin_share_observed"``: that share itself.
-            ``"theorem_3"``, ``"sharper"``: terms of S0's bounds on the generalisation error, see Notes.
-            ``"regret"``: S1's Theorem 1, for ``Exp3P(gamma="theory", alpha="theory")``.
+            ``"theorem_3"``, ``"sharper"``: terms of S0's bounds on the generalisation error at θ, see Notes, and
+            ``"theorem_3_infimum"``, ``"sharper_infimum"``: the ``"theta"`` at which each bound is least, and the
+            ``"bound"`` there, with constants of 1.
+            ``"sdp"``: terms of S0's equation 2, the bound for SDP, at the margin θ.
+            ``"regret"``: S1's Theorem 1, for ``Exp3P(gamma="theory", alpha="theory")``, and
+            ``"regret_observed"``: what a policy that pulls single arms did lose to the best of them.
             ``"convergence_time"``: rounds until the training error is 0, when `rho` is given.
             A value that is not defined is None.
 
@@ -217,21 +230,22 @@ class ShareBoostClassifier(BaseBoost):
         the union of the arms' hypotheses; they are None for trees and foreign classifiers, whose dimension is not
         known, and Theorem 3 also where d is so near n that its printed term falls again.
 
-        S1's regret bound is loose: 444 for three views and 150 rounds, where no more than 150 can be lost. S1's Theorem
-        2 does not hold as printed; the convergence time is what does follow from its ingredients.
+        S1's regret bound is loose: 444 for three views and 150 rounds, where no more than 150 can be lost. It is in
+        units of the policy's reward, per cost where it has costs.
+
+        The convergence time of ``"best"`` is ln n / -ln √(1 - ρ²), as long as the view of edge ρ is not set aside. S1's
+        Theorem 2 for rShareBoost does not hold as printed; that of `Exp3P` is what does follow from its ingredients,
+        for the theory's parameters. Other policies, and costs, have none.
         """
         check_is_fitted(self)
         y = to_host(y)
-        self._check_bounds(X, y, theta, rho, delta)
+        delta = self._check_bounds(X, y, theta, rho, delta)
         alphas, normalisers = self.trace_.alphas.tolist(), self.trace_.normalisers.tolist()
-        policy, n_arms = self.trace_.settings.view_policy, self.trace_.n_arms
+        policy, n_arms = cast(Policy, self.trace_.settings.view_policy), self.trace_.n_arms
         product = theory.training_error(normalisers)
-        regret = convergence_time = None
+        regret = None
         if isinstance(policy, Exp3P) and policy.follows_theory:
-            horizon = self.trace_.horizon if policy.horizon is None else policy.horizon
-            regret = regret_bound(n_arms, horizon, policy.delta)
-        if rho is not None:
-            convergence_time = theory.convergence_time(rho, self.n_samples_fit_, n_arms, delta)
+            regret = regret_bound(n_arms, self.trace_.horizon if policy.horizon is None else policy.horizon, delta)
         result: dict[str, Any] = {
             "training_error": product,
             "tightening": None,
@@ -239,21 +253,53 @@ class ShareBoostClassifier(BaseBoost):
             "margin_share": theory.margin_share(alphas, normalisers, theta),
             "margin_share_observed": None,
             "theorem_3": None,
+            "theorem_3_infimum": None,
             "sharper": None,
+            "sharper_infimum": None,
+            "sdp": None if theta == 0 else theory.terms_of_sdp(self.n_samples_fit_, theta, delta),
             "regret": regret,
-            "convergence_time": convergence_time,
+            "regret_observed": None,
+            "convergence_time": None if rho is None else self._convergence_time(float(rho), delta),
         }
+        margins = None
         if X is not None:
             margins = self.margins(X, y)
             right = self.predict(X) == np.asarray(y)
             result["tightening"] = theory.tightening(margins * np.abs(alphas).sum(), right)
             result["training_error_tightened"] = product - result["tightening"]
             result["margin_share_observed"] = float(np.mean(margins <= theta))
+            if not policy.competes:
+                result["regret_observed"] = theory.observed_regret(self._all_rewards(X, y), self.trace_.winning_arms)
         vc_dimension = self._vc_dimension()
-        if theta > 0 and vc_dimension is not None:
-            result["theorem_3"] = theory.terms_of_theorem_3(vc_dimension, self.n_samples_fit_, theta, delta)
-            result["sharper"] = theory.terms_of_sharper_bound(vc_dimension, self.n_samples_fit_, theta, delta)
+        if vc_dimension is not None:
+            for name, bound in theory.GENERALISATION_BOUNDS.items():
+                terms = partial(bound, vc_dimension, self.n_samples_fit_, delta)
+                if theta > 0:
+                    result[name] = terms(theta)
+                if margins is not None:
+                    result[f"{name}_infimum"] = theory.infimum(margins, terms)
         return result
+
+    def _convergence_time(self, rho: float, delta: float) -> float | None:
+        """Return the rounds until the training error is 0, if some view always has an edge of ρ; None if not known."""
+        policy, n_rows = self.trace_.settings.view_policy, self.n_samples_fit_
+        if isinstance(policy, Best) and policy.costs is None:
+            return theory.rounds_of_greedy_boosting(rho, n_rows)
+        if isinstance(policy, Exp3P) and policy.costs is None:
+            logarithmic = policy.reward == "logarithmic"
+            return theory.convergence_time(rho, n_rows, self.trace_.n_arms, delta, logarithmic=logarithmic)
+        return None
+
+    def _all_rewards(self, X: TableLike, y: ArrayLike) -> FloatArray:
+        """Return what each arm would have been worth to the policy in each round, of shape (n_rounds, n_arms)."""
+        data = read_boosting_data(self, X, y, None, None, reset=False)
+        policy, arms = cast(Policy, self.trace_.settings.view_policy), list(range(self.trace_.n_arms))
+        rewards = np.empty((len(self.trace_), len(arms)))
+        for number, rows in zip(range(len(rewards)), self._replayed(data)):
+            for arm, trial in zip(arms, rows.try_arms(arms, number)):
+                Z = normaliser(trial.tally, len(self.classes_), data.n_counted)
+                rewards[number, arm] = policy.value(arm, 1 - Z)
+        return rewards
 
     def _policy(self) -> Policy:
         """Return the policy that chooses arms, checked."""
@@ -268,8 +314,8 @@ class ShareBoostClassifier(BaseBoost):
         known = [dimension for dimension in dimensions if dimension is not None]
         return theory.vc_dimension_of_union(known) if len(known) == len(dimensions) else None
 
-    def _check_bounds(self, X: TableLike, y: ArrayLike, theta: Any, rho: Any, delta: Any) -> None:
-        """Refuse a model for which the bounds are not defined, and arguments out of range."""
+    def _check_bounds(self, X: TableLike, y: ArrayLike, theta: Any, rho: Any, delta: Any) -> float:
+        """Refuse a model for which the bounds are not defined, and arguments out of range; return δ."""
         settings = self.trace_.settings
         conditions = {
             "two classes": len(self.classes_) == 2,
@@ -293,8 +339,18 @@ class ShareBoostClassifier(BaseBoost):
             raise ValueError(f"theta must be in [0, 1]; got {theta!r}.")
         if rho is not None and not (isinstance(rho, Real) and 0 < float(rho) <= 1):
             raise ValueError(f"rho must be in (0, 1]; got {rho!r}.")
+        policy = settings.view_policy
+        policy_delta = policy.delta if isinstance(policy, Exp3P) else DELTA
+        if delta is None:
+            return policy_delta
         if not (isinstance(delta, Real) and 0 < float(delta) < 1):
             raise ValueError(f"delta must be between 0 and 1; got {delta!r}.")
+        if isinstance(policy, Exp3P) and policy.follows_theory and delta != policy_delta:
+            raise ValueError(
+                f"delta must be None or the {policy_delta!r} of the policy, with which its alpha was chosen; got "
+                f"{delta!r}. For another, fit with Exp3P('theory', 'theory', delta={delta!r})."
+            )
+        return float(delta)
 
 
 def as_policy(view_policy: Any) -> Policy:
@@ -303,7 +359,7 @@ def as_policy(view_policy: Any) -> Policy:
     Examples
     --------
     >>> as_policy("exp3p")
-    Exp3P(gamma=0.3, alpha=0.15, delta=0.05, horizon=None)
+    Exp3P(gamma=0.3, alpha=0.15, delta=0.05, horizon=None, reward='loss', costs=None)
     """
     if isinstance(view_policy, Policy):
         return view_policy

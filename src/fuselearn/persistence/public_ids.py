@@ -33,6 +33,7 @@ DEFINED_IN: dict[str, str] = {
     "bandits.Best": "fuselearn.bandits.best:Best",
     "bandits.Exp3P": "fuselearn.bandits.exp3p:Exp3P",
     "bandits.RoundRobin": "fuselearn.bandits.round_robin:RoundRobin",
+    "bandits.UCB": "fuselearn.bandits.ucb:UCB",
     "bandits.UniformRandom": "fuselearn.bandits.uniform:UniformRandom",
     "boosting.BoostedTrees": "fuselearn.boosting.gradient.tree_format:BoostedTrees",
     "boosting.GradientTree": "fuselearn.boosting.gradient.tree_format:GradientTree",

@@ -35,7 +35,7 @@ class ShareGradientBoostingClassifier(TreeClassification, ClassifierMixin, BaseG
         :class:`~sklearn.compose.ColumnTransformer` takes. None is one view of all columns. Views may overlap.
     trees : {"joint", "per_view"}, default="joint"
         Whether a tree may split on any column, or reads one view.
-    view_policy : {"best", "exp3p", "uniform", "round_robin"} or policy, default="best"
+    view_policy : {"best", "exp3p", "ucb", "uniform", "round_robin"} or policy, default="best"
         Policy that chooses the view of a round with ``trees="per_view"``, see :mod:`fuselearn.bandits`: under
         ``"best"`` all views grow trees, and those that lower the loss most join; the others draw one view, at the cost
         of one.

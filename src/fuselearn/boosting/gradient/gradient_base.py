@@ -15,6 +15,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, check_random_state
 
 from fuselearn import progress
+from fuselearn.arguments import check_choice, check_count, check_flag, check_jobs, check_positive
 from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.checkpoint import CannotBeKeptError, check_checkpoint
 from fuselearn.boosting.gradient.gradient_data import GradientData
@@ -33,7 +34,6 @@ from fuselearn.boosting.share import as_policy
 from fuselearn.data import note_features
 from fuselearn.data.categories import Categories
 from fuselearn.data.held_out import check_fraction
-from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs, check_positive
 from fuselearn.exceptions import InterruptedFitWarning, level_of_caller
 from fuselearn.learners.binning import Binning
 from fuselearn.numeric.execution import Threads
@@ -215,7 +215,9 @@ class BaseGradientBoosting(BaseEstimator):
             monotonic[data.used_columns],
         )
         return RunSettings(
-            None if self.trees == "joint" else as_policy(self.view_policy),
+            None
+            if self.trees == "joint"
+            else as_policy(self.view_policy).with_costs(data.names, [1] * len(data.names)),
             len(data.names),
             data.n_label_columns,
             growth,

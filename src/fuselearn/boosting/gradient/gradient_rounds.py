@@ -216,7 +216,9 @@ class GradientRun:
         for view in views:
             grown = [self._grow(view, output) for output in range(self._settings.n_outputs)]
             trees_of_views.append(tuple(finished for finished, _ in grown))
-            scores.append(sum(score for _, score in grown))
+            score = sum(score for _, score in grown)
+            policy = self._settings.view_policy
+            scores.append(policy.value(view, score) if policy is not None and policy.competes else score)
         best = first_of_largest(np.array(scores))
         has_split = any(finished.tree.n_leaves > 1 for trees in trees_of_views for finished in trees)
         return views[best], trees_of_views[best], has_split

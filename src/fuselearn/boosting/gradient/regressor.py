@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from sklearn.base import RegressorMixin
 
+from fuselearn.arguments import check_choice
 from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.gradient.gradient_arguments import read_targets
 from fuselearn.boosting.gradient.gradient_base import BaseGradientBoosting
@@ -13,7 +14,6 @@ from fuselearn.boosting.gradient.gradient_data import GradientData
 from fuselearn.boosting.gradient.stored_trees import check_fitted
 from fuselearn.boosting.gradient.tree_prediction import TreeRegression
 from fuselearn.data.view_table import to_host
-from fuselearn.estimators import check_choice
 from fuselearn.typing import ArrayLike, RandomState, TableLike, Views
 
 LOSSES = ("squared_error", "absolute_error", "quantile")
@@ -36,7 +36,7 @@ class ShareGradientBoostingRegressor(TreeRegression, RegressorMixin, BaseGradien
         :class:`~sklearn.compose.ColumnTransformer` takes. None is one view of all columns. Views may overlap.
     trees : {"joint", "per_view"}, default="joint"
         Whether a tree may split on any column, or reads one view.
-    view_policy : {"best", "exp3p", "uniform", "round_robin"} or policy, default="best"
+    view_policy : {"best", "exp3p", "ucb", "uniform", "round_robin"} or policy, default="best"
         Policy that chooses the view of a round with ``trees="per_view"``, see :mod:`fuselearn.bandits`: under
         ``"best"`` all views grow trees, and those that lower the loss most join; the others draw one view, at the cost
         of one.
