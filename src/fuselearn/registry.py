@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
 import fuselearn
-from fuselearn.estimators import check_count, check_flag, check_jobs
+from fuselearn.arguments import check_count, check_flag, check_jobs
 from fuselearn.typing import Estimator
 
 ViewColumns: TypeAlias = Mapping[str, Any]

@@ -1,10 +1,10 @@
-"""The questions that the boosting loop may ask of the rows, and how a fitted estimator reads new ones.
+"""The questions that the boosting loop may ask of the rows, and how fitted estimators read and predict new ones.
 
 The loop sees three numbers per arm and round, and never a row. So the rows can be anywhere: in this process, spread
 over a cluster, in files or on a GPU. Where a fit runs follows from what is passed in.
 """
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias, cast
 
@@ -13,7 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from fuselearn.data import View
 from fuselearn.data.view_table import read_new_rows, row_location, to_host
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan
-from fuselearn.typing import Estimator, FloatArray, IntArray, TableLike
+from fuselearn.numeric.votes import codes_of, probabilities
+from fuselearn.typing import AnyArray, Estimator, FloatArray, IntArray, TableLike
 
 PlanKey: TypeAlias = tuple[int, tuple[Hashable, ...]]
 Plans: TypeAlias = dict[PlanKey, Plan]
@@ -162,3 +163,44 @@ class ReadsNewRows:
     def _encoded(self, X: TableLike) -> TableLike:
         """Return a table on the host as numbers, where the estimator takes anything else."""
         return X
+
+
+class PredictsByDecision:
+    """Mixin that predicts from `decision_function` and `classes_`."""
+
+    classes_: AnyArray
+    decision_function: Callable[[TableLike], FloatArray]
+
+    def predict(self, X: TableLike) -> AnyArray:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            The class of each row.
+        """
+        # The decision comes first: it refuses a model that is not fitted.
+        codes = codes_of(self.decision_function(X))
+        return self.classes_[codes]
+
+    def predict_proba(self, X: TableLike) -> FloatArray:
+        """Predict class probabilities by softmax(2·decision), which is not calibrated.
+
+        Wrap the classifier in :class:`sklearn.calibration.CalibratedClassifierCV` where probabilities matter.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probability of each class, in the order of `classes_`.
+        """
+        return probabilities(self.decision_function(X))

@@ -7,11 +7,10 @@ from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.backends.partitioned.dask_collections import predict_lazily
-from fuselearn.backends.protocol import ReadsNewRows
+from fuselearn.backends.protocol import PredictsByDecision, ReadsNewRows
 from fuselearn.boosting.ensemble import Ensemble, predict_early
 from fuselearn.data import encode_known
 from fuselearn.data.view_table import to_host
-from fuselearn.estimators import PredictsByDecision
 from fuselearn.learners.protocol import Hypothesis
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.votes import codes_of, probabilities

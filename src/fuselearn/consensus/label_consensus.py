@@ -11,6 +11,7 @@ from sklearn.svm import SVC
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from fuselearn.arguments import check_count, check_jobs
 from fuselearn.classifiers.adapter import check_values, view_estimators
 from fuselearn.classifiers.cross_fitting import (
     CrossFitting,
@@ -25,7 +26,6 @@ from fuselearn.classifiers.view_model import ViewModel
 from fuselearn.consensus.expectation_maximisation import Agreement, agree
 from fuselearn.data import TrainingData, note_features, read_training_data
 from fuselearn.data.labels import NO_LABEL
-from fuselearn.estimators import check_count, check_jobs
 from fuselearn.persistence.validation import check_array, check_classes, check_views
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 

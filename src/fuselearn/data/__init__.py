@@ -1,5 +1,6 @@
 """Everything an estimator reads: columns of views, rows that have them, labels, weights and groups."""
 
+from fuselearn.arguments import resolve_columns, resolve_views
 from fuselearn.data.categories import Categories, categorical_columns, distinct_values
 from fuselearn.data.held_out import held_out_part, held_out_rows
 from fuselearn.data.indicator_data import read_indicator_data
@@ -12,7 +13,6 @@ from fuselearn.data.labels import (
     encode_labels,
     encode_view_labels,
 )
-from fuselearn.data.selectors import resolve_columns, resolve_views
 from fuselearn.data.stacking import stack_unpaired, stack_views
 from fuselearn.data.training_data import (
     RegressionData,

@@ -15,8 +15,8 @@ from typing import Any, Self, TypeAlias
 import narwhals as nw
 import numpy as np
 
+from fuselearn.arguments import resolve_columns
 from fuselearn.data.labels import is_missing_value
-from fuselearn.data.selectors import resolve_columns
 from fuselearn.data.table_columns import ColumnTable, frame_of, n_columns_of, table_of, unique_values
 from fuselearn.persistence.validation import check_array
 from fuselearn.typing import ArrayLike, BoolArray, FloatArray, IntArray, Selector, TableLike

@@ -7,9 +7,9 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from fuselearn.arguments import resolve_views
 from fuselearn.data.labels import check_classes
 from fuselearn.data.outlier_warnings import warn_of_outliers_in
-from fuselearn.data.selectors import resolve_views
 from fuselearn.data.training_data import ViewEstimator
 from fuselearn.data.view_table import Features, read_table
 from fuselearn.numeric.gross_outliers import ranges_and_outliers

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from fuselearn.arguments import resolve_views
 from fuselearn.data.folds import encode_groups
 from fuselearn.data.labels import (
     NO_LABEL,
@@ -20,7 +21,6 @@ from fuselearn.data.labels import (
     majority_codes,
 )
 from fuselearn.data.outlier_warnings import warn_of_outliers_in
-from fuselearn.data.selectors import resolve_views
 from fuselearn.data.view_table import (
     FEATURE_ATTRIBUTES,
     Features,
@@ -65,6 +65,8 @@ class TrainingData:
         given.
     weighted : bool
         Whether the user gave weights.
+    n_counted : int
+        Number of rows with weight.
     groups : intp ndarray of shape (n_rows,) or None
         Rows of the same number, from 0, belong together.
     row_numbers : intp ndarray of shape (n_rows,)
@@ -86,6 +88,7 @@ class TrainingData:
     codes: IntArray
     weights: FloatArray
     weighted: bool
+    n_counted: int
     groups: IntArray | None
     row_numbers: IntArray
     n_rows_given: int
@@ -95,11 +98,6 @@ class TrainingData:
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.codes)
-
-    @property
-    def n_counted(self) -> int:
-        """Number of rows with weight."""
-        return int(np.count_nonzero(self.weights))
 
     def view_codes(self) -> IntArray:
         """Return the class codes that each view learns from, of shape (n_rows, n_views); -1 where it is absent."""
@@ -258,6 +256,7 @@ def read_training_data(
         codes=codes,
         weights=weights,
         weighted=rows.weighted,
+        n_counted=int(np.count_nonzero(weights)),
         groups=None if groups is None else encode_groups(groups, len(table), row_numbers),
         row_numbers=row_numbers,
         n_rows_given=len(table),

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter
 from sklearn.utils import Bunch, check_array
 
+from fuselearn.arguments import check_count, check_positive
 from fuselearn.datasets.public import DATA_FOLDER_VARIABLE, fetch_views
 from fuselearn.datasets.view_blocks import (
     check_components,
@@ -16,7 +17,6 @@ from fuselearn.datasets.view_blocks import (
     principal_components,
     side_by_side,
 )
-from fuselearn.estimators import check_count, check_positive
 from fuselearn.typing import ArrayLike, FloatArray, IntArray
 
 DESCRIPTION = """\

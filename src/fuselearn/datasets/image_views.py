@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.utils import Bunch, check_random_state
 
+from fuselearn.arguments import check_count
 from fuselearn.datasets.view_blocks import check_components, image_package, principal_components, side_by_side
-from fuselearn.estimators import check_count
 from fuselearn.typing import AnyArray, FloatArray, IntArray, RandomState
 
 DIGITS_DESCRIPTION = """\

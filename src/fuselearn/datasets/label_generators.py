@@ -7,8 +7,8 @@ that share their boundaries.
 import numpy as np
 from sklearn.utils import check_random_state
 
+from fuselearn.arguments import check_count, check_flag
 from fuselearn.datasets.view_blocks import check_in_range
-from fuselearn.estimators import check_count, check_flag
 from fuselearn.typing import FloatArray, IntArray, RandomState
 
 REACH = 1.0

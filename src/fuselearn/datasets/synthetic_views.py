@@ -8,8 +8,8 @@ from scipy.linalg import helmert
 from scipy.stats import ortho_group
 from sklearn.utils import Bunch, check_random_state
 
+from fuselearn.arguments import check_count
 from fuselearn.datasets.view_blocks import check_in_range, side_by_side
-from fuselearn.estimators import check_count
 from fuselearn.typing import BoolArray, FloatArray, IntArray, RandomState
 
 PerView: TypeAlias = float | Sequence[float] | FloatArray | Mapping[str, float]

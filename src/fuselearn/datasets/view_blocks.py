@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.decomposition import PCA
 
-from fuselearn.estimators import check_count
+from fuselearn.arguments import check_count
 from fuselearn.typing import FloatArray
 
 PACKAGES = {"skimage": "scikit-image", "pywt": "PyWavelets"}

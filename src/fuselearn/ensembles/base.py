@@ -8,12 +8,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from fuselearn.backends.protocol import PredictsByDecision
 from fuselearn.classifiers.adapter import takes_nan
 from fuselearn.classifiers.cross_fitting import CrossFitting, Fold, check_class_sizes, read_cv, shuffled_folds
 from fuselearn.classifiers.view_model import Output, ViewModel, known_model
 from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_rows, read_training_data
 from fuselearn.data.labels import check_two_classes
-from fuselearn.estimators import PredictsByDecision
 from fuselearn.numeric.votes import prior_votes
 from fuselearn.persistence.validation import check_classes, check_views
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Classifier, FloatArray, IntArray, TableLike, Views

@@ -8,13 +8,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from fuselearn.arguments import check_jobs, check_positive
 from fuselearn.classifiers.calibration import fit_sigmoid
 from fuselearn.classifiers.cross_fitting import check_cv
 from fuselearn.classifiers.fitted_classifiers import ConstantClassifier, FittedSVC
 from fuselearn.classifiers.view_model import ViewModel, fit_view_model, view_outputs
 from fuselearn.data import TrainingData, ViewBlocks
 from fuselearn.ensembles.base import BaseStacking
-from fuselearn.estimators import check_jobs, check_positive
 from fuselearn.persistence.validation import check_part, check_parts
 from fuselearn.typing import BoolArray, Classifier, FloatArray, IntArray, RandomState, Views
 

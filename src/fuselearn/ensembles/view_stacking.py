@@ -7,6 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from fuselearn.arguments import check_choice, check_jobs
 from fuselearn.classifiers.adapter import (
     check_classifier,
     check_one_column_per_class,
@@ -21,7 +22,6 @@ from fuselearn.classifiers.fitted_classifiers import FittedSVC
 from fuselearn.classifiers.view_model import Output, ViewModel, fit_view_model, view_outputs
 from fuselearn.data import TrainingData, ViewBlocks
 from fuselearn.ensembles.base import BaseStacking
-from fuselearn.estimators import check_choice, check_jobs
 from fuselearn.typing import BoolArray, Classifier, FloatArray, IntArray, RandomState, Views
 
 STACK_METHODS = ("predict", "decision_function")

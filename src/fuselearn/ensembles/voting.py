@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from fuselearn.arguments import check_choice, check_jobs
 from fuselearn.classifiers.adapter import check_values, view_estimators
 from fuselearn.classifiers.view_model import ViewModel, view_outputs
 from fuselearn.data import TrainingData, ViewBlocks
 from fuselearn.ensembles.base import BaseViewEnsemble, fit_views
-from fuselearn.estimators import check_choice, check_jobs
 from fuselearn.typing import BoolArray, FloatArray, IntArray, RandomState, Views
 
 VOTINGS = ("majority", "sum")

@@ -17,10 +17,10 @@ from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import has_fit_parameter
 
+from fuselearn.arguments import check_choice, check_count, check_flag, check_jobs
 from fuselearn.consensus import LabelConsensus
 from fuselearn.data import ViewBlocks, check_on_host, encode_view_labels, resolve_views
 from fuselearn.data.folds import encode_groups
-from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs
 from fuselearn.evaluation.cells import CONSENSUS, PROTOCOLS, CellResult, Protocol, Score, Task, run_cell
 from fuselearn.evaluation.leaderboard import Comparison, Trial
 from fuselearn.evaluation.result_store import CellStore, Key, fingerprint

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from sklearn.utils import check_array, check_random_state, column_or_1d
 
+from fuselearn.arguments import check_flag
 from fuselearn.data import check_on_host, resolve_views
-from fuselearn.estimators import check_flag
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, RandomState, TableLike, Views
 
 

@@ -11,13 +11,13 @@ from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
 from fuselearn import progress
+from fuselearn.arguments import check_count, check_flag, check_jobs, check_positive
 from fuselearn.backends.partitioned.partitioned_data import open_source
 from fuselearn.boosting.checkpoint import check_checkpoint
 from fuselearn.data import TrainingData, read_training_data
 from fuselearn.data.labels import ClassWeight, check_two_classes, given_class_weights
 from fuselearn.data.training_data import targets_of
 from fuselearn.data.view_table import row_location, to_host
-from fuselearn.estimators import check_count, check_flag, check_jobs, check_positive
 from fuselearn.fusion.base_models.catalogue import (
     Learners,
     are_many,

@@ -18,11 +18,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from fuselearn.arguments import check_count
 from fuselearn.consensus.label_consensus import suspect_labels
 from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_rows
 from fuselearn.data.labels import ClassWeight
 from fuselearn.data.view_table import Features, data_frame, row_location, to_host
-from fuselearn.estimators import check_count
 from fuselearn.fusion.arm_weights import by_class, weighted_sum
 from fuselearn.fusion.base_models import Arm, FittedModel
 from fuselearn.fusion.base_models.catalogue import check_models

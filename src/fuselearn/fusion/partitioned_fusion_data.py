@@ -214,6 +214,7 @@ class PartitionedFusionData:
             codes=codes,
             weights=weights / self.mean_weight,
             weighted=self.weighted,
+            n_counted=int(np.count_nonzero(weights)),
             groups=groups,
             row_numbers=row_numbers,
             n_rows_given=self.n_rows_given,

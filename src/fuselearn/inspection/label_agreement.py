@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from fuselearn.arguments import check_count
+from fuselearn.backends.protocol import PredictsByDecision
 from fuselearn.data import ViewBlocks, encode_known
-from fuselearn.estimators import PredictsByDecision, check_count
 from fuselearn.inspection.fitted_model import (
     FittedModel,
     check_has,

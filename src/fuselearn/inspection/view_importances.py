@@ -10,7 +10,7 @@ from sklearn.base import is_regressor
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils import check_random_state, get_tags
 
-from fuselearn.estimators import check_choice, check_count, check_jobs
+from fuselearn.arguments import check_choice, check_count, check_jobs
 from fuselearn.inspection.fitted_model import (
     FittedModel,
     check_has,

@@ -16,8 +16,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from fuselearn.arguments import check_jobs, check_positive
+from fuselearn.backends.protocol import PredictsByDecision
 from fuselearn.data import TrainingData, View, ViewBlocks, note_features, per_view, read_new_rows, read_training_data
-from fuselearn.estimators import PredictsByDecision, check_jobs, check_positive
 from fuselearn.kernels.composition import ItemKernels
 from fuselearn.kernels.view_kernels import Kernel, ViewKernel, blurred_columns
 from fuselearn.numeric.svm import Solution, solve_svm

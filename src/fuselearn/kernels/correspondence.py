@@ -14,10 +14,10 @@ from math import prod
 import numpy as np
 from sklearn.utils import check_random_state
 
+from fuselearn.arguments import check_choice, check_count, check_flag
 from fuselearn.backends.gpu.arrays import all_to_host
 from fuselearn.backends.gpu.kernel_matrices import mean_squared_distance, some_objects, squared_distances
 from fuselearn.data.view_table import to_host
-from fuselearn.estimators import check_choice, check_count, check_flag
 from fuselearn.kernels.meta_objects import Matching, MetaObjects, ViewPairs, read_matching
 from fuselearn.kernels.view_kernels import check_kernels
 from fuselearn.numeric.pairs import SortedPairs

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fuselearn.estimators import check_count
+from fuselearn.arguments import check_count
 from fuselearn.numeric.correspondence_loops import (
     MEMBERS,
     PARTIAL,

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from fuselearn.arguments import check_choice, check_count, check_flag
 from fuselearn.data import TrainingData
-from fuselearn.estimators import check_choice, check_count, check_flag
 from fuselearn.kernels.base import BaseKernelFusion, Items, Problem, object_numbers, uses_learning
 from fuselearn.kernels.composition import ItemKernels
 from fuselearn.kernels.correspondence import (

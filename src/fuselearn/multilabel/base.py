@@ -15,13 +15,13 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fuselearn import progress
+from fuselearn.arguments import check_count, check_jobs
 from fuselearn.backends.gpu.arrays import arrays_of
 from fuselearn.backends.gpu.gpu_pool import GpuJointLoss
 from fuselearn.backends.gpu.gpu_table import table_and_labels_to_host
 from fuselearn.classifiers.adapter import keep_sklearn_config, takes_nan
 from fuselearn.data import is_gpu_array, note_features, read_indicator_data
 from fuselearn.data.view_table import to_host
-from fuselearn.estimators import check_count, check_jobs
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.multilabel.pool import JointLoss
 from fuselearn.multilabel.ratios import check_ratio, choose_ratios

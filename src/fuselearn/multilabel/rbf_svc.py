@@ -12,8 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fuselearn.arguments import check_positive
 from fuselearn.data import check_sample_weight
-from fuselearn.estimators import check_positive
 from fuselearn.numeric.execution import Scratch
 from fuselearn.numeric.rbf import rbf_decision_values, rbf_gram
 from fuselearn.numeric.svm import solve_svm

@@ -12,7 +12,7 @@ from scipy.stats import chi2, gaussian_kde
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 
-from fuselearn.estimators import check_count, check_positive
+from fuselearn.arguments import check_count, check_positive
 from fuselearn.evaluation.result_table import Table
 from fuselearn.papers.verdicts import Effort, Outcome, Pair, judge
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, RandomState

@@ -12,8 +12,8 @@ from joblib import Parallel, delayed
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.utils import check_random_state
 
+from fuselearn.arguments import check_count, check_jobs, check_positive
 from fuselearn.data import stack_unpaired
-from fuselearn.estimators import check_count, check_jobs, check_positive
 from fuselearn.evaluation.result_table import Table
 from fuselearn.kernels import AugmentedKernelClassifier, TomographicClassifier
 from fuselearn.numeric.execution import single_threaded_blas

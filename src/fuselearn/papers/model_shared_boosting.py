@@ -25,8 +25,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
+from fuselearn.arguments import check_count
 from fuselearn.datasets import make_overlapping_labels
-from fuselearn.estimators import check_count
 from fuselearn.evaluation.leaderboard import half_interval, paired_tests
 from fuselearn.evaluation.result_table import Cell, Table
 from fuselearn.multilabel import MSSBoostClassifier, NSBoostClassifier, RSBagClassifier

@@ -17,8 +17,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 
+from fuselearn.arguments import check_choice, check_count, check_jobs
 from fuselearn.datasets import fetch_views
-from fuselearn.estimators import check_choice, check_count, check_jobs
 from fuselearn.evaluation.leaderboard import half_interval
 from fuselearn.evaluation.result_table import Cell, Table
 from fuselearn.kernels import MKLClassifier, TomographicClassifier

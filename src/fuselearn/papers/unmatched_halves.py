@@ -17,9 +17,9 @@ from sklearn.preprocessing import minmax_scale
 from sklearn.svm import SVC
 from sklearn.utils import check_random_state
 
+from fuselearn.arguments import check_choice, check_count, check_jobs
 from fuselearn.data import stack_unpaired, stack_views
 from fuselearn.datasets import fetch_views
-from fuselearn.estimators import check_choice, check_count, check_jobs
 from fuselearn.evaluation.result_table import Table
 from fuselearn.kernels import AugmentedKernelClassifier, TomographicClassifier
 from fuselearn.numeric.execution import single_threaded_blas

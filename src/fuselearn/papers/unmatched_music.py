@@ -14,8 +14,8 @@ from sklearn.model_selection import KFold
 from sklearn.preprocessing import scale
 from sklearn.utils import check_random_state
 
+from fuselearn.arguments import check_count, check_jobs
 from fuselearn.datasets import fetch_views
-from fuselearn.estimators import check_count, check_jobs
 from fuselearn.evaluation.result_table import Cell, Table
 from fuselearn.numeric.execution import single_threaded_blas
 from fuselearn.papers.unmatched_halves import FUSIONS, fusion_accuracies

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from fuselearn.estimators import check_choice, check_count, check_flag, check_jobs
+from fuselearn.arguments import check_choice, check_count, check_flag, check_jobs
 from fuselearn.evaluation.leaderboard import interval
 from fuselearn.evaluation.result_table import Table
 from fuselearn.typing import FloatArray

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from fuselearn.arguments import resolve_views
 from fuselearn.backends.partitioned.partitioned_data import open_source
 from fuselearn.boosting.gradient.gradient_data import GradientData, LocalGradientData
 from fuselearn.boosting.gradient.partitioned_gradient_data import (
@@ -15,7 +16,6 @@ from fuselearn.boosting.gradient.partitioned_gradient_data import (
 from fuselearn.boosting.gradient.warm_start import check_same_categorical
 from fuselearn.data.categories import FROM_DTYPE, Categories, categorical_columns
 from fuselearn.data.labels import ClassWeight, class_weighted
-from fuselearn.data.selectors import resolve_views
 from fuselearn.data.table_columns import frame_of, n_columns_of
 from fuselearn.data.training_data import (
     IN_MEMORY,

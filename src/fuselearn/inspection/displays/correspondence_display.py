@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from fuselearn.estimators import check_choice
+from fuselearn.arguments import check_choice
 from fuselearn.inspection.displays import style
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.inspection.meta_object_positions import Correspondence, correspondence

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from fuselearn.estimators import check_count
+from fuselearn.arguments import check_count
 from fuselearn.inspection.displays import style
 from fuselearn.inspection.fitted_model import FittedModel, check_has
 from fuselearn.typing import ArrayLike

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from fuselearn.estimators import check_count
+from fuselearn.arguments import check_count
 from fuselearn.inspection.displays import style
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.inspection.label_agreement import margin_distribution, staged_margins

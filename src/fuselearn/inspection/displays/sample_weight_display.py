@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 import numpy as np
 
-from fuselearn.estimators import check_choice
+from fuselearn.arguments import check_choice
 from fuselearn.inspection.displays import style
 from fuselearn.inspection.fitted_model import FittedModel, check_has
 from fuselearn.typing import ArrayLike, FloatArray, TableLike

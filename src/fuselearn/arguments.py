@@ -1,15 +1,46 @@
-"""Selectors of columns, resolved by the rules of scikit-learn's ColumnTransformer.
+"""Arguments of estimators and functions: checks of plain settings, and selectors of columns.
 
-Every error names the view or the argument, and what `X` has: with twenty views "index out of range" helps nobody.
+Selectors are resolved by the rules of scikit-learn's ColumnTransformer. Every error names the argument or the view,
+what was given and what would be right: with twenty views "index out of range" helps nobody.
 """
 
-from collections.abc import Mapping
-from numbers import Integral
+from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from fuselearn.typing import IntArray, Selector, TableLike, Views
+
+
+def check_count(name: str, value: object, least: int = 1) -> None:
+    """Refuse a value that is not a whole number of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
+
+
+def check_positive(name: str, value: object) -> None:
+    """Refuse a value that is not a finite number above 0."""
+    if isinstance(value, bool) or not (isinstance(value, Real) and 0 < float(value) < np.inf):
+        raise ValueError(f"{name} must be a number above 0; got {value!r}.")
+
+
+def check_flag(name: str, value: object) -> None:
+    """Refuse a value that is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False; got {value!r}.")
+
+
+def check_choice(name: str, value: object, choices: Iterable[str]) -> None:
+    """Refuse a value that is not one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {list(choices)}; got {value!r}.")
+
+
+def check_jobs(value: object) -> None:
+    """Refuse a value that does not give a number of threads."""
+    if value is not None and (not isinstance(value, Integral) or value == 0):
+        raise ValueError(f"n_jobs must be None, a number of threads, or -1 for all cores; got {value!r}.")
 
 
 def resolve_views(views: Views, X: TableLike, n_features: int) -> tuple[list[str], list[IntArray]]:
