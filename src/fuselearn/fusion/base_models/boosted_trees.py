@@ -118,7 +118,12 @@ def local_gradient_data(
     weights = data.weights if weights is None else weights
     largest = float(weights.max())
     one_label = replace(
-        data, codes=codes[:, None], weights=weights / largest, has_view_labels=False, label_columns=["y"]
+        data,
+        codes=codes[:, None],
+        weights=weights / largest,
+        n_counted=int(np.count_nonzero(weights)),
+        has_view_labels=False,
+        label_columns=["y"],
     )
     # In units of the largest weight, as partitions have them.
     rows = _data_type(data)(one_label, 1.0, None)
