@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import csv, feather, parquet
 
-from fuselearn.cli.column_types import shortest_decimals
+from fuselearn.cli.typed_files import shortest_decimals
 from tests.cli.bad_input.refusals import refused
 from tests.cli.command_line import run
 
@@ -135,7 +135,7 @@ ONLY_WITH_TYPES = {
 WORDS = ("--na-values", "?", "--na-values", "-", "--na-values", "-999.0")
 
 
-QUICK = ("text with gaps", "single precision", *list(SAME)[::4])
+QUICK = ("text with gaps", "single precision", *list(SAME)[::9])
 """Tables of `SAME` that are not left to the long tests."""
 
 
@@ -203,6 +203,7 @@ def model(tmp_path_factory):
     return fitted(content, tmp_path_factory.mktemp("model"), "csv")
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", OTHER_TYPES)
 def test_other_types_at_predict_count_alike_or_are_refused(name, model, tmp_path):
     columns, words = OTHER_TYPES[name]

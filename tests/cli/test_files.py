@@ -108,7 +108,7 @@ def test_line_breaks_in_cells(models, tmp_path):
 @pytest.mark.parametrize("block", [16, 37, 64])
 def test_rows_over_the_ends_of_blocks(block):
     """Blank lines and blanks at the end of what is read at once are kept for what follows."""
-    from fuselearn.cli.file_formats import _Rows
+    from fuselearn.cli.csv_files import _Rows
 
     rng = np.random.default_rng(block)
     for _ in range(20):
@@ -127,7 +127,7 @@ def test_rows_over_the_ends_of_blocks(block):
 @given(st.lists(st.sampled_from(['"', '""', "\n", ",", "a", " "]), min_size=1, max_size=20), st.integers(1, 9))
 def test_lines_are_counted_outside_of_quotes(parts, block):
     """As Python's own reader counts them, wherever a block ends; a quote amid a cell is text."""
-    from fuselearn.cli.file_formats import _Rows
+    from fuselearn.cli.csv_files import _Rows
 
     text = "".join(parts)
     stream = _Rows(io.BytesIO(text.encode()), b"")
@@ -259,7 +259,8 @@ class CountedName(str):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_names_are_looked_up_in_linear_time(suffix, tmp_path, monkeypatch):
-    from fuselearn.cli import file_formats
+    from fuselearn.cli.csv_files import CsvFile
+    from fuselearn.cli.typed_files import ParquetFile
 
     def counted(read):
         def names_of(self, *arguments):
@@ -280,7 +281,7 @@ def test_names_are_looked_up_in_linear_time(suffix, tmp_path, monkeypatch):
         assert run(*fit).exit_code == 0
         CountedName.n_comparisons = 0
         with monkeypatch.context() as patch:
-            for reader in (file_formats.CsvFile, file_formats.ParquetFile):
+            for reader in (CsvFile, ParquetFile):
                 patch.setattr(reader, "__init__", counted(reader.__init__))
             patch.setattr("fuselearn.cli.fit.save_model", lambda *arguments, **settings: None)  # these are no names
             for arguments in (fit, ["predict", model, path]):

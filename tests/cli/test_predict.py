@@ -134,9 +134,9 @@ def test_no_more_than_a_chunk_is_worked_on(suffix, table, tmp_path, predict, mon
 
 def test_csv_is_read_in_blocks(table, fitted, tmp_path, predict, monkeypatch):
     """Types are those of the fit in every block, whatever the first one suggests."""
-    from fuselearn.cli import column_types
+    from fuselearn.cli import csv_files
 
-    monkeypatch.setattr(column_types, "BLOCK_BYTES", 4096)
+    monkeypatch.setattr(csv_files, "BLOCK_BYTES", 4096)
     frame = table.to_pandas()
     frame["rna_0"] = [1] * 60 + [1.5] * 60
     frame["flag_site"] = ["1"] * 60 + ["north"] * 60
@@ -398,6 +398,7 @@ LABELS = [
 ]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(("kind", "labels", "expected"), LABELS)
 def test_no_label_of_a_report_becomes_another(kind, labels, expected, table, tmp_path, report, given):
     model = fit_outcome(table, TRAINED[kind] * (N_ROWS // 2), tmp_path / "labels.fuse")

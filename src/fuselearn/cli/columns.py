@@ -12,8 +12,8 @@ import pyarrow
 from pyarrow import compute, types
 
 from fuselearn.cli.choices import ViewChoice
-from fuselearn.cli.column_types import na_hint, reads_as_number
 from fuselearn.cli.console import refuse
+from fuselearn.cli.csv_files import na_hint, reads_as_number
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 MAX_CATEGORIES = 100

@@ -24,7 +24,8 @@ from fuselearn.cli.console import interrupts, one_line, refuse, refuse_standard_
 if TYPE_CHECKING:
     import pyarrow
 
-    from fuselearn.cli.file_formats import CsvFile, FeatherFile, ParquetFile
+    from fuselearn.cli.csv_files import CsvFile
+    from fuselearn.cli.typed_files import FeatherFile, ParquetFile
 
     OpenedFile: TypeAlias = CsvFile | ParquetFile | FeatherFile
 
@@ -76,10 +77,11 @@ def open_data(source: Source) -> Iterator["OpenedFile"]:
     """Open a file for reading: its column names are known, its rows come as a table or in batches."""
     _check_options(source)
     kind = "csv" if source.path == "-" and source.format is None else _kind(source)
-    from fuselearn.cli import file_formats
+    from fuselearn.cli.csv_files import CsvFile
+    from fuselearn.cli.typed_files import FeatherFile, ParquetFile
 
-    readers: dict[str, type[OpenedFile]] = {"parquet": file_formats.ParquetFile, "feather": file_formats.FeatherFile}
-    reader = readers.get(kind, file_formats.CsvFile)
+    readers: dict[str, type[OpenedFile]] = {"parquet": ParquetFile, "feather": FeatherFile}
+    reader = readers.get(kind, CsvFile)
     with ExitStack() as stack:
         with reading(source.name, kind):
             opened = reader(source, stack.enter_context(_stream(source, kind)), kind)

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow
 import pyarrow.compute
 
-from fuselearn.cli.column_types import as_text
 from fuselearn.cli.console import Notes, refuse
+from fuselearn.cli.typed_files import as_text
 from fuselearn.tables import BOOLEAN, NUMBER, TEXT, ViewColumns, absent_views, lost_columns
 from fuselearn.typing import FloatArray
 

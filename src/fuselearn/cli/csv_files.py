@@ -1,4 +1,4 @@
-"""Files of a format that is known: CSV and TSV, Parquet, Feather, each as a table or in batches of rows.
+"""CSV and TSV files, as a table or in batches of rows, and the words that stand for nothing in any file.
 
 The first line of CSV is read here and not by pyarrow. So names can be checked before anything else is read, and
 standard input, which cannot be read twice, can be read with the types that a model asks for.
@@ -8,16 +8,16 @@ import codecs
 import csv
 import io
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pyarrow
+from pyarrow import compute
 from pyarrow import csv as arrow_csv
-from pyarrow import feather, ipc, parquet
+from pyarrow import types as arrow_types
 
-from fuselearn.cli.column_types import csv_options, refuse_value, typed, without_words_for_nothing
-from fuselearn.cli.console import refuse
+from fuselearn.cli.console import one_line, refuse
 from fuselearn.cli.files import content_of
 from fuselearn.typing import AnyArray, BoolArray, IntArray
 
@@ -29,6 +29,29 @@ MAX_NAME_LINES = 100
 MAX_NAME_BYTES = 64 << 20
 """Bytes that the names may take: more of them are not the first line of a table."""
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+NOTHING = arrow_csv.ConvertOptions().null_values
+"""Words for nothing; the empty one is the first."""
+USUAL_WORDS = (
+    "-",
+    "--",
+    "?",
+    ".",
+    "..",
+    "na",
+    "NAN",
+    "None",
+    "none",
+    "Null",
+    "missing",
+    "Missing",
+    "MISSING",
+    "unknown",
+)
+"""Words that often stand for nothing, and might be categories: they are offered as ``--na-values``."""
+MAX_BLANKS = 8
+"""Blanks that are still an empty cell of a column of numbers."""
+BLOCK_BYTES = 4 << 20
+TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
 
 
 class CsvFile:
@@ -289,68 +312,103 @@ class _Transcoded(io.RawIOBase):
         return count
 
 
-class FeatherFile:
-    """A Feather file, of version 2 or of version 1, which has one batch only."""
-
-    def __init__(self, source: "Source", stream: IO[bytes], kind: str) -> None:
-        self.source, self.kind = source, kind
-        self._first_version = stream.read(4) == b"FEA1"
-        stream.seek(0)
-        if self._first_version:
-            self._table = feather.read_table(stream)
-            self.names = list(self._table.column_names)
-        else:
-            self._reader = ipc.open_file(stream)
-            self.names = list(self._reader.schema.names)
-
-    def table(
-        self,
-        columns: list[str] | None = None,
-        types: dict[str, pyarrow.DataType] | None = None,
-        identifier: str | None = None,
-    ) -> pyarrow.Table:
-        """Return all rows, in the types that they would have as CSV."""
-        table = self._table if self._first_version else self._reader.read_all()
-        table = (table if columns is None else table.select(columns)).combine_chunks()
-        return typed(table, types, identifier, self.source)
-
-    def batches(
-        self, columns: list[str], types: dict[str, pyarrow.DataType], rows: int, identifier: str | None = None
-    ) -> Iterator[pyarrow.Table]:
-        """Yield tables of some columns and at most so many rows, in the types that they would have as CSV."""
-        if self._first_version:
-            tables: Iterable[pyarrow.Table] = [self._table]
-        else:
-            tables = (
-                pyarrow.Table.from_batches([self._reader.get_batch(number)])
-                for number in range(self._reader.num_record_batches)
-            )
-        for table in tables:
-            for start in range(0, table.num_rows, rows):
-                yield typed(table.slice(start, rows).select(columns), types, identifier, self.source)
+def csv_options(
+    names: list[str],
+    columns: list[str] | None,
+    column_types: Mapping[str, pyarrow.DataType] | None,
+    na_values: Sequence[str],
+    *,
+    delimiter: str = ",",
+    block_bytes: int = BLOCK_BYTES,
+) -> dict[str, Any]:
+    """Return the options of pyarrow's reader of CSV, with which all text is read."""
+    # A message counts rows from the names in the order of the file, which takes one thread. Text is never refused.
+    kinds = list((column_types or {}).values())
+    any_order = all(map(arrow_types.is_string, kinds))
+    words = [*NOTHING, *na_values]
+    # Every column has its own copy of this list, which takes its time where there are 40,000: it is kept short.
+    blanks = [" " * count for count in range(1, MAX_BLANKS + 1)]
+    padded = [f" {word}" for word in words if word]
+    # pandas writes whole numbers as 1.0 where some are missing. That a column is true or false must be known, though.
+    numeric = {"true_values": ["1", "1.0", *TRUE], "false_values": ["0", "0.0", *FALSE]}
+    truth = numeric if any(map(arrow_types.is_boolean, kinds)) else {}
+    return {
+        "read_options": arrow_csv.ReadOptions(
+            column_names=names, block_size=max(BLOCK_BYTES, block_bytes), use_threads=any_order
+        ),
+        # A blank line is a row without a value: were it passed over, all rows below it would move up.
+        "parse_options": arrow_csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=False),
+        "convert_options": arrow_csv.ConvertOptions(
+            strings_can_be_null=False,
+            include_columns=columns,
+            column_types=column_types,
+            null_values=[*words, *blanks, *padded],
+            **truth,
+        ),
+    }
 
 
-class ParquetFile:
-    """A Parquet file."""
+def without_words_for_nothing(table: pyarrow.Table, identifier: str | None, na_values: Sequence[str]) -> pyarrow.Table:
+    """Return a table with nulls for the words and numbers for nothing, but for those that name an object."""
+    words = pyarrow.array([*NOTHING, *na_values])
+    numbers = pyarrow.array(sorted({float(word) for word in na_values if reads_as_number(word)}), pyarrow.float64())
+    columns = [
+        column if name == identifier else _without(column, words, numbers)
+        for name, column in zip(table.column_names, table.columns)
+    ]
+    return pyarrow.table(columns, names=table.column_names)
 
-    def __init__(self, source: "Source", stream: IO[bytes], kind: str) -> None:
-        self.source, self.kind = source, kind
-        # Without buffering ahead, what is in memory is a batch and the pages it comes from.
-        self._file = parquet.ParquetFile(stream, pre_buffer=False)
-        self.names = list(self._file.schema_arrow.names)
 
-    def table(
-        self,
-        columns: list[str] | None = None,
-        types: dict[str, pyarrow.DataType] | None = None,
-        identifier: str | None = None,
-    ) -> pyarrow.Table:
-        """Return all rows, in the types that they would have as CSV."""
-        return typed(self._file.read(columns=columns).combine_chunks(), types, identifier, self.source)
+def _without(column: pyarrow.ChunkedArray, words: pyarrow.Array, numbers: pyarrow.Array) -> pyarrow.ChunkedArray:
+    """Return a column with nulls for words, or for numbers."""
+    if arrow_types.is_string(column.type):
+        nothing = compute.is_in(compute.utf8_trim_whitespace(column), value_set=words)
+    elif len(numbers) and (arrow_types.is_floating(column.type) or arrow_types.is_integer(column.type)):
+        nothing = compute.is_in(column.cast(pyarrow.float64(), safe=False), value_set=numbers)
+    else:
+        return column
+    if not compute.any(nothing).as_py():
+        return column
+    return compute.if_else(nothing, pyarrow.scalar(None, column.type), column)
 
-    def batches(
-        self, columns: list[str], types: dict[str, pyarrow.DataType], rows: int, identifier: str | None = None
-    ) -> Iterator[pyarrow.Table]:
-        """Yield tables of some columns and at most so many rows, in the types that they would have as CSV."""
-        for batch in self._file.iter_batches(batch_size=rows, columns=columns):
-            yield typed(pyarrow.Table.from_batches([batch]).select(columns), types, identifier, self.source)
+
+def refuse_value(error: Exception, names: list[str], path: str, what: str = "line") -> None:
+    """Refuse a value that is not of the type that the model was fitted on, by its column, and its line or row."""
+    message = one_line(error)
+    if not message.startswith("In CSV column #") or "invalid UTF8" in message:
+        return
+    number, _, rest = message.removeprefix("In CSV column #").partition(":")
+    row = rest.partition("Row #")[2].partition(":")[0]
+    where = f" in {what} {int(row) + (what == 'line')}" if row.isdigit() else ""
+    value = str(error).partition("invalid value ")[2].strip() or "a value"
+    text = value.strip("'")
+    name = names[int(number)]
+    if not text.strip():
+        refuse(f"{path} has a cell of blanks only{where} of the column {name!r}; leave the cell empty.")
+    refuse(
+        f"{path} has {one_line(value)}{where} of the column {name!r}, which must hold {_expected(rest)}; fix the cell, "
+        f"or leave it empty{na_hint([text])}."
+    )
+
+
+def _expected(conversion: str) -> str:
+    """Return what a column must hold, from Arrow's words on a failed conversion."""
+    for arrow, words in (("double", "numbers"), ("bool", "true or false"), ("string", "text")):
+        if f"to {arrow}" in conversion:
+            return words
+    return "something else"
+
+
+def na_hint(texts: Sequence[str]) -> str:
+    """Return an offer to take words for nothing, where some of the texts usually are; else nothing."""
+    words = [text.strip() for text in texts if text.strip() in USUAL_WORDS]
+    return f", or add --na-values {words[0]!r} if that stands for nothing" if words else ""
+
+
+def reads_as_number(text: str) -> bool:
+    """Check whether Python reads a text as a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
