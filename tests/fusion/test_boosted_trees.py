@@ -21,7 +21,7 @@ from fuselearn.fusion.base_models.boosted_trees import (
 )
 from fuselearn.learners.binning import Binning
 from fuselearn.numeric.execution import Threads
-from fuselearn.persistence.public_ids import id_of
+from fuselearn.persistence.model_types import id_of
 from fuselearn.persistence.validation import validate_object
 
 VIEWS = {"a": [0, 1, 2], "b": [4, 3, 5], "c": [6, 7]}

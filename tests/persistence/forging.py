@@ -14,8 +14,7 @@ from copy import deepcopy
 import numpy as np
 
 from fuselearn.persistence.foreign_tree import foreign_names, read_schema
-from fuselearn.persistence.model_types import names_to_trust
-from fuselearn.persistence.public_ids import DEFINED_IN
+from fuselearn.persistence.model_types import DEFINED_IN, names_to_trust
 from tests.persistence.saved_models import SavedFile, dicts_in
 
 KINDS_OF_ARRAYS = ["<f8", "<f4", "<f2", "<i8", "<i4", "<i2", "|i1", "<u8", "<u4", "|u1", "|b1", "<c8", "<U2", "|S8"]

@@ -17,8 +17,8 @@ from fuselearn import ShareBoostClassifier, load, save
 from fuselearn.bandits import Policy
 from fuselearn.kernels import augmented_kernel
 from fuselearn.learners import Learner
-from fuselearn.persistence import describe, public_ids
-from fuselearn.persistence.public_ids import DEFINED_IN, id_of, own_class
+from fuselearn.persistence import describe, model_types
+from fuselearn.persistence.model_types import DEFINED_IN, id_of, own_class
 from fuselearn.persistence.validation import declared_fields
 from tests.persistence.forged_models import collected
 from tests.persistence.saved_models import (
@@ -107,6 +107,7 @@ def types_of_ours(value, seen):
     return kinds
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_every_type_of_ours_in_a_fitted_model_has_an_id(name):
     kinds = types_of_ours(fitted(name)[0], {})
@@ -156,7 +157,7 @@ def test_the_saved_model_itself_may_be_renamed(saved_trees, path, monkeypatch):
     monkeypatch.setitem(sys.modules, moved.__name__, moved)
     place = f"{moved.__name__}:SharedBoosting"
     monkeypatch.setitem(DEFINED_IN, "ShareBoostClassifier", place)
-    monkeypatch.setitem(public_ids._IDS, place, "ShareBoostClassifier")
+    monkeypatch.setitem(model_types._IDS, place, "ShareBoostClassifier")
     assert type(load(path)) is moved.SharedBoosting
 
 
@@ -220,7 +221,7 @@ def test_an_id_is_that_of_an_object_and_of_nothing_that_is_called(node, path):
 
 def test_what_has_no_id_is_not_saved(saved_trees, path, monkeypatch):
     before = path.read_bytes()
-    monkeypatch.delitem(public_ids._IDS, DEFINED_IN["learners.TreeHypothesis"])
+    monkeypatch.delitem(model_types._IDS, DEFINED_IN["learners.TreeHypothesis"])
     with pytest.raises(ValueError, match=r"was not saved: .*TreeHypothesis, which has no public id"):
         save(saved_trees, path)
     assert path.read_bytes() == before

@@ -22,7 +22,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 import fuselearn
-from fuselearn.persistence.public_ids import DEFINED_IN
+from fuselearn.persistence.model_types import DEFINED_IN
 
 MEMORY = 16 * 2**30
 NOTED = ("os.", "subprocess.", "socket.", "ctypes.", "pickle.", "shutil.", "webbrowser.", "urllib.", "builtins.input")

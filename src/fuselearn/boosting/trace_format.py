@@ -24,8 +24,7 @@ from fuselearn.learners.score_learners import ScoreHypothesis, Standardisation
 from fuselearn.learners.sklearn_learner import AsGiven, EstimatorHypothesis
 from fuselearn.learners.tree_growth import TreeHypothesis
 from fuselearn.persistence.model_file import dump, foreign_types, read_model
-from fuselearn.persistence.model_types import Trust, native
-from fuselearn.persistence.public_ids import id_of
+from fuselearn.persistence.model_types import Trust, id_of, native
 from fuselearn.persistence.validation import described, validate_object
 from fuselearn.typing import AnyArray, Estimator
 

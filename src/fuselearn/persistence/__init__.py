@@ -1,7 +1,7 @@
 """Fitted models in files: no pickle, and nothing in a file is called while it is loaded.
 
 A file is a zip archive: `fuselearn.json`, a header that anyone can read; `model.json`, the tree of the model; and
-`arrays.bin`, the bytes of its arrays. Types of fuselearn are named by public ids (`public_ids`), so that modules can
+`arrays.bin`, the bytes of its arrays. Types of fuselearn are named by public ids (`model_types`), so that modules can
 move. Loading goes through these files, in this order:
 
 1. `container`: it is a whole archive of bounded size, of a known format and version, and its checksum is right.

@@ -19,8 +19,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from fuselearn.persistence.container import Json
-from fuselearn.persistence.model_types import MAX_EMPTY_ITEMS, TREE, check_compressed
-from fuselearn.persistence.public_ids import id_of
+from fuselearn.persistence.model_types import MAX_EMPTY_ITEMS, TREE, check_compressed, id_of
 from fuselearn.persistence.validation import DAMAGED, check_children, check_names, described_error, validate_object
 from fuselearn.typing import AnyArray
 

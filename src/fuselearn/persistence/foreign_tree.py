@@ -26,9 +26,16 @@ import numpy as np
 from fuselearn.exceptions import UntrustedTypeError
 from fuselearn.persistence.container import MAX_GROWTH, MIN_ALLOWANCE, SCHEMA, Json, parse_tree
 from fuselearn.persistence.foreign_checks import check_array, check_sparse, check_tree_arguments
-from fuselearn.persistence.model_types import BIT_GENERATORS, TREE, Trust, names_to_trust, public_name
+from fuselearn.persistence.model_types import (
+    BIT_GENERATORS,
+    DEFINED_IN,
+    TREE,
+    Trust,
+    names_to_trust,
+    own_class,
+    public_name,
+)
 from fuselearn.persistence.object_tree import MAX_IN_RANGES
-from fuselearn.persistence.public_ids import DEFINED_IN, own_class
 
 NodePath: TypeAlias = tuple[str | int, ...]
 OURS = "fuselearn"

@@ -26,7 +26,6 @@ from fuselearn.persistence.container import (
     unpack,
     warn_of_other_versions,
 )
-from fuselearn.persistence.public_ids import id_of
 
 if TYPE_CHECKING:
     from fuselearn.persistence.model_types import Trust
@@ -218,7 +217,7 @@ def describe(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def dump(model: Any, trust: "Trust", note: dict[str, Any] | None = None) -> bytes:
     """Return a model as the content of a file, which was read back."""
-    from fuselearn.persistence.model_types import names_to_trust
+    from fuselearn.persistence.model_types import id_of, names_to_trust
     from fuselearn.persistence.object_tree import Writer
 
     header = header_for(model, note)
@@ -255,6 +254,7 @@ def foreign_types(estimator: Any) -> list[str]:
 
 def read_model(content: bytes, trust: "Trust") -> tuple[Json, Any]:
     """Return the header and the model of a file's content."""
+    from fuselearn.persistence.model_types import id_of
     from fuselearn.persistence.object_tree import Reader
 
     header, members = unpack(content)

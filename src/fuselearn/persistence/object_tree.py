@@ -5,7 +5,7 @@ A value is written as
 - itself: None, a truth value, a whole number, a finite float, text; a list as a list;
 - a node, an object with one of the keys of `BUILDERS`: ``{"tuple": [...]}``, ``{"dict": [[key, value], ...]}``,
   ``{"array": [offset, dtype, shape, order]}`` (the bytes are in the member `ARRAYS`), and so on;
-- ``{"object": id, "state": {...}}``: one of the types in `public_ids`, by its id and its attributes;
+- ``{"object": id, "state": {...}}``: one of fuselearn's types in `model_types`, by its id and its attributes;
 - ``{"ref": number}``: an object or array that came before, where its node has the ``"number"``;
 - ``{"foreign": number}``: an object of any other type. Those are kept apart (`foreign_tree`), and are there only if
   the caller trusts their types.
@@ -24,6 +24,7 @@ import numpy as np
 
 from fuselearn.persistence.container import Json
 from fuselearn.persistence.model_types import (
+    DEFINED_IN,
     DTYPE,
     MAX_EMPTY_ITEMS,
     SPARSE,
@@ -32,11 +33,12 @@ from fuselearn.persistence.model_types import (
     dtype_named,
     generator_from,
     generator_state,
+    id_of,
     is_selector_setting,
     native,
+    own_class,
     size_of,
 )
-from fuselearn.persistence.public_ids import DEFINED_IN, id_of, own_class
 from fuselearn.persistence.validation import check_names, declared_fields, validate_object
 from fuselearn.typing import AnyArray
 
