@@ -14,7 +14,7 @@ from fuselearn import IndependentBoostClassifier, ShareBoostClassifier
 from fuselearn.bandits import Exp3P
 from fuselearn.exceptions import NoEdgeWarning
 from fuselearn.learners import Stump
-from fuselearn.numeric.votes import draw_rows
+from fuselearn.numeric.row_draws import draw_counts
 from tests.naive import boosting as naive
 from tests.naive import exp3p as naive_exp3p
 from tests.naive import gaussian_nb, least_squares, tree
@@ -180,7 +180,7 @@ def test_resampling(problem, learner, out_of_bag, shared):
 
     def draws(number, arm, weights):
         seed = np.random.SeedSequence(model.trace_.seed, spawn_key=(number, arm))
-        return draw_rows(weights, problem.n, np.random.default_rng(seed))
+        return np.repeat(np.arange(problem.n), draw_counts(weights, problem.n, seed))
 
     arguments, options = problem.oracle_arguments(learner, 5)
     loop = naive.share_boost if shared else naive.independent_boost
@@ -196,6 +196,7 @@ def test_ties_go_to_the_first_arm():
     assert set(model.fit(twice, problem.y).winning_views_) == {0}
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("learning_rate", [1.0, 0.3])
 def test_one_view_of_scikit_learn_stumps_is_its_adaboost(n_classes, learning_rate):

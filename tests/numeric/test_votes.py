@@ -13,7 +13,6 @@ from fuselearn.numeric.votes import (
     add_all_votes,
     add_votes,
     codes_of,
-    draw_rows,
     mark_outcomes,
     multiply_by_outcome,
     one_against_one,
@@ -52,11 +51,6 @@ def test_votes_are_added_to_the_predicted_classes():
     add_all_votes(at_once, codes, rows, np.array([0.5, 0.25]))
     assert_array_equal(votes, [[0.0, 0.75], [0.0, 0.0], [0.5, 0.25]])
     assert_array_equal(at_once, votes)
-
-
-def test_rows_are_drawn_by_their_weights():
-    drawn = draw_rows(np.array([0.0, 0.2, 0.8]), 5000, np.random.default_rng(0))
-    assert_allclose(np.bincount(drawn, minlength=3) / 5000, [0.0, 0.2, 0.8], atol=0.03)
 
 
 @pytest.mark.parametrize("prior", [[0.3, 0.7], [0.2, 0.5, 0.3]])

@@ -58,7 +58,7 @@ def test_estimators_are_not_nested_without_end(path):
 
 def test_what_is_shared_counts_as_often_as_it_is_referred_to():
     reader = Reader(b"", [])
-    base = {"object": "bandits.Best", "state": {}, "number": 0}
+    base = {"object": "bandits.RoundRobin", "state": {}, "number": 0}
     reader.read([base, *({"ref": 0} for _ in range(1000))])
     assert reader._n_written_out == 1 + 1 + 1000
     reader._n_written_out = FEW_NODES + MAX_REPETITION * (reader._n_nodes + 2)

@@ -10,7 +10,8 @@ from fuselearn.classifiers.adapter import keep_sklearn_config
 from fuselearn.data import View
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, PreparedRows, fit_sums
 from fuselearn.numeric.execution import Threads
-from fuselearn.numeric.votes import ABSENT, draw_rows, mark_outcomes, multiply_by_outcome, sum_by_outcome
+from fuselearn.numeric.row_draws import draw_counts
+from fuselearn.numeric.votes import ABSENT, mark_outcomes, multiply_by_outcome, sum_by_outcome
 from fuselearn.typing import FloatArray, IntArray
 
 LEAST_WEIGHT = float(np.finfo(np.float64).tiny)
@@ -122,20 +123,18 @@ class LocalRows:
         return np.random.SeedSequence(self._seed, spawn_key=(round_number, arm))
 
     def _draw(self, arm: int, round_number: int) -> IntArray:
-        """Draw rows by the arm's weights; the same ones whenever it is asked for the same round."""
-        generator = np.random.default_rng(self._generator_seed(arm, round_number))
-        return draw_rows(self._distributions[arm], self._n_draws, generator)
+        """Return how often rows are drawn by the arm's weights; the same whenever it is asked for the same round."""
+        return draw_counts(self._distributions[arm], self._n_draws, self._generator_seed(arm, round_number))
 
     def _try(self, arm: int, round_number: int) -> Trial:
         drawn = self._draw(arm, round_number) if self._resample else None
         hypothesis = self._fit(arm, round_number, drawn)
         return Trial(hypothesis, self._judge(arm, hypothesis, drawn if self._out_of_bag else None))
 
-    def _fit(self, arm: int, round_number: int, drawn: IntArray | None) -> Hypothesis | None:
+    def _fit(self, arm: int, round_number: int, counts: IntArray | None) -> Hypothesis | None:
         """Fit the arm, or return None where no row with weight has its view."""
         arm_rows = self._arms[arm]
         # Drawing a row twice is giving it twice the weight.
-        counts = None if drawn is None else np.bincount(drawn, minlength=self._n_rows)
         weights = (self._distributions[arm] if counts is None else counts / self._n_draws)[arm_rows.rows]
         if not weights.sum() > LEAST_WEIGHT:
             return None
@@ -152,7 +151,7 @@ class LocalRows:
         )
 
     def _judge(self, arm: int, hypothesis: Hypothesis | None, excluded: IntArray | None) -> Tally:
-        """Note the outcome of each row, and sum the weights by outcome; excluded rows count as absent."""
+        """Note the outcome of each row, and sum the weights by outcome; drawn ones (`excluded`) count as absent."""
         arm_rows = self._arms[arm]
         outcome = np.full(self._n_rows, ABSENT, dtype=np.int8)
         self._outcomes[arm] = outcome
@@ -162,7 +161,7 @@ class LocalRows:
         predicted = hypothesis.predict_prepared(self._prepare(arm, hypothesis.plan), self._threads)
         mark_outcomes(predicted, arm_rows.codes, arm_rows.rows, outcome)
         if excluded is not None:
-            outcome[excluded] = ABSENT
+            outcome[excluded > 0] = ABSENT
         return Tally(*sum_by_outcome(outcome, self._distributions[arm]))
 
 

@@ -12,7 +12,7 @@ from fuselearn.learners.protocol import ConstantHypothesis, Hypothesis, Learner,
 from fuselearn.learners.score_learners import GaussianNB, LeastSquares
 from fuselearn.learners.tree import Stump, Tree
 from fuselearn.numeric.execution import SERIAL, Threads
-from fuselearn.numeric.votes import draw_rows
+from fuselearn.numeric.row_draws import draw_counts
 from fuselearn.persistence.validation import check_array
 from fuselearn.typing import Classifier, FloatArray, IntArray
 
@@ -69,7 +69,7 @@ class SklearnLearner(Learner):
         weight_name = weight_parameter(self.estimator)
         fit_parameters: dict[str, FloatArray] = {}
         if drawn is None and weight_name is None:
-            drawn = draw_rows(weights, len(weights), np.random.default_rng(seed))
+            drawn = np.repeat(np.arange(len(weights)), draw_counts(weights / weights.sum(), len(weights), seed))
         if drawn is not None:
             prepared, codes = prepared[drawn], codes[drawn]
         else:

@@ -46,13 +46,6 @@ def multiply_by_outcome(outcome: IntArray, weights: FloatArray, right: float, wr
         weights[i] /= total
 
 
-def draw_rows(weights: FloatArray, n_draws: int, generator: np.random.Generator) -> IntArray:
-    """Draw row numbers with replacement with probability w (S0 step 3a)."""
-    cumulative = np.cumsum(weights)
-    draws = generator.random(n_draws) * cumulative[-1]
-    return np.minimum(np.searchsorted(cumulative, draws, side="right"), len(weights) - 1)
-
-
 @compiled()
 def add_votes(votes: FloatArray, codes: IntArray, rows: IntArray, vote: float) -> None:
     """Add `vote` to votes[rows[i], codes[i]], in place."""

@@ -190,7 +190,6 @@ def nothing_in_row(table, number):
             lambda: in_chunks(2, X, y),
             "has to see all rows at once .* use 'gaussian_nb'",
         ),
-        ({"resample": True}, lambda: in_chunks(2, X, y), "resample=True draws .* use resample=False"),
     ],
 )
 def test_bad_input(settings, given, message, client):

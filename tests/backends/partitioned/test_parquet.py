@@ -60,9 +60,11 @@ CASES = {
     "stumps": ShareBoostClassifier("stump"),
     "trees": ShareBoostClassifier(Tree(max_depth=2), view_policy="exp3p"),
     "independent": IndependentBoostClassifier(["stump", "linear"]),
+    "BSSD": ShareBoostClassifier(["stump", "gaussian_nb"], resample=True),
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("n_jobs", "limit"),
     [(2, "1 MiB"), *(pytest.param(*p, marks=pytest.mark.long) for p in ((1, "1 MiB"), (1, "4 GiB"), (2, "4 GiB")))],
@@ -230,7 +232,6 @@ def test_missing_labels(kind, tmp_path):
         ({"estimator": Stump(max_bins=1)}, "max_bins must be"),
         ({"view_policy": "nonsense"}, "view_policy must be"),
         ({"view_policy": Exp3P(gamma=7)}, "Exp3P's gamma must be"),
-        ({"resample": True}, "resample=True draws from the weights"),
         ({"preprocess": {"b": PCA(1)}}, "preprocess has a transformer for the view 'b'"),
         ({"preprocess": {"c": PCA(1)}}, "preprocess names the view 'c'"),
     ],

@@ -12,10 +12,11 @@ from fuselearn.boosting import base
 from fuselearn.learners import Stump, Tree
 
 pytest.importorskip("distributed")
-from fuselearn.backends.partitioned import cluster_workers
+from fuselearn.backends.partitioned import cluster_workers, dask_worker
 from tests.backends.partitioned.partition_problems import (
     NUMBERED,
     X,
+    after_round,
     assert_equal_models,
     assert_nothing_is_held,
     in_chunks,
@@ -34,12 +35,21 @@ CASES = {
     "round robin": (ShareBoostClassifier("tree", view_policy="round_robin", learning_rate=0.5), 2, {"view_labels"}),
     "independent": (IndependentBoostClassifier("stump"), 2, {"sample_weight"}),
     "independent naive Bayes": (IndependentBoostClassifier(), 3, {}),
+    "BSSD": (ShareBoostClassifier("stump", resample=True), 2, {"sample_weight"}),
+    "BSSD of naive Bayes": (ShareBoostClassifier(resample=True), 3, {}),
+    "BSSD of trees out of bag": (
+        ShareBoostClassifier(Tree(max_depth=3), resample=True, error="out_of_bag"),
+        2,
+        {"view_labels"},
+    ),
+    "BISD": (IndependentBoostClassifier(["stump", "linear"], resample=True, error="out_of_bag"), 2, {}),
 }
 
 
-QUICK = ("naive Bayes of three classes", "trees", "linear", "bandit", "independent")
+QUICK = ("naive Bayes of three classes", "trees", "linear", "bandit", "independent", "BSSD", "BISD")
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("case", [pytest.param(c, marks=() if c in QUICK else pytest.mark.long) for c in CASES])
 def test_a_cluster_gives_the_local_model(case, client):
     model, n_classes, named = CASES[case]
@@ -58,10 +68,26 @@ def test_a_cluster_gives_the_local_model(case, client):
         if before is not None:
             # Sums of weights are exact, so the votes do not depend on the partitions at all.
             assert_array_equal(now.estimator_weights_, before.estimator_weights_)
-            trees = not any(name in case for name in ("Bayes", "linear", "bandit"))
+            trees = not any(name in case for name in ("Bayes", "linear", "bandit", "BISD"))
             assert_equal_models(now, before, exact=trees)
         before = now
     assert_nothing_is_held()
+
+
+def test_partitions_that_are_lost_draw_the_same_rows_again(client, monkeypatch):
+    X, y, _, _ = make_rows(400)
+    model = ShareBoostClassifier("stump", views=NUMBERED, n_estimators=5, resample=True, error="out_of_bag")
+    model.set_params(random_state=0)
+    local = pickle.loads(pickle.dumps(model.fit(X, y)))
+    lost = []
+
+    def lose_all():
+        lost.extend(dask_worker.RUNS)
+        dask_worker.RUNS.clear()
+
+    after_round(3, lose_all, monkeypatch)
+    assert_equal_models(model.fit(*in_chunks(3, X, y)), local, exact=False)
+    assert lost
 
 
 @pytest.mark.parametrize("kind", [ShareBoostClassifier, IndependentBoostClassifier])

@@ -20,7 +20,7 @@ from fuselearn.learners.protocol import Hypothesis, Learner, Plan, Statistic, Su
 from fuselearn.learners.score_learners import ColumnSums, Standardisation
 from fuselearn.learners.sklearn_learner import AsGiven
 from fuselearn.numeric.execution import Threads
-from fuselearn.numeric.votes import draw_rows
+from fuselearn.numeric.row_draws import draw_counts
 from fuselearn.typing import FloatArray, IntArray
 
 
@@ -137,8 +137,7 @@ class GpuRows:
         arm_rows, weights = self._arms[arm], self._distributions[arm]
         if drawn is not None:
             # Drawing a row twice is giving it twice the weight.
-            counts = np.bincount(drawn, minlength=self._n_rows) / self._n_draws
-            weights = self.arrays.from_host(counts[self._order])
+            weights = self.arrays.from_host(drawn[self._order] / self._n_draws)
         if arm_rows.order.places is None and drawn is None:
             return weights
         if arm_rows.order.places is not None:
@@ -199,9 +198,7 @@ class GpuRows:
             return None
         excluded = None
         if drawn is not None:
-            mask = np.zeros(self._n_rows, dtype=bool)
-            mask[drawn] = True
-            excluded = self.arrays.from_host(mask[self._order])
+            excluded = self.arrays.from_host(drawn[self._order] > 0)
         predicted = self._prepare(arm, hypothesis.plan).predict(hypothesis)
         self._outcomes[arm], sums = self._gpu_weights.outcomes(
             predicted, order.gpu_codes, order.places, excluded, self._distributions[arm]
@@ -214,9 +211,9 @@ class GpuRows:
         return tally
 
     def _draw(self, arm: int, round_number: int) -> IntArray:
-        """Draw rows by the arm's weights, on the host; the same ones as rows in memory would."""
-        generator = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(round_number, arm)))
-        return draw_rows(self.weights(arm), self._n_draws, generator)
+        """Return how often rows are drawn by the arm's weights, on the host; the same as of rows in memory."""
+        seed = np.random.SeedSequence(self._seed, spawn_key=(round_number, arm))
+        return draw_counts(self.weights(arm), self._n_draws, seed)
 
 
 def check_learner(learner: Learner) -> None:

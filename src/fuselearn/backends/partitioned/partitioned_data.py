@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from fuselearn.backends.partitioned.partitioned_rows import PartitionedRows, PartitionRecipe
+from fuselearn.backends.partitioned.partitioned_rows import DrawSettings, PartitionedRows, PartitionRecipe
 from fuselearn.backends.partitioned.row_source import (
     PartitionReader,
     PartitionSummary,
@@ -35,7 +35,6 @@ class BoostingEstimator(ViewEstimator, Protocol):
 
     estimator: Any
     preprocess: Any
-    resample: bool
 
 
 class RecordedUpdate(Protocol):
@@ -58,8 +57,24 @@ class RecordedRound(Protocol):
         """Reweightings of the round."""
 
 
+class RecordedSettings(Protocol):
+    """Settings of a boosting run; see `fuselearn.boosting.rounds.RunSettings`."""
+
+    @property
+    def resample(self) -> bool:
+        """Whether hypotheses are fitted on rows drawn by the weights."""
+
+    @property
+    def error(self) -> str:
+        """Rows that judge a hypothesis."""
+
+
 class RecordedRun(Protocol):
     """The record of a boosting run so far; see `fuselearn.boosting.rounds.Trace`."""
+
+    @property
+    def settings(self) -> RecordedSettings:
+        """Settings of the run."""
 
     @property
     def seed(self) -> int:
@@ -155,11 +170,16 @@ class PartitionedData:
             [[number_of[id(plan)] for plan in arm_plans] for arm_plans in plans_of_arms],
             len(self.classes),
             shared,
+            trace.settings.resample,
+            np.cumsum([0, *(summary.n_rows for summary in self._summaries)]).tolist(),
         )
+        draw_settings = None
+        if trace.settings.resample:
+            draw_settings = DrawSettings(trace.seed, self.n_counted, trace.settings.error == "out_of_bag")
         partitions = self._source.load_partitions(recipe, threads)
         try:
             learners_and_plans = [(learner, plan) for (_, learner), plan in zip(arms, new_plans)]
-            yield PartitionedRows(partitions, learners_and_plans, len(self.classes))
+            yield PartitionedRows(partitions, learners_and_plans, recipe, draw_settings)
         finally:
             partitions.close()
 
@@ -306,11 +326,6 @@ def _check_settings(model: BoostingEstimator, source: RowSource, names: list[str
                 f"preprocess has a transformer for the view {name!r}, which cannot be fitted on {source.description}; "
                 "transform the columns beforehand and leave preprocess=None."
             )
-    if model.resample:
-        raise ValueError(
-            f"resample=True draws from the weights of all rows, which {source.description} do not have in one place; "
-            "use resample=False, or pass rows in memory."
-        )
 
 
 def _check_rows(summaries: Sequence[PartitionSummary], names: list[str]) -> None:
