@@ -1,5 +1,6 @@
 """What all tests share."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -10,16 +11,47 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 # Compiling a kernel takes a second once; the same examples every time keep a failure reproducible.
 settings.register_profile(
-    "fuselearn", deadline=None, derandomize=True, max_examples=25, suppress_health_check=[HealthCheck.too_slow]
+    "fuselearn", deadline=None, derandomize=True, max_examples=12, suppress_health_check=[HealthCheck.too_slow]
 )
+settings.register_profile("long", settings.get_profile("fuselearn"), max_examples=25)
 settings.register_profile("thorough", settings.get_profile("fuselearn"), derandomize=False, max_examples=1000)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fuselearn"))
+
+# Hardly anything that importing and collecting makes can be freed: looking for it takes a fifth of the time.
+gc.disable()
 
 
+def pytest_configure(config):
+    """Try more examples of each test by hypothesis in a run of the long tests."""
+    profile = "long" if config.option.markexpr == "long" else "fuselearn"
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", profile))
+
+
+def pytest_itemcollected(item):
+    """Leave most of the parameters of a test that is `thinned` to the long tests; they have all tests by hypothesis."""
+    if item.config.option.markexpr == "long" and is_hypothesis_test(item.obj):
+        item.add_marker(pytest.mark.long)
+    marker = item.get_closest_marker("thinned")
+    if marker is None:
+        return
+    seen = item.session.stash.setdefault(SEEN, {})
+    test = item.parent.nodeid, item.originalname
+    seen[test] = seen.get(test, -1) + 1
+    if seen[test] % marker.args[0]:
+        item.add_marker(pytest.mark.long)
+
+
+def pytest_collection_finish():
+    """Look for garbage from now on, among what the tests make themselves."""
+    gc.freeze()
+    gc.enable()
+
+
+SEEN = pytest.StashKey[dict]()
+"""How many of its parameters each thinned test has had so far."""
 MANY_TESTS = 1000
 """Tests from which on it pays to compile all loops first."""
 
@@ -63,3 +95,33 @@ def real_data():
             return dict(arrays)
 
     return load
+
+
+@pytest.fixture(scope="session")
+def thread_cluster():
+    """Client of three Dask workers in this process, which is not the current one."""
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(
+            n_workers=3, threads_per_worker=1, processes=False, dashboard_address=":0", silence_logs=50
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def client(thread_cluster):
+    """Client of three Dask workers in this process, which is the current one."""
+    with thread_cluster.as_current():
+        yield thread_cluster
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """Client of two Dask workers in processes of their own, which can be killed; it is not the current one."""
+    pytest.importorskip("distributed")
+    from tests.backends.partitioned.cluster_faults import process_cluster
+
+    with process_cluster() as (_, client):
+        yield client

@@ -37,6 +37,8 @@ UNCHECKED = {"TableClassifier": "it is made from a fitted model and the columns 
 # With a seed: sums of leaf values may differ in the last bit, which a check wants to see in probabilities, too.
 SUBSPACES = {"n_estimators": 2, "data_ratio": 0.5, "feature_ratio": 0.8, "random_state": 0}
 SMALL_TREES = {"n_estimators": 10, "min_samples_leaf": 2}
+SLOW = (NSBoostClassifier, SuperKernelClassifier)
+"""Classes whose checks take seconds, while those of others share most of their code."""
 FOLDS = "folds depend on the number of rows"
 """A row of weight 2 is held out once, while two equal rows may be held out in different folds."""
 
@@ -52,7 +54,7 @@ def estimators() -> list[BaseEstimator]:
         ViewStackingClassifier(TREE, views=TWO_VIEWS, cv=2, random_state=0),
         ConcatenatedClassifier(TREE, views=TWO_VIEWS),
         SuperKernelClassifier(cv=2, random_state=0),
-        FusionClassifier(views=TWO_VIEWS, learners=["linear"], max_fits=2, random_state=0),
+        FusionClassifier(views=TWO_VIEWS, learners=["linear"], consensus=False, max_fits=1, random_state=0),
         TomographicClassifier(views=TWO_VIEWS, random_state=0),
         AugmentedKernelClassifier(kernel="rbf"),
         MKLClassifier(views=TWO_VIEWS, weights="mkl", norm=2.0),
@@ -96,7 +98,10 @@ def more_estimators() -> list[BaseEstimator]:
         ConcatenatedClassifier(LogisticRegression()),
         *(SuperKernelClassifier(views=views, cv=3, random_state=0) for views in (None, TWO_VIEWS)),
         FusionClassifier(random_state=0),
-        FusionClassifier(views=TWO_VIEWS, learners=["linear"], max_fits=6, random_state=0),
+        *(
+            FusionClassifier(views=TWO_VIEWS, learners=["linear"], max_fits=max_fits, random_state=0)
+            for max_fits in (2, 6)
+        ),
         FusionClassifier(views=TWO_VIEWS, learners=["linear", TREE], max_fits=12, random_state=0),
         TomographicClassifier(random_state=0),
         *(
@@ -130,9 +135,10 @@ def expected_failures(model: BaseEstimator) -> dict[str, str]:
     if getattr(model, "resample", False):
         # Drawing n rows by the weights and drawing 2n rows of a table that holds each twice are different draws.
         failures["check_sample_weight_equivalence_on_dense_data"] = "draws depend on the number of rows"
-    regularised = isinstance(model, ViewVotingClassifier) and isinstance(model.estimator, LogisticRegression)
+    regularised = isinstance(model, MKLClassifier | AugmentedKernelClassifier)
+    regularised |= isinstance(model, ViewVotingClassifier) and isinstance(model.estimator, LogisticRegression)
     if regularised or isinstance(model, ConcatenatedClassifier):
-        # Twice the weights are the same weights, but twice the rows are more rows: C of a regression counts them, and
+        # Twice the weights are the same weights, but twice the rows are more rows: C of a machine counts them, and
         # between splits of a tree that are as good, rounding decides.
         failures["check_sample_weight_equivalence_on_dense_data"] = "the unit of weights does not matter"
     if _needs_whole_views(model):
@@ -169,7 +175,11 @@ def run_checks(model: BaseEstimator) -> None:
         raise ExceptionGroup(f"{len(failures)} checks of scikit-learn", failures)
 
 
-@pytest.mark.parametrize("model", estimators(), ids=on_one_line)
+@pytest.mark.parametrize(
+    "model",
+    [pytest.param(model, marks=pytest.mark.long if type(model) in SLOW else ()) for model in estimators()],
+    ids=on_one_line,
+)
 def test_scikit_learn_checks(model):
     run_checks(model)
 

@@ -113,6 +113,7 @@ def test_every_public_estimator_is_here(name):
     assert name in NOT_FITTED or name in {type(estimator).__name__ for estimator in ESTIMATORS.values()}
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_order_in_memory_does_not_matter(problem, name):
     X, y = problem
@@ -127,6 +128,7 @@ def test_order_in_memory_does_not_matter(problem, name):
         np.testing.assert_array_equal(answers(model, np.asfortranarray(test)), expected)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("shift", [np.full(6, 1e8), 1e8 * np.array([1.0, -1, 0, 2, -3, 0.5])], ids=["equal", "unequal"])
 def test_far_from_the_origin(problem, name, shift):
@@ -141,6 +143,7 @@ def test_far_from_the_origin(problem, name, shift):
     assert accuracy(far, X[N_TRAIN:] + shift, labels) >= expected - 0.02
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", WEIGHTED)
 def test_the_unit_of_weights_does_not_matter(problem, name):
     X, y = problem

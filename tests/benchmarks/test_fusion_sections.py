@@ -151,6 +151,7 @@ def test_large_keeps_peers_and_fits_a_changed_fusion_again(few_trees, monkeypatc
     assert fitted == [OURS]
 
 
+@pytest.mark.long
 def test_comparison_reports_accuracy_and_calibration():
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3 == 0
@@ -176,6 +177,7 @@ def test_calibration_of_a_set_pools_its_runs():
     assert by_chance == pytest.approx(np.sqrt(2) / 20)
 
 
+@pytest.mark.long
 def test_few_compares_on_all_columns(monkeypatch, tmp_path):
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
@@ -232,6 +234,7 @@ def test_protocols_without_data_say_so(monkeypatch, tmp_path):
     assert "HTAD, which comes with multiviewstacking" in text
 
 
+@pytest.mark.long
 def test_growth_measures_time_and_memory(monkeypatch, few_trees):
     monkeypatch.setattr(fusion_growth, "N_TEST", 200)
     monkeypatch.setattr(fusion_growth, "QUICK_SIZES", (100, 200))

@@ -72,6 +72,7 @@ def stop_after(n_rounds, monkeypatch, error):
     return lambda: monkeypatch.setattr(base, "boost", original)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.long), 3])
 def test_a_run_goes_on_where_it_was(name, n_classes, tmp_path, monkeypatch):

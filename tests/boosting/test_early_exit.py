@@ -95,7 +95,7 @@ def full(model, X):
 
 
 @given(problems(sorted(VOTES), 12))
-@settings(max_examples=80)
+@settings(max_examples=3 * settings().max_examples)
 def test_predicts_what_the_full_votes_say(problem):
     model, X = problem.model, problem.X
     assert_array_equal(model.predict(X), full(model, X))

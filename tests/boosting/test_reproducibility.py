@@ -26,6 +26,7 @@ from fuselearn.learners import Stump, Tree
 from tests.boosting.iris_views import VIEWS, X, assert_same_model, y
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("kind", "resample"),
     [
@@ -69,6 +70,7 @@ def test_same_seed_same_model_other_seed_other_model():
     assert not np.array_equal(fit(0).winning_arms_, fit(1).winning_arms_)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("estimator", [None, "stump", "tree", "linear"])
 def test_blas_threads_and_other_fits_do_not_change_a_bit(estimator):
     rng = np.random.default_rng(0)

@@ -141,6 +141,7 @@ def test_view_labels_of_a_data_frame_with_numbers_for_names():
     assert model.fit(X, y, view_labels=labels).n_iter_ == 3
 
 
+@pytest.mark.long
 def test_sharing_restricts_noise_to_its_view():
     """S0's point, on real data: with noise of its own in each view, shared weights do better than separate ones."""
     digits, target = load_digits(return_X_y=True)

@@ -31,6 +31,7 @@ def test_a_warm_start_on_other_rows_replays_all_rounds(kind):
     assert not model.trace_.one_data_set
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "settings",

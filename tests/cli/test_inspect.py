@@ -51,6 +51,7 @@ def test_models_with_types_of_other_packages_open_by_trust(fit, data, tmp_path):
     assert run("inspect", tmp_path / "own.fuse").exit_code == 0
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("claim", [3, "text", [1, [2]], {"a": 3}, {"a": {"b": None}}, None, True])
 def test_headers_that_claim_anything(claim, fit, tmp_path, monkeypatch):
     """A header is not made by fuselearn because it says so: what makes no sense is not shown."""

@@ -59,6 +59,7 @@ def check(number, folder, model, monkeypatch):
     return result.exit_code
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("number", range(N_QUICK))
 def test_odd_inputs(number, tmp_path, model, monkeypatch):
     check(number, tmp_path, model, monkeypatch)

@@ -42,7 +42,11 @@ def shell(folder, command):
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("inspect model.fuse > /dev/full", "standard output cannot be written to: No space left on device."),
+        pytest.param(
+            "inspect model.fuse > /dev/full",
+            "standard output cannot be written to: No space left on device.",
+            marks=pytest.mark.long,
+        ),
         pytest.param(
             "inspect model.fuse >&-",
             "standard output cannot be written to: Bad file descriptor.",

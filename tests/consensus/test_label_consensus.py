@@ -62,6 +62,7 @@ def test_wrong_labels_of_one_column(digits):
     assert np.mean([flipped[record["row"], 0] for record in model.suspects(20)]) > 0.9
 
 
+@pytest.mark.long
 def test_a_class_that_is_often_missed(digits):
     """40 % of one class have the label of the other, and none the other way round."""
     X, views, truth = digits
@@ -75,6 +76,7 @@ def test_a_class_that_is_often_missed(digits):
         assert (model.labels_ == truth).mean() > 1 - missed.mean() + 0.08
 
 
+@pytest.mark.long
 def test_wrong_labels_of_ten_digits():
     X, views, truth = load_digit_views(return_tuple=True)
     X, truth = X[:400], truth[:400]
@@ -196,6 +198,7 @@ def test_a_class_that_a_column_never_uses(digits):
     assert model.noise_rates_.argmax() == 1
 
 
+@pytest.mark.long
 def test_weak_views_do_not_end_with_one_class():
     """Without a prior on the biases, one class for all objects explains such labels as well as any."""
     rng = np.random.default_rng(0)

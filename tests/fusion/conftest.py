@@ -4,10 +4,7 @@ import pytest
 from sklearn.base import clone
 
 from fuselearn.datasets import load_digit_views
-from tests.backends.partitioned.conftest import client, processes, thread_cluster
 from tests.fusion.fusion_data import MODEL, ONE_PASS, X, y
-
-__all__ = ["client", "processes", "thread_cluster"]
 
 
 @pytest.fixture(scope="session")

@@ -1,13 +1,12 @@
 """A fit with a checkpoint in a process that kills itself at a given point, and leaves nothing but its log."""
 
-import os
-import signal
 import sys
 from unittest import mock
 
 from fuselearn.fusion.fusion_log import FusionLog
 from fuselearn.persistence import atomic_write
 from tests.fusion.partition_problems import FEW_ROUNDS, problem
+from tests.killed_process import killed_at
 
 POINTS = {"after a fit": (FusionLog, "_add"), "while the log is written": (atomic_write.os, "replace")}
 """Functions after or within which the process is killed."""
@@ -31,19 +30,7 @@ def fit(kind, log=None):
 def main():
     """Fit, and kill this process when the function of the point was called so often."""
     kind, log, point, count = sys.argv[1:]
-    owner, name = POINTS[point]
-    original, calls = getattr(owner, name), []
-
-    def deadly(*arguments, **options):
-        calls.append(1)
-        if len(calls) == int(count) and point != "after a fit":
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = original(*arguments, **options)
-        if len(calls) == int(count):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-
-    with mock.patch.object(owner, name, deadly):
+    with killed_at(*POINTS[point], int(count), returned=point == "after a fit"):
         fit(kind, log)
 
 

@@ -3,7 +3,6 @@
 from functools import cache
 
 import numpy as np
-import pandas as pd
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.impute import SimpleImputer
@@ -14,7 +13,6 @@ from fuselearn import FusionClassifier
 from fuselearn.fusion.base_models.boosted_trees import BoostingSettings
 
 VIEWS = {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7]}
-COLUMNS = [f"c{number}" for number in range(8)]
 N_ROWS = 900
 FEW_ROUNDS = BoostingSettings(n_rounds=2, max_leaf_nodes=4, learning_rate=0.3, min_samples_leaf=5.0)
 FITTED = ("arm_weights_", "noise_rates_", "class_prior_", "class_weights_", "view_importances_")
@@ -85,21 +83,6 @@ def local_model(case):
     fitted = model.fit(X, y, **beside)
     assert fitted._by_sums
     return fitted
-
-
-def in_file(path, X, y, beside, row_group_size=200):
-    """Write rows to a Parquet file; returns the arguments of `fit`."""
-    frame = pd.DataFrame(X, columns=COLUMNS).assign(target=y)
-    arguments = {"X": path, "y": "target"}
-    for name, values in beside.items():
-        if values.ndim == 1:
-            arguments[name] = name
-            frame[name] = values
-        else:
-            arguments[name] = [f"{name}{number}" for number in range(values.shape[1])]
-            frame[arguments[name]] = values
-    frame.to_parquet(path, row_group_size=row_group_size)
-    return arguments
 
 
 def assert_same(one, other, *, exact=False):

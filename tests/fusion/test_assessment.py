@@ -25,6 +25,7 @@ def test_the_leaderboard(model):
     assert set(board["view"][-3:]) == {"noise"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("n_seeds", "most"), [(4, 0.12), pytest.param(24, 0.05, marks=pytest.mark.long)])
 @pytest.mark.parametrize("distance", [0.0, 0.22])
 def test_the_score_on_few_rows_of_weak_views_is_that_of_new_rows(n_seeds, most, distance):

@@ -201,6 +201,7 @@ def rare():
     return model.fit(X, y), X_test, y_test
 
 
+@pytest.mark.long
 def test_a_rare_class_by_accuracy(rare):
     model, X, y = rare
     probabilities, predicted = model.predict_proba(X), model.predict(X)
@@ -215,6 +216,7 @@ def test_a_rare_class_by_accuracy(rare):
     assert (model.leaderboard_["accuracy"] >= constant - 0.02).all()
 
 
+@pytest.mark.long
 def test_a_rare_class_by_balanced_accuracy(rare):
     plain, X, y = rare
     balanced = copy(plain)

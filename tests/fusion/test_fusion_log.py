@@ -21,9 +21,10 @@ from fuselearn.fusion import fusion_log
 from fuselearn.fusion.fusion_log import FusionLog, LoggedFit
 from fuselearn.persistence.model_file import dump
 from fuselearn.persistence.model_types import Trust
+from tests.backends.partitioned.fit_arguments import COLUMNS, in_file
 from tests.fusion import killed_fusion
 from tests.fusion.fusion_data import VIEWS, X_NEW, X, y
-from tests.fusion.partition_problems import COLUMNS, as_many, assert_same, in_file, problem
+from tests.fusion.partition_problems import as_many, assert_same, problem
 
 pytestmark = pytest.mark.filterwarnings("ignore:X has .* gross outlier:UserWarning")
 MODEL = FusionClassifier(views=VIEWS, learners=["linear", "trees"], max_fits=20, random_state=0)  # two passes
@@ -78,7 +79,7 @@ def whole_log(straight, tmp_path_factory):
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("n_kept", [0, 1, 5, None])
+@pytest.mark.parametrize("n_kept", [1, None, *(pytest.param(n_kept, marks=pytest.mark.long) for n_kept in (0, 5))])
 def test_a_fit_goes_on_after_some_fits(n_kept, straight, whole_log, counted, tmp_path):
     path = tmp_path / "log"
     path.write_bytes(whole_log)
@@ -258,6 +259,7 @@ def test_many_rows_go_on_wherever_they_are(counted, tmp_path, monkeypatch):
     assert_same(resumed, straight)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL is POSIX")
 @pytest.mark.parametrize(
     ("kind", "kills"),

@@ -12,6 +12,7 @@ from fuselearn import FusionClassifier
 from tests.fusion.fusion_data import MODEL, ONE_PASS, X_NEW, Y_NEW, X, same, split, table, y
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("labels", [np.array(["no", "yes"])[y], y.astype(bool), np.array([-5, 7])[y]])
 def test_classes_of_any_kind(labels, one_pass):
     other = clone(ONE_PASS).fit(X, labels)
@@ -32,6 +33,7 @@ def test_ten_classes(digits):
     assert abs(model.out_of_sample_score_ - later) < 0.03
 
 
+@pytest.mark.long
 def test_rare_classes_are_found():
     rows, labels = table(800, distance=0.8)
     kept = (labels == 0) | (np.arange(800) % 20 == 1)
@@ -114,6 +116,7 @@ def noisy_columns(labels, rates, seed=0):
     return np.where(flipped, ~labels[:, None], labels[:, None]), flipped
 
 
+@pytest.mark.long
 def test_noise_rates_of_label_columns(digits):
     train, test = split(digits, 300)
     labels = digits.y >= 5
@@ -188,6 +191,7 @@ def test_without_consensus_labels_are_taken_as_they_are():
     assert both.n_fits_ == 2 * sum(map(len, both.estimators_))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("n_seeds", [2, pytest.param(5, marks=pytest.mark.long)])
 def test_consensus_costs_nothing_where_labels_are_right(digits, n_seeds):
     labels = digits.y >= 5
@@ -224,6 +228,7 @@ def test_agreement_of_many_rows_does_not_depend_on_their_order():
     assert model.noise_rates_[0] < 0.05
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("share", [0.2, 0.1, 0.05])
 def test_trees_alone_find_a_rare_class(share):
     rng = np.random.default_rng(0)

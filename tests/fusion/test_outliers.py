@@ -57,6 +57,7 @@ def with_share(value, share=0.05):
     return spoil
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.filterwarnings(OUTLIERS)
 @pytest.mark.parametrize("learner", ["default", "svm", "rbf", "linear", "trees"])
 @pytest.mark.parametrize("value", [1e20, -1e308])

@@ -22,18 +22,10 @@ import dask.dataframe as dd
 from fuselearn.backends.partitioned import dask_cluster, dask_tasks, dask_worker, parquet
 from fuselearn.fusion import listed_suspects
 from fuselearn.fusion.fusion_rows import ArmValues
+from tests.backends.partitioned.cluster_faults import SharedList
+from tests.backends.partitioned.fit_arguments import COLUMNS, chunked, in_file
 from tests.backends.partitioned.partition_problems import assert_nothing_is_held, in_chunks
-from tests.fusion.partition_problems import (
-    CASES,
-    COLUMNS,
-    VIEWS,
-    as_many,
-    assert_same,
-    in_file,
-    local_model,
-    problem,
-    rows,
-)
+from tests.fusion.partition_problems import CASES, VIEWS, as_many, assert_same, local_model, problem, rows
 
 LONG = pytest.mark.long
 pytestmark = pytest.mark.filterwarnings("ignore:X has .* gross outlier:UserWarning")
@@ -45,19 +37,14 @@ def many(monkeypatch):
     as_many(monkeypatch)
 
 
-def chunked(n_partitions, X, y, beside):
-    """Arguments of `fit` as Dask arrays."""
-    return dict(zip(("X", "y", *beside), in_chunks(n_partitions, X, y, *beside.values())))
-
-
 def long_but(*quick):
     return [pytest.param(case, marks=() if case in quick else LONG) for case in CASES]
 
 
-@pytest.mark.parametrize("case", long_but("view labels"))
+@pytest.mark.parametrize("case", long_but("groups"))
 def test_a_cluster_gives_the_local_model(case, many, client):
     model, X, y, beside = problem(case)
-    for n_partitions in (3,) if case == "view labels" else (1, 2, 5, 8):
+    for n_partitions in (3,) if case == "groups" else (1, 2, 5, 8):
         there = clone(model).fit(**chunked(n_partitions, X, y, beside))
         assert_same(there, local_model(case))
     assert_nothing_is_held()
@@ -98,7 +85,7 @@ def test_few_rows_are_collected(case, client, tmp_path):
 @pytest.mark.parametrize("learners", ["linear", pytest.param("default", marks=LONG)])
 def test_partitions_without_rows(learners, many, client):
     model, X, y, beside = problem("weights")
-    model.set_params(learners=learners)
+    model.set_params(learners=learners, consensus=learners != "linear")
     lengths = ((0, 300, 0, len(X) - 300, 0),)
     arrays = [da.from_array(array, chunks=(*lengths, *array.shape[1:])) for array in (X, y, *beside.values())]
     there = clone(model).fit(**dict(zip(("X", "y", *beside), arrays)))
@@ -188,7 +175,7 @@ def test_files_that_cannot_be_predicted(many, tmp_path):
 
 def test_outliers_are_named_with_their_rows(many, client):
     model, X, y, beside = problem("two classes")
-    model.set_params(learners="linear")
+    model.set_params(learners="linear", consensus=False)
     with pytest.warns(
         UserWarning, match=r"2 gross outliers.* 1e\+20 in column 1, row 300\. Each counts as the nearest"
     ):
@@ -221,26 +208,13 @@ def forget_once(forgotten, run_name, numbers, first, message):
     return dask_worker.ask_partitions(run_name, numbers, first, message)
 
 
-class Shared(list):
-    """A list that tasks on workers in this process share."""
-
-    def __reduce__(self):
-        return shared_list, ()
-
-
-FORGOTTEN = Shared()
-
-
-def shared_list():
-    return FORGOTTEN
-
-
 def test_partitions_that_are_lost(many, client, monkeypatch):
-    FORGOTTEN.clear()
-    monkeypatch.setattr(dask_cluster, "ask_partitions", partial(forget_once, FORGOTTEN))
+    forgotten = SharedList()
+    monkeypatch.setattr(dask_cluster, "ask_partitions", partial(forget_once, forgotten))
     model, X, y, beside = problem("two classes")
-    assert_same(model.fit(**chunked(5, X, y, beside)), local_model("two classes"))
-    assert len(FORGOTTEN) == 1
+    model.set_params(learners="linear")
+    assert_same(clone(model).fit(**chunked(5, X, y, beside)), model.fit(X, y, **beside))
+    assert len(forgotten) == 1
     assert_nothing_is_held()
 
 

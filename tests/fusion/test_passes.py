@@ -80,6 +80,7 @@ def test_no_more_fits_than_allowed(max_fits):
     assert runs.n_fits == len(log) <= max_fits
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("max_fits", [1, 2, 5, 12, 13, 20, 60])
 def test_the_model_counts_its_fits(max_fits):
     model = clone(MODEL).set_params(max_fits=max_fits).fit(X, y)

@@ -97,6 +97,7 @@ def test_probabilities_and_decisions_follow_from_the_arms(n_classes):
     assert_array_equal(model.predict(new), decision.argmax(axis=1))
 
 
+@pytest.mark.long
 def test_probabilities_are_calibrated(digits):
     train, test = split(digits, 400)
     labels = digits.y >= 5

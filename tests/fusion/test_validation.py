@@ -53,6 +53,7 @@ def two():
     return fitted_once(n_classes=2)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("settings", [{"n_classes": 2}, {"n_classes": 3}, {"n_rows": 700}, {"consensus": False}])
 def test_what_a_default_fit_makes_is_ours_and_valid(settings):
     model = fitted_once(**settings)

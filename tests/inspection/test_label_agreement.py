@@ -11,6 +11,7 @@ from fuselearn.inspection.label_agreement import staged_margins
 from tests.inspection.example_models import COLUMNS, MODELS, VIEWS, make_rows
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_margins(name, n_classes):

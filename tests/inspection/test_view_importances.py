@@ -56,6 +56,7 @@ def test_what_a_model_lacks_is_named(fitted, name):
         view_importance(fitted[name])
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_drop_and_permutation_are_the_slow_ones(fitted, rows, name):
     model = fitted[name]

@@ -79,6 +79,7 @@ def test_pruning(kind, n_models):
     assert_array_equal(again.label_weights_, pruned.label_weights_)
 
 
+@pytest.mark.long
 def test_sharing_helps_on_the_papers_synthetic_set():
     """S2 section 6.1: few stumps serve three labels, where without sharing they serve one each."""
     points, labels = make_overlapping_labels(random_state=0)
@@ -156,6 +157,7 @@ SCORERS = {
 }
 
 
+@pytest.mark.thinned(4)
 @every_ensemble
 @pytest.mark.parametrize("n_labels", [1, 2, 3])
 def test_scikit_learns_scorers(kind, n_labels):
@@ -202,6 +204,7 @@ def test_a_small_pool_serves_every_label():
     assert model.label_weights_.any(axis=0).all()
 
 
+@pytest.mark.thinned(3)
 @every_ensemble
 def test_labels_that_nothing_tells_of(kind):
     """Random labels: base models may get no weight at all, and the model says nothing of the rows, without trouble."""

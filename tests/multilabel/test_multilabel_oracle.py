@@ -91,7 +91,7 @@ trainers = st.builds(
 
 
 @given(trainers, st.booleans(), st.sampled_from([0.025, 0.5, 1.0]))
-@settings(max_examples=60)
+@settings(max_examples=2 * settings().max_examples)
 def test_rounds(trainer, shared, significance):
     n_labels = trainer.Y.shape[1]
     ours, labels = run(trainer, 6, significance=significance, shared=shared)
@@ -101,7 +101,6 @@ def test_rounds(trainer, shared, significance):
 
 
 @given(trainers, st.booleans(), st.integers(1, 3))
-@settings(max_examples=20)
 def test_rounds_of_a_larger_pool(trainer, shared, more):
     n_labels = trainer.Y.shape[1]
     sources = [slot % n_labels for slot in range(n_labels + more)]
@@ -112,7 +111,6 @@ def test_rounds_of_a_larger_pool(trainer, shared, more):
 
 
 @given(trainers)
-@settings(max_examples=20)
 def test_rounds_of_a_smaller_pool(trainer):
     """With sharing it does not matter to the loop which label a candidate comes from."""
     n_slots = max(1, trainer.Y.shape[1] - 1)
@@ -374,6 +372,7 @@ MODELS = {
 }
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("kind", [MSSBoostClassifier, NSBoostClassifier, RSBagClassifier])
 def test_estimators(kind, name):

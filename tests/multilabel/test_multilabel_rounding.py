@@ -53,6 +53,7 @@ def test_few_values(n_values):
     assert_allclose(loss(Y, model.decision_function(X)), model.loss_curve_[-1], rtol=1e-6)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("estimator", [None, SVC(), make_pipeline(MaxAbsScaler(), SVC())])
 def test_equal_rows_say_nothing(estimator):
     """One point for all rows: whatever a machine says of it is the same, and no label is related to it."""

@@ -47,6 +47,7 @@ def test_automatic_ratios_leave_sparse_rows_sparse(monkeypatch):
     assert_allclose(model.ratio_scores_["full"], dense.ratio_scores_["full"], rtol=1e-3)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("estimator", [RbfSVC(tol=1e-6), SVC(tol=1e-6), GaussianNB()])
 def test_automatic_ratios_of_sparse_rows(estimator):
     """A machine of ours is libsvm's there; a base model that takes arrays only gets them."""
@@ -56,6 +57,7 @@ def test_automatic_ratios_of_sparse_rows(estimator):
     assert_allclose(list(thin.ratio_scores_.values()), list(dense.ratio_scores_.values()), rtol=1e-3)
 
 
+@pytest.mark.long
 def test_automatic_ratios_are_the_smallest_that_keep_most_of_the_full_model():
     settings = {"data_ratio": "auto", "feature_ratio": "auto", "n_estimators": 2, "random_state": 0}
     model = MSSBoostClassifier(n_jobs=2, **settings).fit(X, Y[:, :2])

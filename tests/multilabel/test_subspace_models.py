@@ -22,6 +22,7 @@ from fuselearn.multilabel.subspace_models import draw_sample
 from tests.multilabel.related_labels import SMALL, X, Y, every_ensemble
 
 
+@pytest.mark.thinned(4)
 @every_ensemble
 @pytest.mark.parametrize("as_sparse", [sparse.csr_matrix, sparse.csc_matrix, sparse.csr_array])
 def test_sparse_rows(kind, as_sparse):

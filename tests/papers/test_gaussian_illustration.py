@@ -48,6 +48,7 @@ def test_augmented_kernel_suffers_from_classes_away_from_the_origin():
     assert abs(near[tomographic] - near[augmented]) < 0.05
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.long)])
 def test_illustration_does_not_depend_on_the_processes(backend):
     with parallel_config(backend=backend):  # processes take seconds to start

@@ -50,6 +50,7 @@ def test_every_method_is_judged_on_every_split(comparison):
     assert comparison.curves("MSSBoost").shape == (3, 8)
 
 
+@pytest.mark.long
 def test_table_2(comparison):
     table = s2.method_table(comparison)
     assert list(table.column("method")) == METHODS

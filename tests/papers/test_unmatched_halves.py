@@ -41,6 +41,7 @@ def test_unmatched_halves_of_wine_are_better_than_one_half(result):
     assert_allclose(result.deficits().mean(axis=1)[0], means["true matches"] - means["tomographic"])
 
 
+@pytest.mark.long
 def test_augmented_machine_decides_halves_as_the_halves_do(result):
     """That is why S4's augmented column is the mean of its two halves."""
     means = dict(zip(result.fusions, result.test.mean(axis=(1, 2)).T))
@@ -126,6 +127,7 @@ def test_single_trials_have_no_deviation_over_trials():
     assert all(np.isnan(value) for value in table.column("± of trials"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.long)])
 def test_halves_do_not_depend_on_the_processes(backend):
     settings = {"datasets": ["iris"], "trials": 1, "split": "any size", "random_state": 5}

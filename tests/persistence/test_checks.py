@@ -44,6 +44,7 @@ def put(field, value):
     return edit
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("classifier", "name", "part", "field", "value"),
     [
@@ -118,6 +119,7 @@ def wider(hypothesis):
     object.__setattr__(hypothesis, "feature", np.where(hypothesis.feature >= 0, 999, -1).astype(np.int32))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize(
     ("learner", "edit", "words"),
     [

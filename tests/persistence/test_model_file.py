@@ -56,6 +56,7 @@ def assert_same(one, other, X):
     assert re.sub(" at 0x[0-9A-Fa-f]+", "", repr(one)) == re.sub(" at 0x[0-9A-Fa-f]+", "", repr(other))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", MODELS)
 def test_a_loaded_model_predicts_bit_for_bit_the_same(name, path):
     model, rows = fitted(name)

@@ -48,6 +48,7 @@ def test_a_view_that_no_row_has_is_not_judged(iris, fitted):
     assert "The view “sepal” is missing in every row." in [caution["text"] for caution in found["words"]["careful"]]
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize(
     "model",
     [

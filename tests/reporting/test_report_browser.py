@@ -157,6 +157,7 @@ def test_a_complaint_would_be_seen(page, tmp_path):
     assert browse(tmp_path, broken, "--dump-dom")[1]  # the page's own rule forbids the script
 
 
+@pytest.mark.long
 def test_names_with_html_are_text(answers):
     found = answers["names"]
     assert found["hit"] is None
@@ -200,6 +201,7 @@ def test_the_colours_switch_and_are_remembered(answers, page, tmp_path):
     assert kept["theme"] == "dark"
 
 
+@pytest.mark.long
 def test_the_page_works_where_storage_is_forbidden(page, tmp_path):
     forbid = "Object.defineProperty(window, 'localStorage', {get() { throw new DOMException('no', 'SecurityError'); }})"
     script = """
@@ -213,6 +215,7 @@ def test_the_filter_hides_rows(answers):
     assert 1 <= answers["filter"]["left"] < answers["filter"]["all"]
 
 
+@pytest.mark.long
 def test_the_page_does_not_scroll_sideways(page, tmp_path):
     # In frames, since the window of the browser itself does not get as narrow as a phone.
     widths = (375, 800, 1200)

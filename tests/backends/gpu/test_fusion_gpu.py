@@ -82,6 +82,7 @@ def assert_same_fusion(there, here, problem, library):
         assert_allclose(getattr(here, method)(X), expected, rtol=1e-9, atol=1e-12, err_msg=method)
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("n_classes", [pytest.param(2, marks=pytest.mark.long), 3])
 @pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.long)])
 def test_classes(library, n_classes, dtype):
@@ -91,6 +92,7 @@ def test_classes(library, n_classes, dtype):
     assert_same_fusion(there, here, problem, library)
 
 
+@pytest.mark.thinned(4)
 @pytest.mark.parametrize("n_classes", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_missing_views_weights_and_groups(library, n_classes):
     problem = Problem(11, n_classes, n_rows=library.many_rows, absent=True)
@@ -102,6 +104,7 @@ def test_missing_views_weights_and_groups(library, n_classes):
     assert_same_fusion(there, here, problem, library)
 
 
+@pytest.mark.thinned(2)
 def test_labels_by_view_and_learners_of_the_host(library):
     """A classifier is fitted on a subsample in memory, and its values go to the GPU."""
     problem = Problem(7, n_rows=library.many_rows)
@@ -112,6 +115,7 @@ def test_labels_by_view_and_learners_of_the_host(library):
     assert_same_fusion(there, here, problem, library)
 
 
+@pytest.mark.thinned(2)
 def test_few_rows_are_fitted_in_memory(library):
     problem = Problem(3, n_rows=100, gaps=True)
     there, here = both(problem, library, FusionClassifier(learners="linear", random_state=0))
@@ -123,6 +127,7 @@ def test_few_rows_are_fitted_in_memory(library):
     assert_array_equal(there.predict_proba(library.array(problem.X)), here.predict_proba(problem.X))
 
 
+@pytest.mark.thinned(2)
 def test_few_rows_that_count_are_fitted_in_memory(library):
     problem = Problem(3, n_rows=200)
     weights = (np.arange(200) < 120).astype(float)
@@ -161,6 +166,7 @@ def test_ranges_of_columns(library):
             assert_array_equal(given, ordinary_ranges(X))
 
 
+@pytest.mark.thinned(2)
 def test_a_fit_goes_on_from_its_log(library, tmp_path, monkeypatch):
     """On the GPU, or in memory: it is the same data."""
     problem = Problem(2, n_rows=library.many_rows)
@@ -179,6 +185,7 @@ def test_a_fit_goes_on_from_its_log(library, tmp_path, monkeypatch):
     assert_allclose(in_memory.predict_proba(problem.X), there.predict_proba(problem.X), rtol=1e-9)
 
 
+@pytest.mark.thinned(2)
 def test_a_model_is_saved_and_predicts_anywhere(library, tmp_path):
     problem = Problem(2, n_rows=library.many_rows)
     model = FusionClassifier(views=problem.views, random_state=0).fit(library.array(problem.X), problem.y)

@@ -164,6 +164,7 @@ def test_one_view_many_classes_and_few_rows(library):
     assert_same_model(there, here)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_the_same_fit_twice_is_the_same_bit_for_bit(library, learner):
     problem = Problem(6, 3, n_rows=library.many_rows, gaps=True)

@@ -5,6 +5,7 @@ import pickle
 import signal
 import threading
 import time
+import weakref
 from collections import Counter
 from contextlib import contextmanager, suppress
 
@@ -78,6 +79,22 @@ def kill(pid):
     except ProcessLookupError:
         return 0
     return 1
+
+
+SHARED = weakref.WeakValueDictionary()
+
+
+class SharedList(list):
+    """A list that tasks on workers in this process share."""
+
+    def __reduce__(self):
+        SHARED[id(self)] = self
+        return shared_list, (id(self),)
+
+
+def shared_list(number):
+    """Return the list itself where it was pickled in this process."""
+    return SHARED[number]
 
 
 class Killer:

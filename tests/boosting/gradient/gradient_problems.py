@@ -10,7 +10,6 @@ from sklearn.base import clone
 from fuselearn import ShareGradientBoostingClassifier, ShareGradientBoostingRegressor
 
 VIEWS = {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7]}
-COLUMNS = [f"c{number}" for number in range(8)]
 Classifier, Regressor = ShareGradientBoostingClassifier, ShareGradientBoostingRegressor
 
 CASES = {

@@ -1,15 +1,13 @@
 """A fit with a checkpoint in a process that kills itself at a given point, and leaves nothing but its log."""
 
-import os
-import signal
 import sys
-from unittest import mock
 
 import numpy as np
 
 from fuselearn import ShareGradientBoostingClassifier, ShareGradientBoostingRegressor
 from fuselearn.boosting.gradient import gradient_log, gradient_rounds
 from fuselearn.persistence import atomic_write
+from tests.killed_process import killed_at
 
 POINTS = {
     "after a round": (gradient_log.GradientLog, "note"),
@@ -39,19 +37,7 @@ def fit(kind, n_rounds, log=None):
 def main():
     """Fit, and kill this process when the function of the point was called so often."""
     kind, n_rounds, log, point, count = sys.argv[1:]
-    owner, name = POINTS[point]
-    original, calls = getattr(owner, name), []
-
-    def deadly(*arguments, **options):
-        calls.append(1)
-        if len(calls) == int(count) and point != "after a round":
-            os.kill(os.getpid(), signal.SIGKILL)
-        result = original(*arguments, **options)
-        if len(calls) == int(count):
-            os.kill(os.getpid(), signal.SIGKILL)
-        return result
-
-    with mock.patch.object(owner, name, deadly):
+    with killed_at(*POINTS[point], int(count), returned=point == "after a round"):
         fit(kind, int(n_rounds), log)
 
 

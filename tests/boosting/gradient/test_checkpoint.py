@@ -454,6 +454,7 @@ KILLS = [("after a round", 1), ("while the log is written", 2), ("while a tree g
 """Points at which a process is killed, one after the other, each with the log of the one before."""
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="SIGKILL is POSIX")
 @pytest.mark.parametrize(
     ("kind", "n_rounds", "kills"),

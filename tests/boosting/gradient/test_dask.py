@@ -19,10 +19,11 @@ import dask.dataframe as dd
 
 from fuselearn.backends.partitioned import cluster_workers, dask_cluster, dask_tasks, dask_worker, partitioned_data
 from fuselearn.boosting.gradient.gradient_rows import LeafHistograms
+from tests.backends.partitioned.cluster_faults import SharedList
+from tests.backends.partitioned.fit_arguments import COLUMNS, chunked
 from tests.backends.partitioned.partition_problems import assert_nothing_is_held, in_chunks
 from tests.boosting.gradient.gradient_problems import (
     CASES,
-    COLUMNS,
     VIEWS,
     assert_same,
     local_model,
@@ -32,12 +33,6 @@ from tests.boosting.gradient.gradient_problems import (
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="SIGKILL is POSIX")
 LOST_WORKERS = pytest.mark.filterwarnings("ignore:.*:UserWarning:distributed")
-
-
-def chunked(n_partitions, X, y, beside):
-    """Arguments of `fit` as Dask arrays."""
-    arrays = in_chunks(n_partitions, X, y, *beside.values())
-    return dict(zip(("X", "y", *beside), arrays))
 
 
 QUICK = ("early stopping",)
@@ -166,27 +161,13 @@ def ask_and_forget(forgotten, run_name, numbers, first, message):
     return dask_worker.ask_partitions(run_name, numbers, first, message)
 
 
-class Forgetful(list):
-    """A list that tasks on workers in this process share."""
-
-    def __reduce__(self):
-        return shared_list, ()
-
-
-FORGOTTEN = Forgetful()
-
-
-def shared_list():
-    return FORGOTTEN
-
-
 @pytest.mark.parametrize("case", ["two classes", pytest.param("view labels", marks=pytest.mark.long)])
 def test_partitions_that_are_lost_in_the_middle_of_a_tree(case, client, monkeypatch):
-    FORGOTTEN.clear()
-    monkeypatch.setattr(dask_cluster, "ask_partitions", partial(ask_and_forget, FORGOTTEN))
+    forgotten = SharedList()
+    monkeypatch.setattr(dask_cluster, "ask_partitions", partial(ask_and_forget, forgotten))
     model, X, y, beside = problem(case)
     assert_same(model.fit(**chunked(5, X, y, beside)), local_model(case))
-    assert len(FORGOTTEN) == 1
+    assert len(forgotten) == 1
     assert_nothing_is_held()
 
 

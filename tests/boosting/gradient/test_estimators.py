@@ -43,6 +43,7 @@ def test_tools_of_scikit_learn():
     assert clone(search.best_estimator_).get_params() == search.best_estimator_.get_params()
 
 
+@pytest.mark.long
 def test_as_good_as_scikit_learns():
     """On new rows, with the same settings; bins differ, and so do the models, by about 0.02."""
     n, draws = 400, np.random.default_rng(1)
@@ -76,6 +77,7 @@ def loss_of(model, y, scores, rows=slice(None)):
     return mean_pinball_loss(y, scores, alpha=quantile) * (2 if model.loss == "absolute_error" else 1)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", [name for name in CASES if name != "early stopping"])
 def test_training_scores_are_those_of_the_stages(name):
     model, rows, y = CASES[name]
@@ -105,6 +107,7 @@ def test_the_model_scores_training_rows_as_the_fit_did(name, monkeypatch):
     assert_array_equal(blocks[0].scores().T.squeeze(), raw_scores(model, rows))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("n_jobs", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_the_number_of_threads_does_not_matter(name, n_jobs):
@@ -129,6 +132,7 @@ def test_threads_on_many_rows():
     assert_identical(*models, table)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", ["three classes", "per view", "early stopping", "quantile", "categories per view"])
 def test_a_warm_start_is_one_long_fit(name):
     model, rows, y = CASES[name]
@@ -193,6 +197,7 @@ def test_quantiles_are_those_of_the_target():
     assert_allclose(2 * half.train_score_, median.train_score_)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("kind", ["classes", "numbers", "median", "without"])
 def test_monotonic_constraints_hold_on_a_grid(kind):
     draws = np.random.default_rng(2)

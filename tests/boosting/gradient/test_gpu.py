@@ -69,6 +69,7 @@ def both(model, X, y, array, **arguments):
     return clone(model).fit(array(X), array(y), **on_gpu), clone(model).fit(X, y, **arguments)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_classes(library, n_classes, dtype):
@@ -80,6 +81,7 @@ def test_classes(library, n_classes, dtype):
     assert_array_equal(pickle.loads(pickle.dumps(there)).predict(problem.X), here.predict(problem.X))
 
 
+@pytest.mark.thinned(7)
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("settings", [{}, {"loss": "absolute_error"}, {"loss": "quantile", "quantile": 0.2}], ids=str)
 def test_regressions_are_the_same_bit_for_bit(library, settings, weighted):
@@ -91,6 +93,7 @@ def test_regressions_are_the_same_bit_for_bit(library, settings, weighted):
     assert_same_trees(there, here, exact=True)
 
 
+@pytest.mark.thinned(5)
 @pytest.mark.parametrize("view_policy", ["best", "exp3p"])
 def test_views_of_which_rows_lack_some(library, view_policy):
     problem = Problem(11, n_rows=library.many_rows, absent=True)
@@ -108,6 +111,7 @@ def test_views_with_labels_of_their_own(library):
     assert_same_trees(there, here)
 
 
+@pytest.mark.thinned(2)
 def test_weights_of_rows_and_classes(library):
     problem = Problem(8, 3, n_rows=library.many_rows, gaps=True)
     weights = problem.rng.integers(0, 4, len(problem.y)).astype(float)
@@ -125,6 +129,7 @@ def test_held_out_rows_and_groups(library):
     assert len(there.validation_score_) == there.n_iter_ + 1
 
 
+@pytest.mark.thinned(2)
 def test_categories(library):
     problem = Problem(10, n_rows=library.many_rows)
     X = problem.X.copy()
@@ -150,6 +155,7 @@ def test_categories(library):
     assert_same_trees(there.fit(library.array(X), y), here.fit(X, y))
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("signs", [[1, 0, -1, 0, 0, 0, 0, 0, 0], [1] * 9], ids=str)
 def test_monotonic_constraints(library, signs):
     problem = Problem(11, n_rows=library.many_rows, gaps=True)
@@ -158,6 +164,7 @@ def test_monotonic_constraints(library, signs):
     assert_same_trees(there, here)
 
 
+@pytest.mark.thinned(2)
 def test_monotonic_constraints_of_a_median(library):
     """The quantiles of leaves are held against those of the nodes above them."""
     rng = np.random.default_rng(13)
@@ -169,6 +176,7 @@ def test_monotonic_constraints_of_a_median(library):
     assert not np.array_equal(here.trees_.value, clone(model).set_params(monotonic_cst=None).fit(X, y).trees_.value)
 
 
+@pytest.mark.thinned(2)
 def test_columns_of_several_views_in_any_order(library):
     rng = np.random.default_rng(12)
     X = rng.normal(size=(library.many_rows, 36))
@@ -191,6 +199,7 @@ def test_ties_are_settled_alike(library):
     assert there.trees_.column.max() < 3
 
 
+@pytest.mark.thinned(2)
 def test_a_run_goes_on_elsewhere(library, tmp_path):
     problem = Problem(14, n_rows=library.many_rows, gaps=True)
     model = ShareGradientBoostingClassifier(warm_start=True, **SMALL)

@@ -22,7 +22,7 @@ from tests.backends.partitioned.partition_problems import assert_nothing_is_held
 from tests.boosting.gradient.gradient_problems import VIEWS, rows
 
 N_FOLDS = 3
-SETTINGS = BoostingSettings(n_rounds=3, max_leaf_nodes=4, learning_rate=0.3)
+SETTINGS = BoostingSettings(n_rounds=2, max_leaf_nodes=4, learning_rate=0.3)
 PAIRS = [(None, 0), (None, 1), (1, 0), (None, 2), (2, 2)]
 
 

@@ -286,6 +286,7 @@ def random_data(seed, n_rows=60, n_columns=4, missing=False):
     return X, signal, new, to_bins, [len(e) for e in edges], rng
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_squared_error_is_scikit_learns(missing, weighted):

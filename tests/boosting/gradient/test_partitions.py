@@ -19,9 +19,9 @@ from fuselearn.boosting.gradient.gradient_arguments import read_classes, read_ta
 from fuselearn.boosting.gradient.gradient_rows import NumberLeaves
 from fuselearn.boosting.gradient.growth import _next_splits
 from fuselearn.progress import listening
+from tests.backends.partitioned.fit_arguments import COLUMNS, in_file
 from tests.boosting.gradient.gradient_problems import (
     CASES,
-    COLUMNS,
     QUICK,
     VIEWS,
     assert_same,
@@ -33,21 +33,6 @@ from tests.boosting.gradient.gradient_problems import (
 pytest.importorskip("pyarrow")
 
 
-def written(path, X, y, beside, row_group_size=500):
-    """Write rows to a file; returns the arguments of `fit`."""
-    frame = pd.DataFrame(X, columns=COLUMNS).assign(target=y)
-    arguments = {"X": path, "y": "target"}
-    for name, values in beside.items():
-        if values.ndim == 1:
-            arguments[name] = name
-            frame[name] = values
-        else:
-            arguments[name] = [f"{name}{number}" for number in range(values.shape[1])]
-            frame[arguments[name]] = values
-    frame.to_parquet(path, row_group_size=row_group_size)
-    return arguments
-
-
 @pytest.mark.parametrize("case", [pytest.param(c, marks=() if c in QUICK else pytest.mark.long) for c in CASES])
 def test_files_give_the_local_model(case, tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "MAX_ROWS", 700)
@@ -57,7 +42,7 @@ def test_files_give_the_local_model(case, tmp_path, monkeypatch):
     monkeypatch.setattr(
         LocalPartitions, "__init__", lambda self, *given: (made.append(len(given[0])), original(self, *given))[1]
     )
-    model.fit(**written(tmp_path / "rows.parquet", X, y, beside))
+    model.fit(**in_file(tmp_path / "rows.parquet", X, y, beside, row_group_size=500))
     assert made == [6]
     assert_same(model, local_model(case))
 
@@ -69,7 +54,7 @@ def test_neither_files_nor_threads_matter(limit, n_jobs, tmp_path, monkeypatch):
     """The lower limit keeps all arrays in files."""
     monkeypatch.setenv("FUSELEARN_MEMORY_LIMIT", limit)
     model, X, y, beside = problem("view labels")
-    model.set_params(n_jobs=n_jobs).fit(**written(tmp_path / "rows.parquet", X, y, beside))
+    model.set_params(n_jobs=n_jobs).fit(**in_file(tmp_path / "rows.parquet", X, y, beside))
     assert_same(model, local_model("view labels"))
 
 
@@ -77,7 +62,7 @@ def test_neither_files_nor_threads_matter(limit, n_jobs, tmp_path, monkeypatch):
 def test_data_are_known_again_wherever_they_are(case, tmp_path):
     """A log of rows in memory is one of the same rows in files."""
     model, X, y, beside = problem(case)
-    files = written(tmp_path / "rows.parquet", X, y, beside)
+    files = in_file(tmp_path / "rows.parquet", X, y, beside)
     prints = []
     for arguments in ({"X": X, "y": y, **beside}, files):
         given = [arguments.get(name) for name in ("sample_weight", "view_labels", "groups")]
@@ -94,7 +79,7 @@ def test_data_are_known_again_wherever_they_are(case, tmp_path):
 
 def test_a_warm_start_on_files(tmp_path):
     model, X, y, beside = problem("three classes")
-    arguments = written(tmp_path / "rows.parquet", X, y, beside)
+    arguments = in_file(tmp_path / "rows.parquet", X, y, beside)
     model.set_params(warm_start=True, n_estimators=2).fit(**arguments)
     model.set_params(n_estimators=3).fit(**arguments)
     assert_same(model, local_model("three classes"))
@@ -102,14 +87,14 @@ def test_a_warm_start_on_files(tmp_path):
 
 def test_a_log_of_files_is_one_of_rows_in_memory(tmp_path):
     model, X, y, beside = problem("early stopping")
-    arguments = written(tmp_path / "rows.parquet", X, y, beside)
+    arguments = in_file(tmp_path / "rows.parquet", X, y, beside)
     model.set_params(n_estimators=2).fit(**arguments, checkpoint=tmp_path / "log")
     rounds = []
     with listening(lambda step: rounds.append(step)):
         model.set_params(n_estimators=3).fit(pd.DataFrame(X, columns=COLUMNS), y, **beside, checkpoint=tmp_path / "log")
     assert len(rounds) == 1
     assert_same(model, local_model("early stopping"))
-    other = written(tmp_path / "others.parquet", X, y, {"sample_weight": beside["sample_weight"][::-1]})
+    other = in_file(tmp_path / "others.parquet", X, y, {"sample_weight": beside["sample_weight"][::-1]})
     with pytest.raises(ValueError, match=r"the log of another run: (sample_weight|rows held out) was"):
         model.fit(**other, checkpoint=tmp_path / "log")
 
@@ -232,7 +217,7 @@ def test_targets_that_are_no_numbers(target, message, tmp_path):
 
 def test_labels_of_a_regression_are_not_gathered(tmp_path):
     X, targets, _ = rows()
-    arguments = written(tmp_path / "rows.parquet", X, targets["number"], {})
+    arguments = in_file(tmp_path / "rows.parquet", X, targets["number"], {})
     data = read_targets(ShareGradientBoostingRegressor(), arguments["X"], "target", None, None, reset=True)
     assert data.classes is None
     assert all(len(summary.labels) == 0 == len(summary.weighted_labels) for summary in data._summaries)

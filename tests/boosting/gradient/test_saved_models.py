@@ -15,6 +15,7 @@ def path(tmp_path):
     return tmp_path / "model.fuse"
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("name", CASES)
 def test_a_loaded_model_is_the_same(name, path):
     model, rows, y = CASES[name]
@@ -29,6 +30,7 @@ def test_a_loaded_model_is_the_same(name, path):
         assert_array_equal(one, other)
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", CASES)
 def test_a_loaded_model_goes_on_exactly(name, path):
     model, rows, y = CASES[name]
@@ -212,6 +214,7 @@ def saved(tmp_path_factory):
     return save(model, tmp_path_factory.mktemp("saved") / "model.fuse").read_bytes()
 
 
+@pytest.mark.thinned(2)
 @pytest.mark.parametrize("what", FORGERIES)
 def test_a_forged_file_is_refused(what, saved, path):
     edit, words = FORGERIES[what]
@@ -274,6 +277,7 @@ OF_CATEGORIES = {
 }
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("what", OF_CATEGORIES)
 def test_forged_categories_are_refused(what, path):
     model, rows, y = CASES["categories"]

@@ -41,6 +41,7 @@ DISPLAYS = {
 NASTY = ["$x_{", "_private", "<b>&amp;", "a\nb", "", "%s {0} \\frac", "x" * 300]
 
 
+@pytest.mark.thinned(3)
 @pytest.mark.parametrize("name", DISPLAYS)
 def test_given_axes_are_drawn_into(name):
     figure, (left, right) = plt.subplots(1, 2)

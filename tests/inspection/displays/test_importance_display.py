@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from fuselearn.inspection import ViewImportanceDisplay, view_importance
 from tests.inspection.displays.drawn_pictures import rendered, texts_outside
@@ -46,6 +47,7 @@ def test_fifty_views_are_readable():
     assert texts_outside(display) == []
 
 
+@pytest.mark.long
 def test_example_finds_the_view_of_pure_noise(tmp_path, capsys):
     path = Path(__file__).parents[3] / "examples" / "inspect_views.py"
     spec = importlib.util.spec_from_file_location("inspect_views", path)
