@@ -272,11 +272,29 @@ class FusionClassifier(FusionPrediction):
         learners = resolve_learners(self.learners, len(data.classes), n_rows, by_sums=by_sums)
         if sample_weight is not None:
             check_learners_take_weights(learners)
-        seed, log = self._open_log(checkpoint, learners, data)
+        seed, log = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)), None
+        if checkpoint is not None:
+            seed, log = self._open_log(checkpoint, learners, data, seed)
         if isinstance(data, PartitionedFusionData) or by_sums:
             self._fit_by_sums(data, learners, seed, budget, log)
         else:
-            self._fit_few_rows(data, learners, seed, budget, log)
+            votes = data.votes()
+            targets = targets_of(votes)
+            # Every class has the same total weight.
+            totals = data.weights @ votes
+            factors = votes @ np.divide(1.0, totals, out=np.zeros(len(totals)), where=totals > 0)
+            row_weights = data.weights * (factors * data.weights.sum() / np.count_nonzero(totals))
+            arms = make_arms(data.blocks, learners, row_weights, data.groups, data.classes, seed)
+            report = partial(progress.report, self, printed=self.verbose > 0)
+            # One thread for each matrix product: the bits of a sum depend on how many share it.
+            with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
+                runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, self.consensus, report, log)
+                first, last = run_passes(runs, data, targets, row_weights, self.consensus, seed)
+                calibration = fit_pattern_calibration(last, arms, data)
+                assessment = assess(first, last, arms, data, self.class_weight)
+            # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
+            self._publish(data, arms, last, calibration, assessment)
+            self.n_fits_ = runs.n_fits
         if log is not None:
             log.finish()
         return self
@@ -305,28 +323,6 @@ class FusionClassifier(FusionPrediction):
         logits = self._calibration.logits(fusion.scores, np.asarray(present.any(axis=1)), present)
         self._publish_rows(data, logits, fusion.posterior)
         self.n_fits_ = fusion.result.n_fits
-
-    def _fit_few_rows(
-        self, data: TrainingData, learners: Learners, seed: int, budget: Budget, log: FusionLog | None
-    ) -> None:
-        """Fit few rows, in passes over the arms."""
-        votes = data.votes()
-        targets = targets_of(votes)
-        # Every class has the same total weight.
-        totals = data.weights @ votes
-        factors = votes @ np.divide(1.0, totals, out=np.zeros(len(totals)), where=totals > 0)
-        row_weights = data.weights * (factors * data.weights.sum() / np.count_nonzero(totals))
-        arms = make_arms(data.blocks, learners, row_weights, data.groups, data.classes, seed)
-        report = partial(progress.report, self, printed=self.verbose > 0)
-        # One thread for each matrix product: the bits of a sum depend on how many share it.
-        with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
-            runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, self.consensus, report, log)
-            first, last = run_passes(runs, data, targets, row_weights, self.consensus, seed)
-            calibration = fit_pattern_calibration(last, arms, data)
-            assessment = assess(first, last, arms, data, self.class_weight)
-        # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
-        self._publish(data, arms, last, calibration, assessment)
-        self.n_fits_ = runs.n_fits
 
     def _read(
         self,
@@ -381,14 +377,12 @@ class FusionClassifier(FusionPrediction):
 
     def _open_log(
         self,
-        checkpoint: str | os.PathLike[str] | None,
+        checkpoint: str | os.PathLike[str],
         learners: Learners,
         data: TrainingData | PartitionedFusionData,
-    ) -> tuple[int, FusionLog | None]:
-        """Return the seed of all draws, and the log of the fit where there is to be one."""
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        if checkpoint is None:
-            return seed, None
+        seed: int,
+    ) -> tuple[int, FusionLog]:
+        """Return the seed of all draws, which an earlier run may have drawn, and the log of the fit."""
         log = FusionLog(checkpoint, learners)
         # A fit without a seed of its own goes on with the one it drew.
         in_log = log.seed
