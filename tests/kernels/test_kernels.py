@@ -31,8 +31,8 @@ from fuselearn.kernels import (
     composite_kernel,
     tomographic_correspondence,
 )
-from fuselearn.kernels.base import problems_of
 from fuselearn.kernels.composition import ItemKernels
+from fuselearn.kernels.machines import problems_of
 from fuselearn.kernels.mkl import alternated_weights
 from fuselearn.kernels.tomographic import marginal_weights
 from fuselearn.numeric.svm import solve_svm
@@ -432,7 +432,7 @@ def test_width_of_a_kernel_follows_the_data(wine):
 def test_a_machine_that_does_not_converge_says_so(monkeypatch):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
-    monkeypatch.setattr("fuselearn.kernels.base.solve_svm", partial(solve_svm, max_iter=3))
+    monkeypatch.setattr("fuselearn.kernels.machines.solve_svm", partial(solve_svm, max_iter=3))
     with pytest.warns(ConvergenceWarning, match="lower C"):
         MKLClassifier().fit(X, y)
     monkeypatch.undo()

@@ -206,6 +206,8 @@ def caps_of_classes(objects, rows, max_meta_objects):
     if max_meta_objects is None:
         complete = [len(own["complete"]) for own in rows]
         return [done + 4 * (minimum - done) for done, minimum in zip(complete, minima, strict=True)]
+    if max_meta_objects == math.inf:
+        return [math.inf] * len(minima)
     total = sum(minima)
     extra = max_meta_objects - total
     if extra < 0:

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
-from fuselearn.numeric.svm import solve_svm
+from fuselearn.numeric.svm import SumOfGrams, solve_svm
 
 KERNELS = {
     "rbf": lambda X: rbf_kernel(X, gamma=0.5),
@@ -159,3 +159,26 @@ def test_a_box_without_walls(C):
 def test_a_kernel_with_gaps_is_refused():
     with pytest.raises(ValueError, match="gram holds NaN"):
         solve_svm(np.full((2, 2), np.nan), [-1, 1], 1.0)
+
+
+@pytest.mark.parametrize("start", [None, 0.5])
+def test_a_sum_over_views_is_solved_as_its_matrix_is(start):
+    rng = np.random.default_rng(0)
+    points = [rng.normal(size=(n, 2)) for n in (9, 7, 5)]
+    grams = [rbf_kernel(own) for own in points]
+    objects = np.column_stack([rng.integers(len(own), size=60) for own in points])
+    signs = np.where(rng.random(60) < 0.4, 1.0, -1.0)
+    whole = sum(gram[np.ix_(column, column)] for gram, column in zip(grams, objects.T))
+    parts = SumOfGrams.of(grams, objects)
+    np.testing.assert_array_equal(parts.diagonal(), whole.diagonal())
+    np.testing.assert_allclose(parts.times(signs), whole @ signs)
+    alpha = None if start is None else np.full(60, start)
+    options = {"upper": rng.uniform(0.5, 2.0, size=60), "tolerance": 1e-6, "alpha": alpha}
+    by_matrix, by_sum = solve_svm(whole, signs, **options), solve_svm(parts, signs, **options)
+    # Items of the same objects share them out in many ways: the decisions are unique, the dual variables are not.
+    decisions = [parts.times(solution.alpha * signs) for solution in (by_sum, by_matrix)]
+    np.testing.assert_allclose(*decisions, atol=1e-4)
+    assert by_sum.objective == pytest.approx(by_matrix.objective, rel=1e-9)
+    assert by_sum.intercept == pytest.approx(by_matrix.intercept, abs=1e-4)
+    some = np.arange(0, 60, 2)
+    np.testing.assert_array_equal(parts.some_items(some).diagonal(), whole.diagonal()[some])

@@ -1,14 +1,16 @@
 """Fusion without any correspondence: the direct sum of kernels."""
 
 from collections.abc import Mapping, Sequence
+from typing import Self
 
 import numpy as np
 
 from fuselearn.data import TrainingData
-from fuselearn.kernels.base import BaseKernelFusion, Items, Problem, object_numbers, uses_learning
+from fuselearn.kernels.base import BaseKernelFusion, Items, object_numbers, uses_learning
 from fuselearn.kernels.composition import ItemKernels
+from fuselearn.kernels.machines import Problem
 from fuselearn.kernels.view_kernels import Kernel
-from fuselearn.typing import FloatArray, Views
+from fuselearn.typing import ArrayLike, FloatArray, TableLike, Views
 
 
 class AugmentedKernelClassifier(BaseKernelFusion):
@@ -103,6 +105,29 @@ class AugmentedKernelClassifier(BaseKernelFusion):
         self.C = C
         self.n_jobs = n_jobs
 
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None, view_labels: ArrayLike = None) -> Self:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            Training rows. A view of a row is absent when all its columns are NaN there.
+        y : array of shape (n_samples,)
+            Class of each row.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights of the rows. C times the weight, in units of the mean over rows that have one, is the penalty of a
+            row: twice the weights are the same weights. Rows of weight 0 are left out.
+        view_labels : array of shape (n_samples, n_views), default=None
+            Label of each row by each view, where they disagree; `y` then supplies `classes_` only. An
+            observation has the label that its own view gives it.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        return self._fit(X, y, sample_weight, view_labels)
+
     def _check_settings(self) -> None:
         super()._check_settings()
         if uses_learning(self.weights):
@@ -116,7 +141,7 @@ class AugmentedKernelClassifier(BaseKernelFusion):
         rows, views = np.nonzero(objects >= 0)
         single = np.full((len(rows), objects.shape[1]), -1)
         single[np.arange(len(single)), views] = objects[rows, views]
-        return Items(single, data.codes[rows, 0], np.ones(len(single)), {})
+        return Items(single, data.view_codes()[rows, views], data.weights[rows], {})
 
     def _view_weights(
         self, weights: str | FloatArray, kernels: ItemKernels, problems: list[Problem], upper: FloatArray

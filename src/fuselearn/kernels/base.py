@@ -1,7 +1,4 @@
-"""The part that the kernel classifiers share: kernels per view, machines on items, and decisions without absent views.
-
-Machines are support vector machines on a kernel between items, one for each pair of classes as in LIBSVM.
-"""
+"""What the kernel classifiers share: kernels per view, machines on items, and decisions without absent views."""
 
 import warnings
 from abc import abstractmethod
@@ -10,113 +7,23 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.arguments import check_jobs, check_positive
+from fuselearn.arguments import check_choice, check_jobs, check_positive
 from fuselearn.backends.protocol import PredictsByDecision
 from fuselearn.data import TrainingData, View, ViewBlocks, note_features, per_view, read_new_rows, read_training_data
 from fuselearn.kernels.composition import ItemKernels
+from fuselearn.kernels.machines import Machines, Problem, fit_machines, problems_of
 from fuselearn.kernels.view_kernels import Kernel, ViewKernel, blurred_columns
-from fuselearn.numeric.svm import Solution, solve_svm
 from fuselearn.numeric.votes import one_against_one, pairs_of_classes, prior_votes
 from fuselearn.persistence.validation import check_array, check_classes, check_parts, check_views
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike, Views
 
-
-class Problem(NamedTuple):
-    """Two classes to separate.
-
-    Attributes
-    ----------
-    items : intp ndarray of shape (n_own,)
-        Items of the two classes.
-    signs : ndarray of shape (n_own,)
-        -1 for the first class, 1 for the second.
-    """
-
-    items: IntArray
-    signs: FloatArray
-
-
-class Machines(NamedTuple):
-    """Fitted machines that share their kernel.
-
-    Attributes
-    ----------
-    coefficients : sparse array of shape (n_problems, n_items)
-        α·y of each item.
-    intercepts : ndarray of shape (n_problems,)
-    objective : float
-        Sum of the dual objectives, Σα − ½ Σ α·y K α·y, at their maximum.
-    alphas : list of ndarray
-        α of the items of each problem.
-    """
-
-    coefficients: csr_array
-    intercepts: FloatArray
-    objective: float
-    alphas: list[FloatArray]
-
-
-def problems_of(codes: IntArray, n_classes: int) -> list[Problem]:
-    """Return one problem for each pair of classes."""
-    problems = []
-    for a, b in pairs_of_classes(n_classes):
-        items = np.flatnonzero((codes == a) | (codes == b))
-        problems.append(Problem(items, np.where(codes[items] == b, 1.0, -1.0)))
-    return problems
-
-
-def fit_machines(
-    gram: FloatArray,
-    problems: list[Problem],
-    upper: FloatArray,
-    *,
-    start: Machines | None = None,
-    tolerance: float = 1e-3,
-    n_jobs: int | None = None,
-) -> Machines:
-    """Solve every problem, each in one thread.
-
-    `upper` is the largest dual variable of each item, C times its weight; `start` are the machines of a nearby kernel
-    to start from; `tolerance` is that of the optimality conditions, libsvm's ``tol``.
-    """
-    starts = [None] * len(problems) if start is None else start.alphas
-
-    def solve(problem: Problem, alpha: FloatArray | None) -> Solution:
-        items = problem.items
-        gram_of_items = gram if len(items) == len(gram) else gram[np.ix_(items, items)]
-        return solve_svm(gram_of_items, problem.signs, upper[items], tolerance=tolerance, alpha=alpha)
-
-    solutions = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(solve)(problem, alpha) for problem, alpha in zip(problems, starts)
-    )
-    if not all(solution.converged for solution in solutions):
-        warnings.warn(
-            "A support vector machine has not converged: lower C, or bring the views to a common scale (the kernel's "
-            f"largest value is {np.abs(np.diagonal(gram)).max():.3g}).",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    rows = np.repeat(np.arange(len(problems)), [len(problem.items) for problem in problems])
-    values = np.concatenate([solution.alpha * problem.signs for solution, problem in zip(solutions, problems)])
-    items = np.concatenate([problem.items for problem in problems])
-    kept = values != 0
-    coefficients = csr_array((values[kept], (rows[kept], items[kept])), shape=(len(problems), len(gram)))
-    return Machines(
-        coefficients,
-        np.array([solution.intercept for solution in solutions]),
-        -sum(solution.objective for solution in solutions),
-        [solution.alpha for solution in solutions],
-    )
-
-
 CHUNK_ROWS = 2048
 """Rows whose kernels with the support vectors are there at the same time."""
+ABSENT_VIEWS = ("scale", "neutral")
 LEARNT = ("mkl", "sdp")
 """Settings of `weights` that ask for learning them."""
 
@@ -146,7 +53,7 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
     """Template of a support vector machine on kernels of several views.
 
     A subclass chooses the items that the machine is trained on (`_items`), the scale that each kernel is divided by
-    (`_scale`), and the weight of each view's kernel (`_view_weights`).
+    (`_scale`), and the weight of each view's kernel (`_view_weights`); its `fit` calls `_fit`.
     """
 
     views: Views
@@ -155,47 +62,40 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
     C: float
     n_jobs: int | None
 
+    absent_views: str
+
     _items_have_all_views = True
     """True if an item has as many views as a test object, so that a sum over fewer has to be scaled up."""
 
-    def fit(self, X: TableLike, y: ArrayLike) -> Self:
-        """Fit the machine.
-
-        Parameters
-        ----------
-        X : array or data frame of shape (n_samples, n_features)
-            Training rows. A view of a row is absent when all its columns are NaN there.
-        y : array of shape (n_samples,)
-            Class of each row.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
+    def _fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None, view_labels: ArrayLike = None) -> Self:
+        """Fit the machine, for a subclass whose `fit` takes all or some of the arguments."""
         self._check_settings()
-        data = read_training_data(self, X, y)
+        data = read_training_data(self, X, y, sample_weight, view_labels)
         weights = check_weights(self.weights, data.names)
         kernel_of_views = per_view("kernel", self.kernel, data.names, complete=True)
         for view in data.blocks:
             _check_no_gaps(view)
+        weights_of_views = [data.weights if view.rows is None else data.weights[view.rows] for view in data.blocks]
         kernels = [
-            ViewKernel.fitted(view.name, kernel, view.array()) for view, kernel in zip(data.blocks, kernel_of_views)
+            ViewKernel.fitted(view.name, kernel, view.array(), own if data.weighted else None)
+            for view, kernel, own in zip(data.blocks, kernel_of_views, weights_of_views)
         ]
         self._check_rows(data)
         grams = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(kernel.gram)(view.array()) for kernel, view in zip(kernels, data.blocks)
         )
         _warn_of_lost_precision(data, kernels, grams)
-        scales = np.array([self._scale(gram) for gram in grams])
+        scales = np.array([self._scale(gram, own) for gram, own in zip(grams, weights_of_views)])
         for gram, scale in zip(grams, scales):
             gram /= scale
         items = self._items(data, grams)
         item_kernels, problems = ItemKernels(grams, items.objects), problems_of(items.codes, len(data.classes))
-        upper = self.C * items.weights
-        view_weights = self._view_weights(weights, item_kernels, problems, upper)
-        machines = fit_machines(item_kernels.combined(view_weights), problems, upper, n_jobs=self.n_jobs)
-        self._publish(data, item_kernels, view_weights, machines)
+        view_weights = self._view_weights(weights, item_kernels, problems, self.C * items.weights)
+        self._learn(data, items, item_kernels, view_weights, problems)
+        note_features(self, data.features)
+        self.classes_, self.view_names_, self.view_columns_ = data.classes, data.names, data.columns
+        self.class_prior_ = data.class_prior()
+        self.kernel_weights_ = view_weights
         self.kernels_, self.kernel_scales_ = kernels, scales
         for name, value in items.attributes.items():
             setattr(self, name, value)
@@ -240,7 +140,11 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
         if n_classes < 2 or "class_prior_" not in vars(self):
             raise ValueError("it has less than two classes, or no prior of them")
         n_problems = len(pairs_of_classes(n_classes))
-        check_array(self, "intercept_", np.float64, (n_problems,))
+        embedded = "estimator_" in vars(self)  # a classifier of the user has other outputs than pairs of classes
+        if not embedded:
+            check_array(self, "intercept_", np.float64, (n_problems,))
+        if self._absent_views == "neutral" and not embedded:
+            check_array(self, "neutral_values_", np.float64, (n_views, n_problems))
         check_array(self, "kernel_weights_", np.float64, (n_views,), at_least=0.0)
         if not (check_array(self, "kernel_scales_", np.float64, (n_views,)) > 0).all():
             raise ValueError("it has kernels that are divided by 0 or less")
@@ -256,7 +160,8 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
                 raise ValueError("it has support vectors that are not rows of a table")
             if rows.shape != (n_support, n_columns) or rows.dtype not in (np.float64, np.float32):
                 raise ValueError("it has support vectors of other columns than their view")
-            if coefficients.shape != (n_problems, n_support) or coefficients.dtype != np.float64:
+            n_outputs = len(coefficients) if embedded else n_problems
+            if coefficients.shape != (n_outputs, n_support) or coefficients.dtype != np.float64:
                 raise ValueError("it has other coefficients than support vectors and pairs of classes")
             if kernel.centre is not None and len(kernel.centre) != n_columns:
                 raise ValueError("it has a kernel of other columns than its view")
@@ -267,8 +172,14 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = self.views is not None
         return tags
 
+    @property
+    def _absent_views(self) -> str:
+        """The setting `absent_views`, of models that have it."""
+        return getattr(self, "absent_views", "scale")
+
     def _check_settings(self) -> None:
         """Check the settings that do not depend on the data."""
+        check_choice("absent_views", self._absent_views, ABSENT_VIEWS)
         check_positive("C", self.C)
         check_jobs(self.n_jobs)
 
@@ -279,7 +190,7 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
     def _items(self, data: TrainingData, grams: list[FloatArray]) -> Items:
         """Return the items that the machine is trained on; `grams` are kernels between the rows that have a view."""
 
-    def _scale(self, gram: FloatArray) -> float:
+    def _scale(self, gram: FloatArray, weights: FloatArray) -> float:
         """Return the number that a kernel matrix is divided by."""
         return 1.0
 
@@ -289,17 +200,37 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
     ) -> FloatArray:
         """Return the weight of each view's scaled kernel, from the checked setting."""
 
-    def _publish(self, data: TrainingData, kernels: ItemKernels, view_weights: FloatArray, machines: Machines) -> None:
-        """Set the fitted attributes."""
-        note_features(self, data.features)
-        self.classes_, self.view_names_, self.view_columns_ = data.classes, data.names, data.columns
-        self.class_prior_ = np.bincount(data.codes[:, 0]) / len(data)
-        self.kernel_weights_ = view_weights
+    def _learn(
+        self,
+        data: TrainingData,
+        items: Items,
+        kernels: ItemKernels,
+        view_weights: FloatArray,
+        problems: list[Problem],
+    ) -> None:
+        """Fit the machines on the items, and set what they decide by."""
+        machines = fit_machines(kernels.matrix(view_weights), problems, self.C * items.weights, n_jobs=self.n_jobs)
+        sums = kernels.sums_on_objects(machines.coefficients)
         self.intercept_ = machines.intercepts
+        self._keep_support(data, sums)
+        if self._absent_views == "neutral":
+            self.neutral_values_ = np.array(
+                [
+                    weight * _neutral_values(own @ gram, column, problems, items.weights)
+                    for weight, own, gram, column in zip(view_weights, sums, kernels.grams, kernels.objects.T)
+                ]
+            )
+        self._note_machines(machines)
+
+    def _note_machines(self, machines: Machines) -> None:
+        """Set what a subclass tells of the machines."""
+
+    def _keep_support(self, data: TrainingData, coefficients_of_views: list[FloatArray]) -> None:
+        """Set the rows of each view that have a coefficient, and their coefficients, of shape (n_outputs, n_rows)."""
         self.support_: list[IntArray] = []
         self.support_rows_: list[FloatArray] = []
         self.dual_coef_: list[FloatArray] = []
-        for view, coefficients in zip(data.blocks, kernels.sums_on_objects(machines.coefficients)):
+        for view, coefficients in zip(data.blocks, coefficients_of_views):
             # Sums over items: an object of a view whose coefficients are all 0 is not kept.
             kept = np.flatnonzero(coefficients.any(axis=0))
             values = view.array()
@@ -307,27 +238,57 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
             self.support_rows_.append(np.ascontiguousarray(values[kept]))
             self.dual_coef_.append(coefficients[:, kept])
 
-    def _decision_values(self, table: FloatArray, start: int) -> FloatArray:
-        """Return the decision values of a chunk of rows, the first being row `start` of `X`."""
-        blocks = ViewBlocks.of(table, self.view_names_, self.view_columns_)
-        sums = np.zeros((len(table), len(self.intercept_)))
+    def _parts(self, blocks: ViewBlocks, start: int) -> list[FloatArray]:
+        """Return what each view adds to the outputs, of shape (n_rows, n_outputs): 0 where it is absent."""
+        parts: list[FloatArray] = []
         for number, view in enumerate(blocks):
             _check_no_gaps(view, start)
+            part = np.zeros((len(blocks), len(self.dual_coef_[number])))
             if len(view) and len(self.support_[number]):
                 values = self.kernels_[number].between(view.array(), self.support_rows_[number])
                 factor = self.kernel_weights_[number] / self.kernel_scales_[number]
-                rows = slice(None) if view.rows is None else view.rows
-                sums[rows] += factor * (values @ self.dual_coef_[number].T)
+                part[slice(None) if view.rows is None else view.rows] = factor * (values @ self.dual_coef_[number].T)
+            parts.append(part)
+        return parts
+
+    def _decision_values(self, table: FloatArray, start: int) -> FloatArray:
+        """Return the decision values of a chunk of rows, the first being row `start` of `X`."""
+        blocks = ViewBlocks.of(table, self.view_names_, self.view_columns_)
         weight_present = blocks.present @ self.kernel_weights_
         undecided: BoolArray = weight_present == 0
-        if self._items_have_all_views:
-            sums *= (self.kernel_weights_.sum() / np.where(undecided, 1.0, weight_present))[:, None]
-        decisions = sums + self.intercept_
+        decided = self._decided(blocks, start, weight_present)
         votes = prior_votes(self.class_prior_)
         if len(votes) == 2:
-            return np.where(undecided, votes[1] - votes[0], decisions[:, 0])
-        decided: FloatArray = one_against_one(decisions, len(votes))
+            return np.where(undecided, votes[1] - votes[0], decided)
         return np.where(undecided[:, None], votes, decided)
+
+    def _decided(self, blocks: ViewBlocks, start: int, weight_present: FloatArray) -> FloatArray:
+        """Return the decisions of the machines, given the weight of the views that each row has."""
+        sums: FloatArray = np.zeros((len(blocks), len(self.intercept_)))
+        for part in self._parts(blocks, start):
+            sums += part
+        if self._absent_views == "neutral":
+            sums += ~blocks.present @ self.neutral_values_
+        elif self._items_have_all_views:
+            sums *= (self.kernel_weights_.sum() / np.where(weight_present == 0, 1.0, weight_present))[:, None]
+        decisions = sums + self.intercept_
+        return decisions[:, 0] if len(self.classes_) == 2 else one_against_one(decisions, len(self.classes_))
+
+
+def _neutral_values(parts: FloatArray, objects: IntArray, problems: list[Problem], weights: FloatArray) -> FloatArray:
+    """Return the value of each problem half-way between its classes, of parts of shape (n_problems, n_objects).
+
+    Means of the two classes are over items that have the view, by weight.
+    """
+    neutral = np.zeros(len(problems))
+    for number, problem in enumerate(problems):
+        seen = objects[problem.items] >= 0
+        items, signs = problem.items[seen], problem.signs[seen]
+        values = parts[number, objects[items]]
+        if len(np.unique(signs)) == 2:
+            means = [np.average(values[signs == sign], weights=weights[items][signs == sign]) for sign in (-1, 1)]
+            neutral[number] = 0.5 * sum(means)
+    return neutral
 
 
 def object_numbers(present: BoolArray) -> IntArray:

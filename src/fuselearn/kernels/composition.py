@@ -10,15 +10,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import block_diag
+from scipy.linalg import block_diag, eigh
 from scipy.sparse import csr_array
 
 from fuselearn.backends.gpu.kernel_matrices import any_on_gpu, check_gpu_matrices, direct_sum, sum_over_gpu_views
 from fuselearn.data import is_gpu_array
 from fuselearn.data.view_table import to_host
 from fuselearn.kernels.view_kernels import check_kernels
+from fuselearn.numeric.svm import SumOfGrams
 from fuselearn.typing import ArrayLike, FloatArray, IntArray
 
+LEAST_DIRECTION = 1e-10
+"""Share of the largest eigenvalue of a kernel below which a direction is rounding."""
 VALUES_AT_A_TIME = 2**16
 """Entries of a composite kernel that one step makes."""
 
@@ -151,6 +154,13 @@ class ItemKernels:
             total[np.ix_(present, present)] += weight * gram[np.ix_(column[present], column[present])]
         return total
 
+    def matrix(self, weights: FloatArray) -> FloatArray | SumOfGrams:
+        """Return the kernel between items for a solver: as a sum over views where that takes less memory."""
+        n_values = sum(gram.size for gram in self.grams)
+        if n_values < len(self) ** 2 and (self.objects >= 0).all():
+            return SumOfGrams.of([weight * gram for weight, gram in zip(weights, self.grams)], self.objects)
+        return self.combined(weights)
+
     def of_view(self, view: int) -> FloatArray:
         """Return the kernel between items by one view alone."""
         return self.combined(np.eye(len(self.grams))[view])
@@ -168,6 +178,26 @@ class ItemKernels:
         """Return Σ over problems of cᵀ K_m c for each view m, from coefficients of items."""
         sums_of_views = self.sums_on_objects(coefficients)
         return np.array([np.einsum("ki,ki->", sums @ gram, sums) for gram, sums in zip(self.grams, sums_of_views)])
+
+
+def embedding(gram: FloatArray, weight: float) -> tuple[FloatArray, FloatArray]:
+    """Return coordinates of objects whose products are `weight` times a kernel matrix, and what they follow from.
+
+    With K = UΛUᵀ the coordinates are the rows of √weight·UΛ^½, the Mercer features of S4 §3. Those of any object, by
+    its kernel values k with these ones, are weight·k·coefficientsᵀ.
+
+    Returns
+    -------
+    coordinates : ndarray of shape (n_objects, n_directions)
+    coefficients : ndarray of shape (n_directions, n_objects)
+        0 directions for a weight of 0.
+    """
+    values, vectors = eigh(gram)
+    kept = (values > LEAST_DIRECTION * max(values[-1], 0.0)) & (weight > 0)
+    # The sign of an eigenvector is arbitrary: its largest entry is positive here, on every machine.
+    vectors = vectors[:, kept] * np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))])[kept]
+    roots = np.sqrt(values[kept])
+    return np.sqrt(weight) * vectors * roots, (vectors / roots).T / np.sqrt(weight or 1.0)
 
 
 def sum_over_views(

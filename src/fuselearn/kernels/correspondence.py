@@ -8,8 +8,9 @@ or in enough of them that no object is lost (crossing).
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
+from numbers import Integral
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -39,6 +40,7 @@ class TomographicSettings:
     crossing: str
     l2: bool
     band: int
+    reference: int = 0
 
 
 @dataclass
@@ -51,13 +53,16 @@ class WalkRecord:
         Bands whose product was taken, and those that it was too large for, with ``crossing="full"``.
     joins_left_out : bool
         Whether a band had more joins than were tried.
+    n_reached : list of int ndarray of shape (n_views,)
+        Objects of each class that known matches and the walk put together; the others were put together at random.
     """
 
     crossed_in_full: int = 0
     sampled_instead: int = 0
     joins_left_out: bool = False
+    n_reached: list[IntArray] = field(default_factory=list)
 
-    def warn(self, max_meta_objects: int | None) -> None:
+    def warn(self, max_meta_objects: float | None) -> None:
         """Warn of settings that had no effect, or not all of it."""
         raised = f"Raise max_meta_objects; it is {max_meta_objects}"
         if self.sampled_instead and not self.crossed_in_full:
@@ -83,8 +88,9 @@ def tomographic_correspondence(
     crossing: str = "sample",
     l2: bool = False,
     band: int = 5,
-    max_meta_objects: int | None = None,
+    max_meta_objects: float | None = None,
     scale_kernels: bool = True,
+    reference: int = 0,
     random_state: RandomState = None,
 ) -> tuple[IntArray, AnyArray]:
     """Put objects of different views together by the density of their class around them (S4 Algorithm 1).
@@ -92,7 +98,7 @@ def tomographic_correspondence(
     Parameters
     ----------
     kernels : list of array of shape (n_objects of the view, n_objects of the view)
-        Kernel matrix of each view; the first is the reference. Of arrays of CuPy, or of torch on a GPU, the distances
+        Kernel matrix of each view. Of arrays of CuPy, or of torch on a GPU, the distances
         are computed there; that the kernels are positive semi-definite is tested on the host only.
     labels : list of array of shape (n_objects of the view,)
         Class of each view's objects. One array suffices where all views have the same labels.
@@ -116,6 +122,8 @@ def tomographic_correspondence(
         need, which is their number in the view with most of them, beside those that are matched.
     scale_kernels : bool, default=True
         Whether to compare distances after scaling each kernel to a mean squared distance of 1.
+    reference : int, default=0
+        Number of the view whose pairs make the bands; the others are read up to its distances.
     random_state : int, RandomState or None, default=None
         Seed of the random crossings.
 
@@ -155,7 +163,9 @@ def tomographic_correspondence(
     kernels = check_kernels(kernels)
     sizes = [kernel.shape[0] for kernel in kernels]
     matching = read_matching(all_to_host(labels), sizes, to_host(known), max_meta_objects)
-    settings = TomographicSettings(crossing, l2, band)
+    if isinstance(reference, bool) or not (isinstance(reference, Integral) and 0 <= reference < len(kernels)):
+        raise ValueError(f"reference must be the number of a view, from 0 to {len(kernels) - 1}; got {reference!r}.")
+    settings = TomographicSettings(crossing, l2, band, int(reference))
     record = WalkRecord()
     members = matched_by_density(kernels, matching, settings, scale_kernels, seed_of(random_state), record)
     joined = matching.joined(members)
@@ -167,7 +177,7 @@ def cartesian_correspondence(
     labels: Sequence[ArrayLike],
     *,
     known: ArrayLike | None = None,
-    max_meta_objects: int | None = None,
+    max_meta_objects: float | None = None,
     random_state: RandomState = None,
 ) -> tuple[IntArray, AnyArray]:
     """Put objects of different views together at random within their class.
@@ -201,7 +211,7 @@ def cartesian_correspondence(
     if not isinstance(labels, list | tuple) or not labels or np.ndim(labels[0]) != 1:
         raise ValueError(f"labels must be a list with an array of labels for each view; got {labels!r:.80}.")
     matching = read_matching(labels, [len(column) for column in labels], to_host(known), max_meta_objects)
-    return matching.joined(matched_at_random(matching, seed_of(random_state)))
+    return matching.joined(matched_at_random(matching, seed_of(random_state), WalkRecord()))
 
 
 def matched_by_density(
@@ -213,11 +223,16 @@ def matched_by_density(
     record: WalkRecord,
 ) -> Iterator[IntArray]:
     """Yield the meta-objects of each class by Algorithm 1, in the class's own numbers; keep the record."""
+    # The walk has the reference as its first view.
+    views = [settings.reference, *(view for view in range(len(kernels)) if view != settings.reference)]
+    places = np.argsort(views)
+    kernels = [kernels[view] for view in views]
     scales = [(mean_squared_distance(kernel) or 1.0) if scale_kernels else 1.0 for kernel in kernels]
     for number, of_class in enumerate(matching.objects_of_classes):
         rng = np.random.default_rng([seed, number])
+        objects_of_views = [of_class.objects[view] for view in views]
         pairs, orders = [], []
-        for kernel, scale, objects in zip(kernels, scales, of_class.objects):
+        for kernel, scale, objects in zip(kernels, scales, objects_of_views):
             distances = to_host(squared_distances(some_objects(kernel, objects)))
             distances /= scale
             pairs_of_view = SortedPairs.of(distances)
@@ -226,17 +241,20 @@ def matched_by_density(
             order = pairs_of_view.by_centrality(len(objects))
             pairs.append(pairs_of_view.renumbered(order, rng.random(len(pairs_of_view))))
             orders.append(order)
-        meta_objects = MetaObjects(_renumbered(of_class.rows, orders), of_class.cap)
-        _read_bands(pairs, [len(objects) for objects in of_class.objects], meta_objects, settings, record, rng)
+        meta_objects = MetaObjects(_renumbered(of_class.rows[:, views], orders), of_class.cap)
+        _read_bands(pairs, [len(objects) for objects in objects_of_views], meta_objects, settings, record, rng)
+        record.n_reached.append(meta_objects.n_covered[places])
         meta_objects.cover(rng)
-        yield np.column_stack([order[column] for order, column in zip(orders, meta_objects.members.T)])
+        columns = [order[column] for order, column in zip(orders, meta_objects.members.T)]
+        yield np.column_stack([columns[place] for place in places])
 
 
-def matched_at_random(matching: Matching, seed: int) -> Iterator[IntArray]:
-    """Yield the meta-objects of each class by random pairing, in the class's own numbers."""
+def matched_at_random(matching: Matching, seed: int, record: WalkRecord) -> Iterator[IntArray]:
+    """Yield the meta-objects of each class by random pairing, in the class's own numbers; keep the record."""
     for number, of_class in enumerate(matching.objects_of_classes):
         rng = np.random.default_rng([seed, number])
         meta_objects = MetaObjects(of_class.rows, of_class.cap)
+        record.n_reached.append(meta_objects.n_covered)
         object_numbers = [np.arange(len(objects)) for objects in of_class.objects]
         n_before = -1
         for _ in range(MOST_PASSES):
@@ -272,7 +290,7 @@ def _read_bands(
         np.concatenate([pairs_of_view.second for pairs_of_view in pairs]),
         np.concatenate([pairs_of_view.distances for pairs_of_view in pairs]),
     )
-    offsets = np.cumsum([0, *map(len, pairs[:-1])])
+    offsets: IntArray = np.cumsum([0, *map(len, pairs[:-1])])
     most = min(JOINS_TRIED * meta_objects.cap, MOST_CANDIDATES)
     reference = pairs[0]
     starts = [0] * len(pairs)  # S4's counters k_m: how many pairs of each view were read
@@ -282,9 +300,9 @@ def _read_bands(
             continue  # the reference band widens until every view has pairs
         # The box that a band's pairs reach has the sides √distance: this is the radius of the ball inside it.
         squared_radius = float(reference.distances[end - 1]) if settings.l2 else np.inf
-        band = offsets + starts, offsets + ends
+        first_pairs, last_pairs = (offsets + np.array(counters) for counters in (starts, ends))
         starts = ends
-        any_incomplete, joins, rest = meta_objects.joins(all_pairs, *band, squared_radius, most)
+        any_incomplete, joins, rest = meta_objects.joins(all_pairs, first_pairs, last_pairs, squared_radius, most)
         if not any_incomplete:
             continue  # all that the band holds is matched already
         if not meta_objects.admit(joins):

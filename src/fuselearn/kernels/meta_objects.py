@@ -76,7 +76,7 @@ def read_matching(
     labels: ArrayLike,
     sizes: list[int],
     known: ArrayLike | None,
-    max_meta_objects: int | None,
+    max_meta_objects: float | None,
     names: list[str] | None = None,
 ) -> Matching:
     """Check labels and known matches of views with so many objects each, and sort them by class."""
@@ -255,6 +255,12 @@ def least_meta_objects(rows: IntArray) -> int:
     return n_complete + len(partial) + int(np.maximum(singles - (partial < 0).sum(axis=0), 0).max())
 
 
+def check_cap(max_meta_objects: object) -> None:
+    """Refuse a number of meta-objects that is neither None, nor a whole number of at least 1, nor infinite."""
+    if max_meta_objects is not None and not (isinstance(max_meta_objects, float) and max_meta_objects == np.inf):
+        check_count("max_meta_objects", max_meta_objects)
+
+
 def _labels_of_views(labels: ArrayLike, sizes: list[int], names: list[str]) -> list[AnyArray]:
     """Check labels, and return one array per view."""
     if not isinstance(labels, list | tuple) or (len(labels) and np.ndim(labels[0]) == 0):
@@ -329,13 +335,15 @@ def _objects_and_rows(label: object, labels: list[AnyArray], known: IntArray) ->
     return objects, np.concatenate([rows, *singles])
 
 
-def _caps(rows_of_classes: list[IntArray], max_meta_objects: int | None) -> list[int]:
+def _caps(rows_of_classes: list[IntArray], max_meta_objects: float | None) -> list[int]:
     """Return the most meta-objects of each class; a given total beyond the least is shared out in proportion."""
     least = [least_meta_objects(rows) for rows in rows_of_classes]
     if max_meta_objects is None:
         complete = [int((rows >= 0).all(axis=1).sum()) for rows in rows_of_classes]
         return [n_complete + DEFAULT_MULTIPLE * (n - n_complete) for n_complete, n in zip(complete, least)]
-    check_count("max_meta_objects", max_meta_objects)
+    check_cap(max_meta_objects)
+    if max_meta_objects == np.inf:
+        return [NO_CAP] * len(least)
     extra = int(max_meta_objects) - sum(least)
     if extra < 0:
         raise ValueError(

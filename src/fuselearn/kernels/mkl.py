@@ -13,25 +13,18 @@ import warnings
 from collections.abc import Mapping, Sequence
 from numbers import Real
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import eigh
 from sklearn.exceptions import ConvergenceWarning
 
 from fuselearn.data import TrainingData
-from fuselearn.kernels.base import (
-    BaseKernelFusion,
-    Items,
-    Machines,
-    Problem,
-    fit_machines,
-    object_numbers,
-    uses_learning,
-)
+from fuselearn.kernels.base import BaseKernelFusion, Items, object_numbers, uses_learning
 from fuselearn.kernels.composition import ItemKernels
+from fuselearn.kernels.machines import Machines, Problem, fit_machines
 from fuselearn.kernels.view_kernels import Kernel
-from fuselearn.typing import FloatArray, Views
+from fuselearn.typing import ArrayLike, FloatArray, TableLike, Views
 
 MOST_ROUNDS = 500
 GAP = 1e-4
@@ -59,6 +52,9 @@ class MKLClassifier(BaseKernelFusion):
         Norm p ≥ 1 of the learnt weights: 1 chooses few kernels, larger ones keep more of them.
     C : float, default=1.0
         Penalty of the support vector machine.
+    absent_views : {"scale", "neutral"}, default="scale"
+        How to decide on a row that lacks a view: scale up the sum over the others, or put the absent view at its
+        neutral point [3]_, which speaks for neither class.
     n_jobs : int, default=None
         Threads for kernels and classes. The model is the same for any number.
 
@@ -88,6 +84,9 @@ class MKLClassifier(BaseKernelFusion):
         Coefficients of these rows, for each pair of classes.
     intercept_ : ndarray of shape (n_problems,)
         Intercept for each pair of classes.
+    neutral_values_ : ndarray of shape (n_views, n_problems)
+        What an absent view adds to the decision of each pair of classes with ``absent_views="neutral"``: the value
+        half-way between the means of the two classes' items.
     n_features_in_ : int
         Number of columns of `X`.
     feature_names_in_ : ndarray of str
@@ -107,6 +106,8 @@ class MKLClassifier(BaseKernelFusion):
     .. [1] G. Lanckriet, N. Cristianini, P. Bartlett, L. El Ghaoui and M. Jordan, Learning the kernel matrix with
        semidefinite programming, JMLR 5 (2004).
     .. [2] M. Kloft, U. Brefeld, S. Sonnenburg and A. Zien, ℓp-norm multiple kernel learning, JMLR 12 (2011).
+    .. [3] N. Poh, D. Windridge, V. Mottl, A. Tatarchuk and A. Eliseyev, Addressing missing values in kernel-based
+       multimodal biometric fusion using neutral point substitution, IEEE Trans. Inf. Forensics Security 5 (2010).
 
     Examples
     --------
@@ -126,6 +127,7 @@ class MKLClassifier(BaseKernelFusion):
         weights: str | Mapping[str, float] | Sequence[float] | FloatArray = "uniform",
         norm: float = 1.0,
         C: float = 1.0,
+        absent_views: str = "scale",
         n_jobs: int | None = None,
     ) -> None:
         self.views = views
@@ -133,7 +135,31 @@ class MKLClassifier(BaseKernelFusion):
         self.weights = weights
         self.norm = norm
         self.C = C
+        self.absent_views = absent_views
         self.n_jobs = n_jobs
+
+    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None, view_labels: ArrayLike = None) -> Self:
+        """Fit the machine.
+
+        Parameters
+        ----------
+        X : array or data frame of shape (n_samples, n_features)
+            Training rows. A view of a row is absent when all its columns are NaN there.
+        y : array of shape (n_samples,)
+            Class of each row.
+        sample_weight : array of shape (n_samples,), default=None
+            Weights of the rows. C times the weight, in units of the mean over rows that have one, is the penalty of a
+            row: twice the weights are the same weights. Rows of weight 0 are left out.
+        view_labels : array of shape (n_samples, n_views), default=None
+            Label of each row by each view, where they disagree; `y` then supplies `classes_` only. A row is of
+            the class that most of its views name, since they share one machine.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+        """
+        return self._fit(X, y, sample_weight, view_labels)
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -143,11 +169,13 @@ class MKLClassifier(BaseKernelFusion):
             raise ValueError(f"weights='sdp' is defined for norm=1; got norm={self.norm!r}. Use weights='mkl'.")
         check_solver(self.weights)
 
-    def _scale(self, gram: FloatArray) -> float:
-        return np.trace(gram) / len(gram) or 1.0
+    def _scale(self, gram: FloatArray, weights: FloatArray) -> float:
+        return float(np.average(np.diagonal(gram), weights=weights)) or 1.0
 
     def _items(self, data: TrainingData, grams: list[FloatArray]) -> Items:
-        return Items(object_numbers(data.blocks.present), data.codes[:, 0], np.ones(len(data)), {})
+        counted = data.weights > 0
+        objects = object_numbers(data.blocks.present)
+        return Items(objects[counted], data.majority()[counted], data.weights[counted], {})
 
     def _view_weights(
         self, weights: str | FloatArray, kernels: ItemKernels, problems: list[Problem], upper: FloatArray
@@ -159,8 +187,7 @@ class MKLClassifier(BaseKernelFusion):
         n_views = len(kernels.grams)
         return np.full(n_views, n_views ** (-1.0 / self.norm))
 
-    def _publish(self, data: TrainingData, kernels: ItemKernels, view_weights: FloatArray, machines: Machines) -> None:
-        super()._publish(data, kernels, view_weights, machines)
+    def _note_machines(self, machines: Machines) -> None:
         self.objective_ = machines.objective
 
 
@@ -195,7 +222,7 @@ def alternated_weights(
     weights: FloatArray = np.full(len(kernels.grams), len(kernels.grams) ** (-1.0 / norm))
     machines = None
     for _ in range(MOST_ROUNDS):
-        gram = kernels.combined(weights)
+        gram = kernels.matrix(weights)
         machines = fit_machines(gram, problems, upper, start=machines, tolerance=1e-4, n_jobs=n_jobs)
         norms = kernels.squared_norms(machines.coefficients)
         # The best that any weights could do for these machines: the dual norm of the squared norms.

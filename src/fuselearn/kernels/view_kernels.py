@@ -147,8 +147,8 @@ class ViewKernel:
     centre: FloatArray | None = field(default=None, compare=False)
 
     @classmethod
-    def fitted(cls, name: str, kernel: Kernel, rows: FloatArray) -> Self:
-        """Check the kernel of a view, and choose its width and origin by the training rows."""
+    def fitted(cls, name: str, kernel: Kernel, rows: FloatArray, weights: FloatArray | None = None) -> Self:
+        """Check the kernel of a view, and choose its width and origin by the training rows and their weights."""
         if isinstance(kernel, str):
             if kernel not in PAIRWISE_KERNEL_FUNCTIONS:
                 raise ValueError(
@@ -165,9 +165,10 @@ class ViewKernel:
         gamma = centre = None
         with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused where the kernel is computed
             if kernel in CENTRED:
-                centre = rows.mean(axis=0)
+                centre = rows.mean(axis=0) if weights is None else np.average(rows, axis=0, weights=weights)
             if kernel in WITH_GAMMA:
-                variance = (rows if centre is None else rows - centre).var()
+                about = rows if centre is None else rows - centre
+                variance = about.var() if weights is None else _variance(about, weights)
                 gamma = float(1.0 / (rows.shape[1] * variance)) if variance > 0 else 1.0
         return cls(name, kernel, gamma, centre)
 
@@ -234,6 +235,12 @@ class ViewKernel:
                 f"for each row of one table with each of the other; it returned shape {values.shape}."
             )
         return values
+
+
+def _variance(values: FloatArray, weights: FloatArray) -> float:
+    """Return the variance of all values of a table about their mean, with weights of the rows."""
+    mean = np.average(values.mean(axis=1), weights=weights)
+    return float(np.average(((values - mean) ** 2).mean(axis=1), weights=weights))
 
 
 def blurred_columns(rows: FloatArray) -> IntArray:

@@ -178,7 +178,7 @@ def free_places(cap: int, counts: IntArray, singles: IntArray, lacking: IntArray
 
 
 @compiled()
-def _home(member: IntArray, n_places: int) -> int:
+def _home(member: IntArray, n_places: int) -> np.int64:
     """Return the first place of a hash table, of a power of 2 places, that a member may be at."""
     code = np.uint64(0)
     for number in member:

@@ -9,20 +9,74 @@ Chen and Lin, "Working Set Selection Using Second Order Information for Training
 and the run ends by their criterion. Both are libsvm's, and so are the tolerance and the intercept. What differs is what
 small machines need: the whole matrix is in memory, so nothing is cached or shrunk; a row that occurs c times in a
 sample is one row with the upper bound c·C, which has the same optimum.
+
+Where many items are put together from few objects, the matrix is a sum over views of small matrices between objects
+(`SumOfGrams`), and its rows are made as they are needed.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from fuselearn.numeric.execution import compiled
-from fuselearn.typing import ArrayLike, BoolArray, FloatArray
+from fuselearn.typing import ArrayLike, BoolArray, FloatArray, IntArray
 
 FLAT = 1e-12
 """Curvature of a pair of rows that are equal under the kernel (libsvm's value)."""
 EDGE = 1e-12
 """A coefficient nearer to a bound than this share of its value, or of its step, is at the bound: the rest is
 rounding."""
+
+
+class SumOfGrams(NamedTuple):
+    """A Gram matrix between items that is a sum over views: Σ over m of K_m[o_m(i), o_m(j)].
+
+    Attributes
+    ----------
+    values : float64 ndarray of shape (n_values,)
+        The matrices between the objects of each view, row after row, one view after the other.
+    starts, sizes : int64 ndarray of shape (n_views,)
+        Where each view's matrix starts in `values`, and the number of its objects.
+    objects : int64 ndarray of shape (n_views, n_items)
+        Object of each item in each view.
+    """
+
+    values: FloatArray
+    starts: IntArray
+    sizes: IntArray
+    objects: IntArray
+
+    @classmethod
+    def of(cls, grams: Sequence[FloatArray], objects: IntArray) -> "SumOfGrams":
+        """Return the sum of matrices between the objects of each view, for items of shape (n_items, n_views)."""
+        sizes = np.array([len(gram) for gram in grams])
+        starts = np.cumsum(sizes**2) - sizes**2
+        values = np.concatenate([np.ravel(gram) for gram in grams]).astype(np.float64, copy=False)
+        return cls(values, starts, sizes, np.ascontiguousarray(objects.T, dtype=np.int64))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of items, twice."""
+        n_items = self.objects.shape[1]
+        return n_items, n_items
+
+    def some_items(self, items: IntArray) -> "SumOfGrams":
+        """Return the matrix between some of the items."""
+        return self._replace(objects=np.ascontiguousarray(self.objects[:, items]))
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal of the matrix."""
+        places = self.starts[:, None] + self.objects * (self.sizes[:, None] + 1)
+        return self.values[places].sum(axis=0)
+
+    def times(self, coefficients: FloatArray) -> FloatArray:
+        """Return the product of the matrix and a vector, by sums on the objects."""
+        product = np.zeros(self.objects.shape[1])
+        for start, size, own in zip(self.starts, self.sizes, self.objects):
+            gram = self.values[start : start + size**2].reshape(size, size)
+            product += (gram @ np.bincount(own, coefficients, minlength=size))[own]
+        return product
 
 
 class Solution(NamedTuple):
@@ -49,8 +103,13 @@ class Solution(NamedTuple):
     converged: bool
 
 
+NO_MATRIX: FloatArray = np.empty((0, 0))
+NO_SUM = SumOfGrams(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64), np.empty((0, 0), np.int64))
+"""What the loop gets in the place of the kind of matrix that it does not work on."""
+
+
 def solve_svm(
-    gram: ArrayLike,
+    gram: ArrayLike | SumOfGrams,
     signs: ArrayLike,
     upper: ArrayLike,
     *,
@@ -62,8 +121,9 @@ def solve_svm(
 
     Parameters
     ----------
-    gram : float64 ndarray of shape (n_rows, n_rows)
-        Symmetric and positive semi-definite; C-contiguous, so that a row is read in one run.
+    gram : float64 ndarray of shape (n_rows, n_rows), or SumOfGrams
+        Symmetric and positive semi-definite; C-contiguous, so that a row is read in one run. As a sum over views it
+        takes memory for the objects of the views only, and gives the same solution.
     signs : ndarray of shape (n_rows,)
         +1 or -1; both must occur.
     upper : float or ndarray of shape (n_rows,)
@@ -89,12 +149,12 @@ def solve_svm(
     >>> abs(round(solution.intercept, 3))
     0.0
     """
-    gram = np.ascontiguousarray(gram, dtype=np.float64)
+    gram = gram if isinstance(gram, SumOfGrams) else np.ascontiguousarray(gram, dtype=np.float64)
     signs = np.ascontiguousarray(signs, dtype=np.float64)
     n_rows = len(signs)
     if gram.shape != (n_rows, n_rows):
         raise ValueError(f"gram must have shape {(n_rows, n_rows)}, a row for each of signs; got {gram.shape}.")
-    if not np.isfinite(gram).all():
+    if not np.isfinite(gram.values if isinstance(gram, SumOfGrams) else gram).all():
         raise ValueError("gram holds NaN or infinity; a kernel has a value for every pair of rows.")
     if not (np.abs(signs) == 1).all() or abs(signs.sum()) == n_rows:
         raise ValueError("signs must hold +1 and -1, each at least once.")
@@ -106,7 +166,7 @@ def solve_svm(
 
 
 def solve_checked(
-    gram: FloatArray,
+    gram: FloatArray | SumOfGrams,
     signs: FloatArray,
     upper: FloatArray,
     tolerance: float,
@@ -117,10 +177,16 @@ def solve_checked(
     positive, n_rows = signs > 0, len(signs)
     low, high = np.where(positive, 0.0, -upper), np.where(positive, upper, 0.0)
     beta = _feasible(alpha, positive, low, high)
-    gradient = -signs if alpha is None else gram @ beta - signs
+    diagonal: FloatArray
+    if isinstance(gram, SumOfGrams):
+        matrix, parts, diagonal = NO_MATRIX, gram, gram.diagonal()
+        product = gram.times(beta) if alpha is not None else None
+    else:
+        matrix, parts, diagonal = gram, NO_SUM, gram.diagonal().copy()
+        product = gram @ beta if alpha is not None else None
+    gradient = -signs if product is None else product - signs
     most = max(10_000_000, 100 * n_rows) if max_iter is None else int(max_iter)
-    diagonal = gram.diagonal().copy()
-    n_iter, converged = _minimise(gram, diagonal, low, high, float(tolerance), most, beta, gradient)
+    n_iter, converged = _minimise(matrix, *parts, diagonal, low, high, float(tolerance), most, beta, gradient)
     return Solution(
         alpha=np.abs(beta),
         intercept=_intercept(beta, gradient, low, high),
@@ -157,8 +223,38 @@ def _intercept(beta: FloatArray, gradient: FloatArray, low: FloatArray, high: Fl
 
 
 @compiled()
+def _row(
+    gram: FloatArray,
+    values: FloatArray,
+    starts: IntArray,
+    sizes: IntArray,
+    objects: IntArray,
+    i: int,
+    buffer: FloatArray,
+) -> FloatArray:
+    """Return a row of the matrix, in the buffer where it has to be added up."""
+    if len(starts) == 0:
+        return gram[i]
+    for view in range(len(starts)):
+        own = objects[view]
+        start = starts[view] + own[i] * sizes[view]
+        part = values[start : start + sizes[view]]
+        if view == 0:
+            for k in range(len(buffer)):
+                buffer[k] = part[own[k]]
+        else:
+            for k in range(len(buffer)):
+                buffer[k] += part[own[k]]
+    return buffer
+
+
+@compiled()
 def _minimise(
     gram: FloatArray,
+    values: FloatArray,
+    starts: IntArray,
+    sizes: IntArray,
+    objects: IntArray,
     diagonal: FloatArray,
     low: FloatArray,
     high: FloatArray,
@@ -169,6 +265,7 @@ def _minimise(
 ) -> tuple[int, bool]:
     """Take steps until no pair violates the conditions by more than `tolerance`. Works in place."""
     n_rows = len(beta)
+    buffers = np.empty((2, n_rows if len(starts) else 0))
     # Gradients that are infinite where a coefficient cannot move that way: one comparison a row, no branch.
     rising = np.empty(n_rows)  # may go up: beta < high
     falling = np.empty(n_rows)  # may go down: beta > low
@@ -180,7 +277,7 @@ def _minimise(
         for k in range(n_rows):
             if rising[k] < least:
                 least, i = rising[k], k
-        row_i, k_ii = gram[i], diagonal[i]
+        row_i, k_ii = _row(gram, values, starts, sizes, objects, i, buffers[0]), diagonal[i]
         # Second order: of those that may go down, the one whose step lowers the objective most.
         j, best, largest = -1, 0.0, -np.inf
         for k in range(n_rows):
@@ -197,7 +294,7 @@ def _minimise(
                     best, j = gain, k
         if largest - least < tolerance or j < 0:
             return step, True
-        row_j = gram[j]
+        row_j = _row(gram, values, starts, sizes, objects, j, buffers[1])
         curvature = k_ii + diagonal[j] - 2.0 * row_i[j]
         if curvature <= 0.0:
             curvature = FLAT
