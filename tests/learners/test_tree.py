@@ -54,6 +54,50 @@ def test_tree_is_the_naive_one(problem, criterion, max_depth, tolerance):
     assert_array_equal(fast.predict(new), slow(new))
 
 
+@given(
+    problems(),
+    st.sampled_from(["gini", "gain_ratio"]),
+    st.sampled_from([3, None]),
+    st.sampled_from([0.0, 0.05]),
+    st.sampled_from([0.01, 0.25, 0.5]),
+)
+def test_a_pruned_tree_is_the_naive_one(problem, criterion, max_depth, tolerance, confidence):
+    X, y, w, n_classes, rng = problem
+    learner = Tree(max_depth, tolerance, criterion, pruning_confidence=confidence)
+    fast = fit_learner(learner, X, y, w, n_classes)
+    slow = naive_tree.fit_tree(X, y, w, n_classes, max_depth, criterion, tolerance, confidence)
+    assert tree_as_dict(fast) == slow.root
+    fast.validate()
+    new = rng.normal(size=(30, X.shape[1]))
+    assert_array_equal(fast.predict(new), slow(new))
+
+
+def test_pruning_takes_away_splits_on_noise():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.where(rng.random(200) < 0.15, 1, 0) ^ (X[:, 0] > 0)
+    weights = np.full(200, 1 / 200)
+    sizes = [
+        len(fit_learner(Tree(None, 0.0, pruning_confidence=confidence), X, y, weights, 2).feature)
+        for confidence in (None, 0.5, 0.25, 0.01)
+    ]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[0] > 4 * sizes[-1]
+    assert sizes[-1] >= 3  # the split that is no noise stays
+
+
+@pytest.mark.parametrize(("n", "errors", "upper"), [(6, 0, 0.206), (9, 0, 0.143), (1, 0, 0.750), (16, 1, 0.157)])
+def test_expected_errors_are_those_of_quinlan(n, errors, upper):
+    """U_25%(E, N) as his book has them (chapter 4), exact; his program comes near where there are errors."""
+    assert errors + tree_growth.extra_errors(n, errors, 0.25) == pytest.approx(n * upper, abs=0.003 * n)
+
+
+@pytest.mark.parametrize("value", [0, 0.6, "yes", True])
+def test_a_confidence_that_is_none(value):
+    with pytest.raises(ValueError, match=r"pruning_confidence must be None or in \(0, 0.5\]"):
+        Tree(pruning_confidence=value).check()
+
+
 def deep_problem(n_rows=300):
     """Rows of three classes with gaps and uneven weights, and a tree that splits as long as it can."""
     rng = np.random.default_rng(0)

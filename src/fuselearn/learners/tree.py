@@ -107,10 +107,15 @@ class Tree(_TreeLearner):
         least average gain, the largest ratio of gain to split information.
     max_bins : int, default=255
         Most bins of a column. A column of no more distinct values than this is cut exactly.
+    pruning_confidence : float in (0, 0.5] or None, default=None
+        Confidence of C4.5's pruning, 0.25 there: a subtree is replaced by a leaf where the upper limit of the leaf's
+        error is not above those of the subtree's leaves. Less prunes more; None prunes nothing. A subtree is never
+        replaced by one of its branches, as C4.5 may do.
 
     References
     ----------
     S3: Barbu, Iqbal, Peng. Classifier Fusion Using Shared Sampling Distribution for Boosting. ICDM 2005.
+    Quinlan. C4.5: Programs for Machine Learning. Morgan Kaufmann, 1993, chapter 4.
 
     Examples
     --------
@@ -129,11 +134,13 @@ class Tree(_TreeLearner):
         impurity_tolerance: float = 0.2,
         criterion: str = "gain_ratio",
         max_bins: int = 255,
+        pruning_confidence: float | None = None,
     ) -> None:
         self.max_depth = max_depth
         self.impurity_tolerance = impurity_tolerance
         self.criterion = criterion
         self.max_bins = max_bins
+        self.pruning_confidence = pruning_confidence
 
     def check(self) -> None:
         """Refuse settings that mean nothing; see `Learner.check`."""
@@ -142,7 +149,18 @@ class Tree(_TreeLearner):
             raise ValueError(f"max_depth must be None or an integer of at least 1; got {self.max_depth!r}.")
         if not (isinstance(self.impurity_tolerance, Real) and 0 <= self.impurity_tolerance < 1):
             raise ValueError(f"impurity_tolerance must be in [0, 1); got {self.impurity_tolerance!r}.")
+        confidence = self.pruning_confidence
+        if confidence is not None and (
+            isinstance(confidence, bool) or not (isinstance(confidence, Real) and 0 < confidence <= 0.5)
+        ):
+            raise ValueError(f"pruning_confidence must be None or in (0, 0.5]; got {confidence!r}.")
 
     def growth(self, threads: Threads) -> Growth:
         """Return how it grows: level by level."""
-        return Growth(self.max_depth, self.criterion, self.impurity_tolerance, threads=threads)
+        return Growth(
+            self.max_depth,
+            self.criterion,
+            self.impurity_tolerance,
+            pruning_confidence=self.pruning_confidence,
+            threads=threads,
+        )

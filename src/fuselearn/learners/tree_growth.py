@@ -8,6 +8,8 @@ whole numbers; where they are of floats, as on a GPU, both are asked for.
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import sqrt
+from statistics import NormalDist
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +28,8 @@ ASKED_BYTES = 64 * 2**20
 """Memory for the histograms of one request; those of a wide level are asked for in several."""
 KEPT_BYTES = 256 * 2**20
 """Memory for the histograms of nodes whose children are to come. Of nodes beyond it both children are asked for."""
+PRUNING_SLACK = 0.1
+"""Errors that C4.5 lets a subtree save without keeping it."""
 NODE_KINDS: dict[str, Any] = {
     "feature": np.integer,
     "cut_bin": np.integer,
@@ -115,6 +119,14 @@ class ClassHistograms:
 
 
 @dataclass(frozen=True)
+class RowCount:
+    """Statistic: number of rows."""
+
+    def __call__(self, prepared: Binned, codes: IntArray, weights: AnyArray, threads: Threads = SERIAL) -> AnyArray:
+        return np.array([len(codes)], dtype=np.int64)
+
+
+@dataclass(frozen=True)
 class NodeHistograms:
     """Statistic: the same for the rows in each of some leaves of a half-grown tree."""
 
@@ -146,6 +158,8 @@ class Growth:
         A node whose minority weighs at most this part of all rows is a leaf (S3 §4).
     idle_splits : bool, default=False
         Whether a split that lowers no impurity is made all the same.
+    pruning_confidence : float or None, default=None
+        Confidence CF of C4.5's pruning; None for no pruning.
     threads : Threads, default=SERIAL
         Threads that look for the best cut of a node.
     """
@@ -154,6 +168,7 @@ class Growth:
     criterion: str
     impurity_tolerance: float
     idle_splits: bool = False
+    pruning_confidence: float | None = None
     threads: Threads = SERIAL
 
     def sums(self, plan: Binning, n_classes: int) -> Sums:
@@ -189,6 +204,9 @@ class Growth:
                                 n_kept -= 1
                             next_level.append(children)
             level = next_level
+        if self.pruning_confidence is not None and len(tree.feature) > 1:
+            [n_rows] = (yield RowCount()).tolist()
+            tree.prune(n_rows, self.pruning_confidence)
         return tree.hypothesis()
 
     def _split(
@@ -210,6 +228,32 @@ class Growth:
             return False
         minority = sum(class_weights) - max(class_weights)
         return minority > self.impurity_tolerance + TIE
+
+
+def extra_errors(n_rows: float, errors: float, confidence: float) -> float:
+    """Return how many more errors than those seen C4.5 expects of a leaf: the upper limit of a confidence interval.
+
+    Exact for no error, the normal approximation with a correction for continuity from one error on, and in between on
+    the line between the two, as in Quinlan's program.
+
+    Examples
+    --------
+    >>> round(extra_errors(6, 0, 0.25), 3), round(extra_errors(9, 0, 0.25), 3), round(extra_errors(16, 1, 0.25), 3)
+    (1.238, 1.285, 1.476)
+    """
+    if n_rows <= 0:
+        return 0.0
+    without_error = n_rows * (1 - confidence ** (1 / n_rows))
+    if errors < 1e-6:
+        return without_error
+    if errors < 0.9999:
+        return without_error + errors * (extra_errors(n_rows, 1.0, confidence) - without_error)
+    if errors + 0.5 >= n_rows:
+        return 0.67 * (n_rows - errors)
+    squared = NormalDist().inv_cdf(1 - confidence) ** 2
+    above = errors + 0.5
+    spread = sqrt(squared * (above * (1 - above / n_rows) + squared / 4))
+    return n_rows * (above + squared / 2 + spread) / (n_rows + squared) - errors
 
 
 def _whole_numbers(histograms: AnyArray) -> IntArray:
@@ -268,6 +312,7 @@ class _GrowingTree:
     left: list[int] = field(default_factory=list)
     right: list[int] = field(default_factory=list)
     code: list[int] = field(default_factory=list)
+    class_weights: list[list[float]] = field(default_factory=list)
 
     def add_leaf(self, class_weights: list[float]) -> int:
         """Add a leaf of the class of largest weight, and return its number."""
@@ -279,6 +324,7 @@ class _GrowingTree:
         self.right.append(-1)
         near = max(class_weights) - TIE
         self.code.append(next(code for code, weight in enumerate(class_weights) if weight >= near))
+        self.class_weights.append(class_weights)
         return len(self.feature) - 1
 
     def split(self, node: int, cut: Cut) -> tuple[int, int]:
@@ -289,6 +335,39 @@ class _GrowingTree:
         self.left[node] = self.add_leaf(cut.left)
         self.right[node] = self.add_leaf(cut.right)
         return self.left[node], self.right[node]
+
+    def prune(self, n_rows: int, confidence: float) -> None:
+        """Make leaves of nodes that are not expected to err more as leaves (C4.5's error-based pruning).
+
+        Weights count as rows: those of all rows together as `n_rows`. Children have higher numbers than their parents,
+        so that, from the last node on, every node finds its children pruned.
+        """
+        expected = [0.0] * len(self.feature)
+        for node in reversed(range(len(self.feature))):
+            n_node = n_rows * sum(self.class_weights[node])
+            errors = n_node - n_rows * max(self.class_weights[node])
+            expected[node] = errors + extra_errors(n_node, errors, confidence)
+            if self.feature[node] >= 0:
+                of_children = expected[self.left[node]] + expected[self.right[node]]
+                if expected[node] <= of_children + PRUNING_SLACK:
+                    self.feature[node] = self.left[node] = self.right[node] = -1
+                    self.cut_bin[node], self.threshold[node], self.missing_left[node] = 0, np.nan, False
+                else:
+                    expected[node] = of_children
+        self._drop_unreachable()
+
+    def _drop_unreachable(self) -> None:
+        """Drop the nodes below leaves, and number the others anew, in their order."""
+        kept = {0}
+        for node in range(len(self.feature)):
+            if node in kept and self.feature[node] >= 0:
+                kept.update((self.left[node], self.right[node]))
+        order = sorted(kept)
+        number = {-1: -1, **{node: place for place, node in enumerate(order)}}
+        for name in ("feature", "cut_bin", "threshold", "missing_left", "left", "right", "code", "class_weights"):
+            setattr(self, name, [getattr(self, name)[node] for node in order])
+        self.left = [number[node] for node in self.left]
+        self.right = [number[node] for node in self.right]
 
     def hypothesis(self) -> TreeHypothesis:
         """Return the tree as it is now."""

@@ -96,6 +96,16 @@ def test_weights_and_labels_per_view(library, learner, model):
     assert_same_model(there, here)
 
 
+def test_trees_are_pruned_alike(library):
+    problem = Problem(6)
+    learner = Tree(None, 0.0, pruning_confidence=0.25)
+    model = ShareBoostClassifier(learner, views=problem.views, n_estimators=3, random_state=0)
+    here = fitted(model, problem)
+    unpruned = fitted(clone(model).set_params(estimator=Tree(None, 0.0)), problem)
+    assert len(here.estimators_[0].feature) < len(unpruned.estimators_[0].feature)
+    assert_same_model(fitted(clone(model), problem, library.array), here)
+
+
 @pytest.mark.parametrize("kind", [ShareBoostClassifier, IndependentBoostClassifier])
 def test_a_view_without_errors_is_set_aside(library, kind):
     problem = Problem(3)

@@ -38,7 +38,7 @@ CASES = {
     "BSSD": (ShareBoostClassifier("stump", resample=True), 2, {"sample_weight"}),
     "BSSD of naive Bayes": (ShareBoostClassifier(resample=True), 3, {}),
     "BSSD of trees out of bag": (
-        ShareBoostClassifier(Tree(max_depth=3), resample=True, error="out_of_bag"),
+        ShareBoostClassifier(Tree(None, 0.02, pruning_confidence=0.25), resample=True, error="out_of_bag"),
         2,
         {"view_labels"},
     ),

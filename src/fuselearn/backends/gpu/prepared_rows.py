@@ -16,7 +16,7 @@ from fuselearn.data import View
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import Hypothesis, Plan, Statistic
 from fuselearn.learners.score_learners import ClassMoments, CrossProducts, ScoreHypothesis, Standardisation
-from fuselearn.learners.tree_growth import ClassHistograms, NodeHistograms, TreeHypothesis
+from fuselearn.learners.tree_growth import ClassHistograms, NodeHistograms, RowCount, TreeHypothesis
 from fuselearn.numeric.votes import ABSENT, RIGHT, TIE, WRONG
 from fuselearn.typing import FloatArray, IntArray
 
@@ -190,6 +190,8 @@ class GpuBins(PreparedRows):
             return self._histograms(weights)
         if isinstance(statistic, NodeHistograms):
             return self._node_histograms(statistic.tree, statistic.nodes, weights)
+        if isinstance(statistic, RowCount):
+            return self.arrays.from_host(np.array([self.n_rows]))
         raise cannot_run_on_gpu(f"The statistic {type(statistic).__name__}")
 
     def predict(self, hypothesis: Hypothesis) -> GpuArray:
