@@ -64,7 +64,7 @@ def read_classes(
     )
     codes = data.majority() if data.has_view_labels else data.codes[:, 0]
     weights, factor = class_weighted(codes, data.classes, data.weights, model.class_weight)
-    data = replace(data, weights=weights)
+    data = replace(data, weights=weights, n_counted=int(np.count_nonzero(weights)))
     return _data_type(location)(data, factor * _largest(sample_weight), categories)
 
 
