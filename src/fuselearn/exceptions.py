@@ -14,7 +14,7 @@ def level_of_caller() -> int:
 
 
 class InterruptedFitWarning(UserWarning):
-    """A fit was interrupted; the model has the rounds that were done by then."""
+    """A fit was interrupted, or its time limit was too short for all of it; the model has what was done by then."""
 
 
 class NoEdgeWarning(UserWarning):

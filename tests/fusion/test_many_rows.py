@@ -15,6 +15,7 @@ from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.fusion import arm_fitting, fusion_options, local_fusion
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, BoostedTreesModel
 from fuselearn.fusion.base_models.ridge_features import LINEAR_STRENGTHS, RidgeModel
+from fuselearn.fusion.fusion_rows import draw_rows
 from tests.fusion.many_rows import VIEWS, table
 from tests.naive.fusion_sums import ridge_by_folds
 
@@ -27,7 +28,7 @@ def few_are_many(monkeypatch):
     monkeypatch.setattr("fuselearn.fusion.arm_fitting.LANDMARKS", 30)
     # Fewer rounds than of many rows, so that tests are quick.
     settings = fusion_options.boosting_settings
-    monkeypatch.setattr(local_fusion, "boosting_settings", lambda n, seed: replace(settings(n, seed), n_rounds=10))
+    monkeypatch.setattr(local_fusion, "boosting_settings", lambda n, seed: replace(settings(n, seed), n_rounds=6))
 
 
 def drawn_seed():
@@ -220,9 +221,10 @@ def test_classifiers_are_fitted_on_a_subsample_in_the_same_folds(monkeypatch):
     assert {learner for _, learner in model.arms_} == {"logistic", "trees"}
     assert max(model.leaderboard_["rows"]) == 200
     assert (model.predict(X) == y).mean() > 0.6
-    X[3, 0] = np.nan
-    monkeypatch.setattr("fuselearn.fusion.arm_fitting.SUBSAMPLE_ROWS", 400)
-    with pytest.raises(ValueError, match=r"logistic.*does not take NaN"):
+    # A gap is found wherever it is, before anything is fitted.
+    X[np.setdiff1d(np.arange(400), draw_rows(400, 200, drawn_seed() + 2))[0], 4] = np.nan
+    monkeypatch.setattr(arm_fitting.ArmFitting, "_fit_others", None)
+    with pytest.raises(ValueError, match=r"'logistic' does not take NaN, but column 4 of X.* 'b', has it in 1 of"):
         fusion(learners={"logistic": LogisticRegression()}).fit(X, y)
 
 
@@ -260,8 +262,11 @@ def test_limits(monkeypatch):
     two = fusion(max_fits=2).fit(X, y)
     assert ("all views", "boosting") in two.arms_
     assert "rbf" not in dict(map(reversed, two.arms_))
-    late = fusion(time_limit=1e-9).fit(X, y)
-    assert {learner for _, learner in late.arms_} == {"linear"}
+    with pytest.warns(InterruptedFitWarning, match=r"time_limit=1e-09: .* boosting on 'all views', rbf on .*'b'"):
+        late = fusion(time_limit=1e-9).fit(X, y)
+    assert late.arms_ == [("all views", "linear")]
+    for max_fits in (1, 4, 6, 8):
+        assert fusion(max_fits=max_fits).fit(X, y).n_fits_ == max_fits
 
 
 def test_an_interrupt_keeps_what_is_fitted(monkeypatch):

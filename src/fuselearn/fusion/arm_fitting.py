@@ -1,8 +1,8 @@
 """The arms of a fusion on many rows: fitted one after the other, and weighted by the log loss of their values.
 
 They are tried in this order: a linear machine, which is all but free; boosted trees of all views, which know most; a
-machine of landmarks; boosted trees of single views, each in one fold first, and in the others if that lowers the loss;
-and learners that are fitted on a subsample. Arms that hardly lower the loss are left out of the model.
+machine of landmarks; linear machines of single views; boosted trees of single views, each in one fold first, and in
+the others if that lowers the loss; and learners that are fitted on a subsample. Arms that hardly lower the loss go.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from fuselearn.fusion.base_models.ridge_features import (
     draw_landmarks,
     fit_ridge,
     scale_of,
+    seconds_of_features,
     single_view_places,
     sum_bits,
 )
-from fuselearn.fusion.base_models.subsampled_models import fit_without_folds
+from fuselearn.fusion.base_models.subsampled_models import check_classifiers, fit_without_folds
 from fuselearn.fusion.base_models.support_vector_machines import MOST_ROWS as MOST_SVM_ROWS
 from fuselearn.fusion.fusion_options import BoostingArms, FusionLog, FusionOptions
 from fuselearn.fusion.fusion_rows import (
@@ -56,9 +57,11 @@ from fuselearn.fusion.log_loss_weights import (
     Penalty,
     Stack,
     Weighing,
+    logits_of,
     weigh,
     weigh_and_drop,
 )
+from fuselearn.fusion.time_plan import TRIED_ROWS, TimePlan
 from fuselearn.typing import Classifier, FloatArray, IntArray
 
 BY_SUMS = ("linear", "rbf", "boosting")
@@ -70,10 +73,6 @@ SUBSAMPLE_ROWS = 2**15
 """Rows that learners are fitted on which cannot work by sums."""
 JUDGED_ROWS = 20_000
 """Rows that scores of arms, patterns of views and the rates of wrong labels are estimated from, at most."""
-BOOSTING_SHARE = 0.8
-"""Share of the time left that boosted trees of a view, or of all views, may take."""
-MOST_TAIL, PASSES_OF_TAIL = 0.3, 8.0
-"""Share of the time limit, and multiple of the time of the linear machine, that is kept for what follows the fits."""
 MOST_LINEAR_VIEWS = 16
 """Views up to which each has a linear machine of its own."""
 LEAST_GAIN, LEAST_NATS = 5e-4, 3.0
@@ -91,10 +90,6 @@ class FittedArms:
     arms: list[FittedArm]
     weighing: Weighing
     penalty: Penalty
-    patterns: tuple[int, ...]
-    log_prior: FloatArray
-    updates: list[Any]
-    n_fits: int
 
 
 class ArmFitting:
@@ -127,9 +122,10 @@ class ArmFitting:
         self._boosted: BoostingArms | None = None
         self.arms: list[FittedArm] = []
         self.updates: list[Any] = []
-        self.interrupted = False
         self.n_fits = 0
-        self._first_seconds = 0.0
+        self.plan = TimePlan(options.budget)
+        self._sums: FoldSums | None = None
+        self._seconds: dict[str, float] = {}
         self._squares: list[float] = []
         self._trees: dict[tuple[int | None, int], FittedModel] = {}
         self._look()
@@ -138,22 +134,30 @@ class ArmFitting:
         """Return the sums over all blocks that answer questions."""
         return self._rows.ask(self.updates, questions)
 
+    def take(self, most: int, stream: int, *, with_table: bool = True, arms: tuple[int, ...] = ()) -> TakenRows:
+        """Return a subsample of at most so many rows."""
+        rows = draw_rows(self._frame.n_rows, most, self._options.seed + stream)
+        [answer] = self.ask(TakeRows(rows, with_table=with_table, arms=arms))
+        return TakenRows.of(answer)
+
     def run(self) -> FittedArms:
         """Fit all arms as far as the budget allows, and weigh them."""
+        check_classifiers(self._options.learners, self._frame, self.ask)
         # Boosted trees of single views come last of all that is built in: they have to show that they pay.
         steps = [
             ("linear", self._fit_linear),
             ("boosting", self._boost_all_views),
             ("rbf", self._fit_landmarks),
+            ("linear", self._fit_linear_views),
             ("boosting", self._boost_views),
         ]
         try:
-            for step in [*(step for learner, step in steps if self._wants(learner)), self._fit_others]:
+            for step in (step for learner, step in steps if learner in self._options.learners.values()):
                 step()
+            self._fit_others()
         except KeyboardInterrupt:
             if not self.arms:
                 raise
-            self.interrupted = True
             warnings.warn(
                 f"Interrupted: the model has the {len(self.arms)} base models that were fitted.",
                 InterruptedFitWarning,
@@ -164,12 +168,8 @@ class ArmFitting:
                 f"learners={list(self._options.learners)}: in the subsample that they are fitted on, the rows of each "
                 f"view are of one class. Add one of {list(BY_SUMS)}, which learn from all rows."
             )
-        weighing, penalty = self._weigh_and_drop()
-        return FittedArms(self.arms, weighing, penalty, self.patterns, self.log_prior, self.updates, self.n_fits)
-
-    def _wants(self, learner: str) -> bool:
-        """Return whether a built-in learner is among those that are wanted."""
-        return learner in self._options.learners.values()
+        self.plan.warn()
+        return FittedArms(self.arms, *self._weigh_and_drop())
 
     def _name(self, learner: str) -> str:
         """Return the name that the user gave to a built-in learner."""
@@ -177,16 +177,14 @@ class ArmFitting:
 
     def _look(self) -> None:
         """Look at all rows for the first time: classes, views, and patterns of views."""
-        numbers = draw_rows(self._frame.n_rows, JUDGED_ROWS, self._options.seed)
-        [answer] = self.ask(TakeRows(numbers, with_table=False))
-        observed, counts = np.unique(pattern_bits(TakenRows.of(answer).present), return_counts=True)
+        present = self.take(JUDGED_ROWS, 0, with_table=False).present
+        observed, counts = np.unique(pattern_bits(present), return_counts=True)
         self.patterns = tuple(observed[np.argsort(-counts, kind="stable")][:64].tolist())
-        [(weights, rows_of_views, self.rows_of_patterns)] = self.ask(Overview(self.patterns))
-        self._rows_of_views = rows_of_views
+        [(weights, self._rows_of_views, self.rows_of_patterns)] = self.ask(Overview(self.patterns))
         self.prior = (weights + 1) / (weights + 1).sum()
         self.log_prior = np.log(self.prior)
-        self._marked = [view for view, n_rows in enumerate(rows_of_views) if n_rows < self._frame.n_rows]
-        self._views = [view for view, n_rows in enumerate(rows_of_views) if n_rows >= LEAST_ROWS]
+        self._marked = [view for view, n_rows in enumerate(self._rows_of_views) if n_rows < self._frame.n_rows]
+        self._views = [view for view, n_rows in enumerate(self._rows_of_views) if n_rows >= LEAST_ROWS]
         self._features: RidgeFeatures | None = None
 
     @property
@@ -201,16 +199,9 @@ class ArmFitting:
             return np.array([self.log_prior[1] - self.log_prior[0]])
         return self.log_prior - self.log_prior.mean()
 
-    def _may_fit(self, seconds: float = 0.0) -> bool:
+    def _may_fit(self, learner: str, view: int | None, seconds: float = 0.0) -> bool:
         """Return whether an arm that takes so long may be fitted; the first one may in any case."""
-        in_time = self._options.budget.seconds_left() - self._tail > seconds
-        return (in_time and self._options.budget.grant(1) > 0) or not self.arms
-
-    @property
-    def _tail(self) -> float:
-        """Seconds that weights, consensus and scores are expected to take, by the time that the first arm took."""
-        limit = self._options.budget.time_limit
-        return 0.0 if limit is None else min(MOST_TAIL * limit, PASSES_OF_TAIL * self._first_seconds)
+        return self.plan.may_fit(f"{learner} on {self._view_name(view)!r}", seconds, is_first=not self.arms)
 
     def _add(self, arm: FittedArm, number: int | None = None) -> None:
         """Let the blocks compute the out-of-fold values of an arm; `number` replaces an earlier one."""
@@ -219,10 +210,15 @@ class ArmFitting:
         [(squares, weight)] = self.ask(MeanSquares((number,)))
         # An interrupt before this leaves the arms as they were.
         self.arms[number:], self._squares[number:] = [arm], [float(squares[0] / weight[0])]
+        stack, _ = self._start(tuple(range(len(self.arms))))
+        self.plan.measure_pass(lambda: self.ask(LossSums(stack)))
+        if self.plan.is_limited and len(self.arms) == 1:
+            taken = self.take(TRIED_ROWS, 5, with_table=False, arms=(0,))
+            self.plan.measure_judging(logits_of(stack.scores(taken.values)), taken.codes)
 
-    def _report(self, description: str) -> None:
+    def _report(self, description: str, n_fits: int = 1) -> None:
         """Tell the user what was fitted."""
-        self.n_fits += 1
+        self.n_fits += n_fits
         if self._options.report is not None:
             self._options.report(self.n_fits, None, f"fit {self.n_fits}: {description}")
 
@@ -248,41 +244,42 @@ class ArmFitting:
         return [FoldSums(*(np.ldexp(sums.astype(np.float64), -bits) for sums in answer)) for answer in answers]
 
     def _fit_linear(self) -> None:
-        """Fit a linear machine of all views, and one of each view."""
-        if not self._may_fit():
+        """Fit a linear machine of all views."""
+        name, frame = self._name("linear"), self._frame
+        if not self._may_fit(name, None):
             return
-        started = time.monotonic()
-        features, name = self._linear_features(), self._name("linear")
-        [sums] = self._ridge_sums([features])
-        frame, n_all = self._frame, self._frame.n_rows
-        self._add_ridge(None, name, frame.used_columns, features, fit_ridge(sums, LINEAR_STRENGTHS), n_all)
-        self._report(f"{name} on {self.arms[-1].view_name!r}")
-        self._first_seconds = time.monotonic() - started
-        if 1 < frame.n_views <= MOST_LINEAR_VIEWS:
-            used = frame.used_columns
-            places = single_view_places(frame, self._marked)
-            for view in self._views:
-                own = np.searchsorted(used, frame.columns[view])
-                scale = features.scale
-                view_scale = Scale(scale.centre[own], scale.divisor[own], scale.size[own], scale.largest)
-                view_features = RidgeFeatures(view_scale, [], np.empty((0, len(own))), 0.0)
-                fit = fit_ridge(sums.of(places[view], view), LINEAR_STRENGTHS)
-                n_learnt = int(self._rows_of_views[view])
-                self._add_ridge(view, name, frame.columns[view], view_features, fit, n_learnt)
+        features = self._linear_features()
+        [self._sums] = self._ridge_sums([features])
+        fit = fit_ridge(self._sums, LINEAR_STRENGTHS)
+        self._add_ridge(None, name, frame.used_columns, features, fit, frame.n_rows)
+
+    def _fit_linear_views(self) -> None:
+        """Fit a linear machine of each view, by the sums of all of them."""
+        frame, name, used = self._frame, self._name("linear"), self._frame.used_columns
+        if self._sums is None or not 1 < frame.n_views <= MOST_LINEAR_VIEWS:
+            return
+        places, scale = single_view_places(frame, self._marked), self._linear_features().scale
+        for view in self._views:
+            if not self._may_fit(name, view):
+                continue
+            own = np.searchsorted(used, frame.columns[view])
+            view_scale = Scale(scale.centre[own], scale.divisor[own], scale.size[own], scale.largest)
+            features = RidgeFeatures(view_scale, [], np.empty((0, len(own))), 0.0)
+            fit = fit_ridge(self._sums.of(places[view], view), LINEAR_STRENGTHS)
+            self._add_ridge(view, name, frame.columns[view], features, fit, int(self._rows_of_views[view]))
 
     def _fit_landmarks(self) -> None:
         """Fit a machine of the kernel values of landmarks, of all views."""
-        if not self._may_fit(self._tail):
-            return
         features, name, frame = self._linear_features(), self._name("rbf"), self._frame
-        numbers = draw_rows(frame.n_rows, LANDMARKS, self._options.seed + 1)
-        [answer] = self.ask(TakeRows(numbers))
-        rows = TakenRows.of(answer).table
+        rows = self.take(LANDMARKS, 1).table
         candidates = [draw_landmarks(features, rows, width) for width in WIDTHS]
+        # Sums for each width, and the values of the better one.
+        seconds = (len(WIDTHS) + 1) * seconds_of_features(candidates[0], rows) * frame.n_rows
+        if not self._may_fit(name, None, seconds if self.plan.is_limited else 0.0):
+            return
         fits = [fit_ridge(sums, LANDMARK_STRENGTHS) for sums in self._ridge_sums(candidates)]
         best = int(np.argmin([fit.loss for fit in fits]))
         self._add_ridge(None, name, frame.used_columns, candidates[best], fits[best], frame.n_rows)
-        self._report(f"{name} on {self.arms[-1].view_name!r}")
 
     def _add_ridge(
         self, view: int | None, learner: str, columns: IntArray, features: RidgeFeatures, fit: RidgeFit, n_learnt: int
@@ -291,6 +288,7 @@ class ArmFitting:
         fold_models: list[FittedModel | None] = [RidgeModel(features, coefficients) for coefficients in fit.of_folds]
         model, name, means = RidgeModel(features, fit.of_all), self._view_name(view), self._target_means
         self._add(FittedArm(view, name, learner, columns, fold_models, [model], means, n_learnt))
+        self._report(f"{learner} on {name!r}")
 
     def _view_name(self, view: int | None) -> str:
         """Return the name of a view, or what stands for all of them."""
@@ -302,7 +300,7 @@ class ArmFitting:
 
     def _boost_all_views(self) -> None:
         """Fit boosted trees of all views in every fold."""
-        if self._may_fit():
+        if self._may_fit(self._name("boosting"), None):
             self._add(self._boosted_arm(None, range(self._frame.n_folds)))
 
     def _boost_views(self) -> None:
@@ -310,14 +308,14 @@ class ArmFitting:
         if self._frame.n_views < 2:
             return
         before: float | None = None
-        if self._options.budget.time_limit is None:
+        if not self.plan.is_limited:
             # All of them side by side; within a time limit, none ahead of its turn.
             n_views = int(min(len(self._views), self._options.budget.fits_left()))
             trials: list[tuple[int | None, int]] = [(view, 0) for view in self._views[:n_views]]
             self._trees.update(zip(trials, self._boost(trials)))
         for view in self._views:
-            if not self._may_fit():
-                return
+            if not self._may_fit(self._name("boosting"), view):
+                continue
             before = self._fold_loss() if before is None else before
             trial = self._boosted_arm(view, [0])
             number, is_whole = len(self.arms), False
@@ -342,7 +340,8 @@ class ArmFitting:
         for fold, model in zip(folds, fitted):
             models[fold] = model
         view_name = self._view_name(view)
-        self._report(f"{name} on {view_name!r}, {len(folds)} of {frame.n_folds} folds")
+        # Trees of a view that pay are fitted in one fold first, and count once.
+        self._report(f"{name} on {view_name!r}, {len(folds)} of {frame.n_folds} folds", n_fits=int(0 in folds))
         n_learnt = frame.n_rows if view is None else int(self._rows_of_views[view])
         return FittedArm(
             view, view_name, name, np.arange(frame.n_features), models, fitted, self._score_means, n_learnt
@@ -359,7 +358,7 @@ class ArmFitting:
             return [trees.pop(pair) for pair in pairs]
         if self._boosted is None:
             self._boosted = self._boosting()
-        boosted, limited = self._boosted, self._options.budget.time_limit is not None
+        boosted, limited, end = self._boosted, self.plan.is_limited, self.plan.deadline_of_boosting()
 
         def keep(pair: tuple[int | None, int], model: FittedModel) -> None:
             trees[pair] = model
@@ -369,13 +368,10 @@ class ArmFitting:
 
         for number, some in enumerate([[pair] for pair in wanted] if limited else [wanted]):
             if limited:  # each fold gets its share of what is left
-                boosted.deadline = time.monotonic() + self._seconds_for_boosting() / (len(wanted) - number)
+                now = time.monotonic()
+                boosted.deadline = now + (end - now) / (len(wanted) - number)
             boosted.fit_all(some, keep)
         return [trees.pop(pair) for pair in pairs]
-
-    def _seconds_for_boosting(self) -> float:
-        """Return the time that boosted trees may take: what comes after them takes little."""
-        return BOOSTING_SHARE * max(0.0, self._options.budget.seconds_left() - self._tail)
 
     # Learners that are fitted on a subsample
 
@@ -388,14 +384,16 @@ class ArmFitting:
         }
         if not learners:
             return
-        [answer] = self.ask(TakeRows(draw_rows(self._frame.n_rows, SUBSAMPLE_ROWS, self._options.seed + 2)))
-        taken = TakenRows.of(answer)
+        taken = self.take(SUBSAMPLE_ROWS, 2)
         sources: list[int | None] = [*self._views, *([None] if self._frame.n_views > 1 else [])]
         for name, learner in learners.items():
             for view in sources:
-                if not self._may_fit():
-                    return
+                # That of the next view takes about as long as that of the last one.
+                if not self._may_fit(name, view, self._seconds.get(name, 0.0) if self.plan.is_limited else 0.0):
+                    continue
+                started = time.monotonic()
                 self._fit_subsampled(view, name, learner, taken)
+                self._seconds[name] = time.monotonic() - started
 
     def _fit_subsampled(self, view: int | None, name: str, learner: str | Classifier, taken: TakenRows) -> None:
         """Fit a learner of a view, or of all views, on the rows of a subsample that have it."""

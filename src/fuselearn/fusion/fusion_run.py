@@ -33,8 +33,6 @@ from fuselearn.fusion.fusion_rows import (
     FusionBlock,
     FusionFrame,
     TakenRows,
-    TakeRows,
-    draw_rows,
     votes_of,
 )
 from fuselearn.fusion.log_loss_weights import (
@@ -46,6 +44,7 @@ from fuselearn.fusion.log_loss_weights import (
     without_folds,
 )
 from fuselearn.fusion.passes import CONSENSUS_ROWS
+from fuselearn.fusion.time_plan import TimePlan
 from fuselearn.typing import BoolArray, FloatArray
 
 MOST_SAMPLED = 2**25
@@ -121,12 +120,12 @@ def run_on_many_rows(
     """
     fitting = ArmFitting(rows, frame, options, boosting, log)
     fitted = fitting.run()
-    sample = _sample(fitting, frame, options)
-    stack, stacks = _stacks(fitted, sample, frame, options)
+    sample = _sample(fitting, frame)
+    stack, stacks = _stacks(fitted, sample, frame, fitting.plan)
     noise_rates = np.zeros(sample.codes.shape[1])
     # Probabilities are those of the labels as given; of several columns, those of what they agree on.
     judged = options.consensus and len(noise_rates) > 1
-    log_prior = fitted.log_prior
+    log_prior = fitting.log_prior
     if options.consensus:
         fitting.updates.append(_judge_sample(stack, sample))
         [(wrong, given, true_classes)] = fitting.ask(JudgedSums())
@@ -146,7 +145,7 @@ def run_on_many_rows(
         assessment,
         stack,
         options.consensus,
-        fitted.n_fits,
+        fitting.n_fits,
         fitting.updates,
     )
 
@@ -166,16 +165,14 @@ def _kept(arm: FittedArm, weight: float) -> FittedArm:
     )
 
 
-def _sample(fitting: ArmFitting, frame: FusionFrame, options: FusionOptions) -> TakenRows:
+def _sample(fitting: ArmFitting, frame: FusionFrame) -> TakenRows:
     """Return values of all arms for a subsample of the rows."""
     most = min(JUDGED_ROWS, max(1000, MOST_SAMPLED // (len(fitting.arms) * frame.n_targets)))
-    numbers = draw_rows(frame.n_rows, most, options.seed + 4)
-    [answer] = fitting.ask(TakeRows(numbers, with_table=False, arms=tuple(range(len(fitting.arms)))))
-    return TakenRows.of(answer)
+    return fitting.take(most, 4, with_table=False, arms=tuple(range(len(fitting.arms))))
 
 
 def _stacks(
-    fitted: FittedArms, sample: TakenRows, frame: FusionFrame, options: FusionOptions
+    fitted: FittedArms, sample: TakenRows, frame: FusionFrame, plan: TimePlan
 ) -> tuple[Stack, tuple[Stack, ...]]:
     """Return the weights of the arms, and those without each fold, with matrices between classes if these pay."""
     stack, without = fitted.weighing.stack, tuple(without_folds(fitted.weighing, fitted.penalty))
@@ -183,7 +180,7 @@ def _stacks(
         return stack, without
     targets = votes_of(sample.codes, frame.n_classes)
     values = SampledValues.of(sample.values[list(stack.arms)], targets, sample.weights, sample.folds, frame.n_folds)
-    return fit_class_matrices(stack, without, values, lambda: options.budget.seconds_left() > 0)
+    return fit_class_matrices(stack, without, values, plan.may_improve)
 
 
 # Consensus
@@ -250,7 +247,7 @@ def _calibrate(
     complete = (1 << n_views) - 1
     frequent = tuple(
         pattern
-        for pattern, n_rows in zip(fitted.patterns, fitting.rows_of_patterns)
+        for pattern, n_rows in zip(fitting.patterns, fitting.rows_of_patterns)
         if n_rows >= LEAST_PATTERN_ROWS and n_views <= 62
     )
     points = np.repeat(start, len(frequent) + 1, axis=0)

@@ -11,6 +11,7 @@ the machines of single views come with that of all views for nothing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -187,6 +188,14 @@ class RidgeSums:
                 moments[fold] += of_fold.T @ targets[start:stop]
                 squares[fold] += (targets[start:stop] ** 2).sum(axis=1) @ having[start:stop]
         return whole_sums((products, moments, squares), self.bits)
+
+
+def seconds_of_features(features: RidgeFeatures, rows: FloatArray) -> float:
+    """Return the time that the features of a row, and their products, take."""
+    started = time.monotonic()
+    values = features(rows)
+    values.T @ values
+    return (time.monotonic() - started) / len(rows)
 
 
 def whole_sums(sums: Sequence[FloatArray], bits: int) -> Answer:

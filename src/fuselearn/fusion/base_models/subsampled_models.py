@@ -6,17 +6,22 @@ whether a row is in the subsample or not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from fuselearn.backends.partitioned.partitions import Answer
 from fuselearn.classifiers.adapter import takes_nan, weight_parameter
 from fuselearn.classifiers.cross_fitting import CrossFitting
 from fuselearn.fusion.base_models import FittedModel
+from fuselearn.fusion.base_models.catalogue import Learners
 from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, target_values
 from fuselearn.fusion.base_models.forests import ForestRows
 from fuselearn.fusion.base_models.kernel_machines import possible_scales
 from fuselearn.fusion.base_models.support_vector_machines import SupportVectorRows
+from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame
 from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
 
@@ -80,6 +85,35 @@ def fit_without_folds(
     return models
 
 
+@dataclass(frozen=True)
+class MissingCells:
+    """Asks how many rows that have a view have no value in each of its columns."""
+
+    def __call__(self, block: FusionBlock) -> Answer:
+        """Return counts by view and column, of shape (n_views, n_features)."""
+        frame = block.frame
+        counts = np.zeros((frame.n_views, frame.n_features), dtype=np.int64)
+        for part in block.parts():
+            missing = np.isnan(block.table[part])
+            for view, columns in enumerate(frame.columns):
+                counts[view, columns] += missing[block.present[part, view]][:, columns].sum(axis=0)
+        return (counts,)
+
+
+def check_classifiers(learners: Learners, frame: FusionFrame, ask: Callable[[MissingCells], list[Answer]]) -> None:
+    """Refuse NaN, in whatever row, if there is a classifier of the user's that does not take it."""
+    strict = [name for name, learner in learners.items() if not isinstance(learner, str) and not takes_nan(learner)]
+    [(counts,)] = ask(MissingCells()) if strict else [(np.zeros((0, 0), dtype=np.int64),)]
+    for view, of_columns in enumerate(counts):
+        if of_columns.any():
+            column = int(of_columns.argmax())
+            raise ValueError(
+                f"The learner {strict[0]!r} does not take NaN, but column {column} of X, of the view "
+                f"{frame.names[view]!r}, has it in {of_columns[column]} of the rows that have the view. Impute it, "
+                "e.g. with make_pipeline(SimpleImputer(), …)."
+            )
+
+
 def _fit_classifiers(
     learner: Classifier,
     what: str,
@@ -92,11 +126,6 @@ def _fit_classifiers(
     seed: int,
 ) -> list[FittedModel | None]:
     """Fit clones of a classifier of the user's."""
-    if not takes_nan(learner) and np.isnan(rows).any():
-        raise ValueError(
-            f"The learner {what} does not take NaN, but some columns have it in rows that have the view. Impute it, "
-            "e.g. with make_pipeline(SimpleImputer(), …)."
-        )
     cross_fitting = CrossFitting(
         [what],
         [learner],
