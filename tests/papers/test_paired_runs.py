@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from fuselearn.evaluation.cells import Protocol
 from fuselearn.papers import noise_study, paired_runs
-from fuselearn.papers.noise_study import S0_METHODS, S1_METHODS, methods_for
+from fuselearn.papers.noise_study import S0_CLEAN_METHODS, S0_METHODS, S1_METHODS, methods_for, quadratic_kernel
 from fuselearn.papers.paired_runs import ViewSet, score_methods
 from fuselearn.papers.verdicts import UNTESTED, Effort
 
@@ -54,6 +54,7 @@ def test_machines_are_standardised_but_for_components():
     assert hasattr(plain.svm(), "steps")
     assert not hasattr(components.svm(), "steps")
     assert [method.name for method in methods_for(plain, S0_METHODS)] == list(S0_METHODS)
+    assert [method.name for method in methods_for(plain, S0_CLEAN_METHODS)] == list(S0_CLEAN_METHODS)
     chosen = methods_for(plain, ["BSSD", "MV", "AdaBoost-Ca"])
     clean = score_methods(plain, chosen, runs=2, effort=Effort(), rounds=5)
     noisy = score_methods(plain, chosen, runs=2, effort=Effort(), rounds=5, noise=0.3)
@@ -63,3 +64,17 @@ def test_machines_are_standardised_but_for_components():
         same = score_methods(plain, chosen, runs=2, effort=Effort(n_jobs=2), rounds=5)
     for name, values in clean.by_method.items():
         np.testing.assert_array_equal(values, same.by_method[name])
+
+
+def test_sdp_has_the_kernels_that_s0_names():
+    """(x·y + 1)² for Poly, x·y for Linear, the Gaussian for the others."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(5, 3)), rng.normal(size=(4, 3))
+    np.testing.assert_allclose(quadratic_kernel(X, Y), [[(x @ y + 1) ** 2 for y in Y] for x in X])
+    y = np.arange(60) % 2
+    table = rng.normal(size=(60, 8)) + y[:, None]
+    data = ViewSet("made up", table, y, {"a": [0, 1], "b": [2, 3], "c": [4, 5], "d": [6, 7]})
+    [method] = methods_for(data, ["SDP, Poly Linear Gauss"])
+    model = method.make(data.views, 1)
+    assert model.kernel == {"a": quadratic_kernel, "b": "linear", "c": "rbf", "d": "rbf"}
+    assert model.fit(table, y).score(table, y) > 0.8
