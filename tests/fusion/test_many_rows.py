@@ -12,10 +12,11 @@ import fuselearn
 from fuselearn import FusionClassifier
 from fuselearn.data.folds import Folds
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.fusion import arm_fitting, fusion_options, local_fusion
+from fuselearn.fusion import arm_fitting, fusion_options, fusion_prediction, local_fusion
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, BoostedTreesModel
 from fuselearn.fusion.base_models.ridge_features import LINEAR_STRENGTHS, RidgeModel
 from fuselearn.fusion.fusion_rows import draw_rows
+from fuselearn.numeric.execution import Threads
 from tests.fusion.many_rows import VIEWS, table
 from tests.naive.fusion_sums import ridge_by_folds
 
@@ -126,6 +127,25 @@ def test_the_model_is_the_same_for_any_number_of_threads():
     expected = fusion().fit(X, y)
     for n_jobs in (2, 3):
         same(expected, fusion(n_jobs=n_jobs).fit(X, y), X)
+
+
+def test_threads_share_out_the_rows_to_predict(monkeypatch):
+    X, y = table(300, 3, missing=0.2)
+    model = fusion(learners=["linear", "boosting"]).fit(X, y)
+    whole = model.predict_proba(X)
+    monkeypatch.setattr(fusion_prediction, "ROWS_TO_PREDICT", 64)
+    counts = []
+
+    class Noted(Threads):
+        def map(self, function, items):
+            counts.append((self.count, len(items)))
+            return super().map(function, items)
+
+    monkeypatch.setattr(fusion_prediction, "Threads", Noted)
+    serial = model.predict_proba(X)
+    assert_allclose(serial, whole, rtol=1e-12)
+    assert_array_equal(model.set_params(n_jobs=3).predict_proba(X), serial)
+    assert counts == [(1, 5), (3, 5)]
 
 
 def test_the_model_is_the_same_for_any_blocks(monkeypatch):

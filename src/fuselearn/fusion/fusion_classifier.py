@@ -81,7 +81,7 @@ class FusionClassifier(FusionPrediction):
         Most fits of arms, those of the second pass included. At least one is made; where it is less than twice the
         number of arms there is no second pass.
     n_jobs : int, default=None
-        Number of threads, over arms. The model is the same for any number.
+        Number of threads, over arms, and over rows that are predicted. The results are the same for any number.
     random_state : int, RandomState or None, default=None
         Seeds the trees, the subsamples and landmarks of large kernels and the folds for classifiers given in
         `learners`.

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
@@ -38,6 +39,7 @@ from fuselearn.fusion.fusion_run import FusionResult
 from fuselearn.fusion.listed_suspects import ListedSuspects
 from fuselearn.fusion.log_loss_weights import plain_sum
 from fuselearn.fusion.passes import PassResult
+from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
 from fuselearn.numeric.votes import TIE, codes_of
 from fuselearn.persistence.validation import check_array, check_classes, check_part, check_views
@@ -49,12 +51,15 @@ if TYPE_CHECKING:
 
 AS_LONG_AS_THE_DATA = ("posterior_", "out_of_sample_decision_")
 """Attributes that a model of rows in partitions does not have."""
+ROWS_TO_PREDICT = 2**13
+"""Rows in memory that a thread predicts at a time; a constant, so that predictions do not depend on n_jobs."""
 
 
 class FusionPrediction(ClassifierMixin, BaseEstimator):
     """Base of a fusion: predicts from `estimators_`, `arm_weights_`, the calibration and `class_weights_`."""
 
     class_weight: ClassWeight
+    n_jobs: int | None
     classes_: AnyArray
     class_prior_: FloatArray
     class_weights_: FloatArray
@@ -222,7 +227,11 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
 
     def _logits(self, table: FloatArray) -> FloatArray:
         """Return z of rows in memory, of shape (n_rows, n_classes); softmax(z) are the probabilities."""
-        return self._logits_of(LocalNewRows(self, table))
+        parts = [table[start : start + ROWS_TO_PREDICT] for start in range(0, len(table), ROWS_TO_PREDICT)]
+        if len(parts) < 2:
+            return self._logits_of(LocalNewRows(self, table))
+        with single_threaded_blas(), Threads(min(effective_n_jobs(self.n_jobs), len(parts))) as threads:
+            return np.concatenate(threads.map(lambda part: self._logits_of(LocalNewRows(self, part)), parts))
 
     def _logits_of(self, rows: "NewRows") -> FloatArray:
         """Return z of rows, wherever they are."""
