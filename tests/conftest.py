@@ -31,8 +31,11 @@ def pytest_configure(config):
 
 
 def pytest_itemcollected(item):
-    """Leave most of the parameters of a test that is `thinned` to the long tests; they have all tests by hypothesis."""
-    if item.config.option.markexpr == "long" and is_hypothesis_test(item.obj):
+    """Mark what is long by rule: tests of real data, most parameters of a test that is `thinned`, many examples.
+
+    Tests by hypothesis are among the quick tests, with few examples, and among the long ones, with more.
+    """
+    if "real_data" in item.fixturenames or (item.config.option.markexpr == "long" and is_hypothesis_test(item.obj)):
         item.add_marker(pytest.mark.long)
     marker = item.get_closest_marker("thinned")
     if marker is None:

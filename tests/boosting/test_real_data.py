@@ -9,8 +9,6 @@ from sklearn.model_selection import train_test_split
 from fuselearn import IndependentBoostClassifier, ShareBoostClassifier, add_label_noise, stack_views
 from fuselearn.learners import Tree
 
-pytestmark = pytest.mark.long
-
 
 def views_of(arrays):
     return stack_views({name[5:]: array for name, array in arrays.items() if name.startswith("view_")})
