@@ -64,7 +64,7 @@ class FusionClassifier(FusionPrediction):
         Learners that are tried on every view: names of built-in learners (``"svm"`` for two classes, ``"rbf"``,
         ``"linear"``, ``"trees"``, ``"boosting"``) and scikit-learn classifiers, which are cross-fitted in five folds. A
         dict of name to classifier names them. The default is a kernel machine (``"svm"`` for two classes and up to
-        1,000 rows, else ``"rbf"``), ``"linear"`` and ``"trees"``; from 5,000 rows on ``"boosting"``, ``"linear"`` and
+        1,000 rows, else ``"rbf"``), ``"linear"`` and ``"trees"``; from 3,000 rows on ``"boosting"``, ``"linear"`` and
         ``"rbf"``.
     class_weight : None, "balanced" or dict of class to weight, default=None
         Weights of the classes in decisions: `predict` takes the class with the largest weight times probability. None
@@ -76,7 +76,8 @@ class FusionClassifier(FusionPrediction):
         to be right.
     time_limit : float or None, default=None
         Seconds after which no further fits are begun, looked at every few fits. A second pass is begun only if it can
-        be expected to end in time. The model then depends on the speed of the machine.
+        be expected to end in time. On many rows base models are cut short or left out so that the whole fit ends in
+        time, and a warning names those left out. The model then depends on the speed of the machine.
     max_fits : int or None, default=None
         Most fits of arms, those of the second pass included. At least one is made; where it is less than twice the
         number of arms there is no second pass.
@@ -173,11 +174,12 @@ class FusionClassifier(FusionPrediction):
 
     Values of rows whose views are partly missing are those of the arms that have a value, as if the others agreed.
 
-    From 5,000 rows on, all of this is done by sums over blocks of rows. Gradient boosted trees, cross-fitted in folds
+    From 3,000 rows on, all of this is done by sums over blocks of rows. Gradient boosted trees, cross-fitted in folds
     that all arms share and stopped early by the fold that is held out, join a linear ridge and one on 400 landmarks,
     both of all rows; the models of the folds are averaged. Classes count as they are. Weights are non-negative and make
-    the log loss of the labels on out-of-fold values least; arms that hardly lower it have weight 0. There is no second
-    pass. Other learners are fitted on a subsample of 32,768 rows, ``"svm"`` of 1,000.
+    the log loss of the labels on out-of-fold values least; arms that hardly lower it have weight 0. With more than two
+    classes, matrices take the place of weights where these pay (`arm_matrices_`). There is no second pass. Other
+    learners are fitted on a subsample of 32,768 rows, ``"svm"`` of 1,000.
 
     Examples
     --------

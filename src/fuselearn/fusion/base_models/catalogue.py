@@ -35,8 +35,10 @@ ALL_VIEWS = "all views"
 LEAST_ROWS = 10
 """Rows that an arm needs; a view that fewer rows have is left out, unless nothing else would be left."""
 
-MANY_ROWS = 5_000
-"""Rows from which on a fusion is fitted by sums."""
+MANY_ROWS = 3_000
+"""Rows from which on a fusion is fitted by sums. At 3,000 and 4,500 rows of movies and diamonds, clean and with 30 %
+wrong labels, that is 0.8 to 7.7 points of AUC better than the fit of few rows. On synthetic rows it depends: 4.1 better
+to 0.6 worse where two views interact; 2.3 worse, at several times the cost, on clusters in 200 columns."""
 FEW_ROWS_ROUNDS = 60
 """Rounds of boosting on few rows, which are not enough to stop early by."""
 
