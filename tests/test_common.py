@@ -54,7 +54,7 @@ def estimators() -> list[BaseEstimator]:
         ViewStackingClassifier(TREE, views=TWO_VIEWS, cv=2, random_state=0),
         ConcatenatedClassifier(TREE, views=TWO_VIEWS),
         SuperKernelClassifier(cv=2, random_state=0),
-        FusionClassifier(views=TWO_VIEWS, learners=["linear"], consensus=False, max_fits=1, random_state=0),
+        FusionClassifier(views=TWO_VIEWS, learners=["linear"], max_fits=2, random_state=0),
         TomographicClassifier(views=TWO_VIEWS, random_state=0),
         AugmentedKernelClassifier(kernel="rbf"),
         MKLClassifier(views=TWO_VIEWS, weights="mkl", norm=2.0),
@@ -98,10 +98,7 @@ def more_estimators() -> list[BaseEstimator]:
         ConcatenatedClassifier(LogisticRegression()),
         *(SuperKernelClassifier(views=views, cv=3, random_state=0) for views in (None, TWO_VIEWS)),
         FusionClassifier(random_state=0),
-        *(
-            FusionClassifier(views=TWO_VIEWS, learners=["linear"], max_fits=max_fits, random_state=0)
-            for max_fits in (2, 6)
-        ),
+        FusionClassifier(views=TWO_VIEWS, learners=["linear"], max_fits=6, random_state=0),
         FusionClassifier(views=TWO_VIEWS, learners=["linear", TREE], max_fits=12, random_state=0),
         TomographicClassifier(random_state=0),
         *(
