@@ -58,7 +58,10 @@ NODES = {
     "large numbers for keys": ({"dict": [[(2**61 - 1) * 7, 1]]}, "for a key"),
     "tuples for keys": ({"set": [{"tuple": [number]} for number in range(10_001)]}, "too many of them"),
     "an object in a set": ({"set": [{"object": "bandits.RoundRobin", "state": {}}]}, "for a key"),
-    "an object in a tuple in a set": ({"set": [{"tuple": [{"object": "bandits.RoundRobin", "state": {}}]}]}, "for a key"),
+    "an object in a tuple in a set": (
+        {"set": [{"tuple": [{"object": "bandits.RoundRobin", "state": {}}]}]},
+        "for a key",
+    ),
     "a reference to what comes later": ({"ref": 99}, "does not come before"),
     "a reference to itself": ({"objects": [[1], [{"ref": 98}]], "number": 98}, "does not come before"),
     "a reference by text": ({"ref": "1"}, "does not come before"),
@@ -128,7 +131,10 @@ NODES = {
     "a generator of a short state": (generator(key={"array": [0, "<u4", [3], "C"]}), "without a state"),
     "a generator of fractions": (generator(key={"array": [0, "<f8", [312], "C"]}), "whose state is not whole"),
     "a generator of objects": (generator(gauss={"tuple": []}), "not made of numbers"),
-    "a selector of objects": ({"column_selector": [None, {"object": "bandits.RoundRobin", "state": {}}, None]}, "not text"),
+    "a selector of objects": (
+        {"column_selector": [None, {"object": "bandits.RoundRobin", "state": {}}, None]},
+        "not text",
+    ),
     "a selector of two": ({"column_selector": [None, None]}, "not made as"),
     "a sparse matrix of lists": ({"sparse": ["csr_matrix", [1, 1], [1.0], [0], [0, 1]]}, "not made of arrays"),
     "a sparse matrix of another kind": (
