@@ -72,7 +72,7 @@ def test_same_as_algorithm_1(problem, crossing, l2, band, spare, scale, random_s
                 cartesian_correspondence(labels, known=known, max_meta_objects=most - spare - 1)
     settings = {"known": known, "crossing": crossing, "l2": l2, "band": band, "max_meta_objects": most}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "crossing='full' was as 'sample'|A band had more joins")
+        warnings.filterwarnings("ignore", "crossing='full' was as 'sample'")
         meta_objects, meta_labels = tomographic_correspondence(
             kernels, labels, scale_kernels=scale, random_state=random_state, **settings
         )
@@ -239,7 +239,15 @@ def test_order_in_which_matches_are_told_does_not_matter():
 
 
 def test_default_cap():
-    labels = [np.zeros(100, dtype=int)] * 2
-    assert len(cartesian_correspondence(labels, random_state=0)[0]) == 400
+    rng = np.random.default_rng(0)
+    labels = [np.zeros(101, dtype=int)] * 2
+    kernels = [points @ points.T for points in rng.normal(size=(2, 101, 5))]
+    assert len(tomographic_correspondence(kernels, labels, random_state=0)[0]) == 12 * 101
     known = np.tile(np.arange(90), (2, 1)).T
-    assert len(cartesian_correspondence(labels, known=known, random_state=0)[0]) == 90 + 4 * 10
+    assert len(tomographic_correspondence(kernels, labels, known=known, random_state=0)[0]) == 90 + 12 * 11
+    # A product of 10,000 is not cut off: the walk is as without any limit.
+    some = [kernel[:100, :100] for kernel in kernels]
+    whole, _ = tomographic_correspondence(some, [labels[0][:100]] * 2, random_state=0)
+    without_limit, _ = tomographic_correspondence(some, [labels[0][:100]] * 2, max_meta_objects=np.inf, random_state=0)
+    assert len(whole) > 1200
+    assert np.array_equal(whole, without_limit)

@@ -204,8 +204,10 @@ def caps_of_classes(objects, rows, max_meta_objects):
     """Ours: the most meta-objects a class may have; a given total is shared out in proportion to the minima."""
     minima = [len(own["complete"]) + needed(own, len(of_class)) for own, of_class in zip(rows, objects, strict=True)]
     if max_meta_objects is None:
+        products = [math.prod(len(own) for own in of_class) for of_class in objects]
         complete = [len(own["complete"]) for own in rows]
-        return [done + 4 * (minimum - done) for done, minimum in zip(complete, minima, strict=True)]
+        caps = [done + 12 * (minimum - done) for done, minimum in zip(complete, minima, strict=True)]
+        return [product if product <= 10_000 else cap for product, cap in zip(products, caps, strict=True)]
     if max_meta_objects == math.inf:
         return [math.inf] * len(minima)
     total = sum(minima)

@@ -51,30 +51,21 @@ class WalkRecord:
     ----------
     crossed_in_full, sampled_instead : int
         Bands whose product was taken, and those that it was too large for, with ``crossing="full"``.
-    joins_left_out : bool
-        Whether a band had more joins than were tried.
     n_reached : list of int ndarray of shape (n_views,)
         Objects of each class that known matches and the walk put together; the others were put together at random.
     """
 
     crossed_in_full: int = 0
     sampled_instead: int = 0
-    joins_left_out: bool = False
     n_reached: list[IntArray] = field(default_factory=list)
 
     def warn(self, max_meta_objects: float | None) -> None:
-        """Warn of settings that had no effect, or not all of it."""
-        raised = f"Raise max_meta_objects; it is {max_meta_objects}"
+        """Warn of a crossing that had no effect."""
         if self.sampled_instead and not self.crossed_in_full:
             warnings.warn(
                 f"crossing='full' was as 'sample' in all {self.sampled_instead} bands that were crossed: the product "
-                f"of the objects was more than the cap leaves room for. {raised}, or use crossing='sample'.",
-                UserWarning,
-                stacklevel=4,
-            )
-        if self.joins_left_out:
-            warnings.warn(
-                f"A band had more joins than {JOINS_TRIED} times the cap, and only as many were tried. {raised}.",
+                f"of the objects was more than the cap leaves room for. Raise max_meta_objects; it is "
+                f"{max_meta_objects}, or use crossing='sample'.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -117,9 +108,12 @@ def tomographic_correspondence(
         every view, so little is joined then, and nearly all of it is crossed.
     band : int, default=5
         Largest number of pairs in a band.
-    max_meta_objects : int, default=None
-        Most meta-objects of all classes together. None: in each class four times as many as its unmatched objects
-        need, which is their number in the view with most of them, beside those that are matched.
+    max_meta_objects : int or inf, default=None
+        Most meta-objects of all classes together; they end the walk, and objects that it has not reached are put
+        together at random. None: as many as there are ways to combine the objects of a class
+        where these are at most 10,000, so that the walk goes to its end; in a larger class twelve times its unmatched
+        objects in the view with most of them, beside those that are matched. ``np.inf`` lets
+        every walk go to its end, which in the largest view takes its objects squared.
     scale_kernels : bool, default=True
         Whether to compare distances after scaling each kernel to a mean squared distance of 1.
     reference : int, default=0
@@ -136,9 +130,12 @@ def tomographic_correspondence(
 
     Notes
     -----
-    In a band at most 16 times as many joins are tried as meta-objects are allowed, those of the oldest meta-objects
-    first: the last band may hold nearly all pairs, and as many ways to join as the product of the views has elements. A
-    warning says where that left out joins.
+    The walk ends when every object is in a meta-object and as many pairs of the reference were read as it has objects
+    in the class, or when all pairs were read. Outliers may be left even then, where another view has no pairs any more.
+
+    In a band at most 16 times as many joins are tried as meta-objects are allowed, and 4,194,304 in any case, those of
+    the oldest meta-objects first; pairs of the others are crossed. The last band may hold nearly all pairs, and as many
+    ways to join as the product of the views has elements.
 
     References
     ----------
@@ -188,8 +185,9 @@ def cartesian_correspondence(
         Class of each view's objects.
     known : int array of shape (n_known, n_views), default=None
         Objects that are known to be one thing, as in :func:`tomographic_correspondence`.
-    max_meta_objects : int, default=None
-        Most meta-objects of all classes together, as in :func:`tomographic_correspondence`.
+    max_meta_objects : int or inf, default=None
+        Most meta-objects of all classes together, as in :func:`tomographic_correspondence`; in any case no more than
+        eight passes over the objects give.
     random_state : int, RandomState or None, default=None
         Seed of the random pairs.
 
@@ -307,7 +305,6 @@ def _read_bands(
             continue  # all that the band holds is matched already
         if not meta_objects.admit(joins):
             return
-        record.joins_left_out |= len(joins) == most
         if all(map(len, rest)):
             crossing = settings.crossing
             if crossing == "full" and prod(map(len, rest)) > min(meta_objects.n_free, MOST_CANDIDATES):

@@ -7,6 +7,7 @@ given all of them, and the other views' objects are lent by the rows that the ca
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +23,12 @@ from fuselearn.numeric.correspondence_loops import (
 )
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray
 
-DEFAULT_MULTIPLE = 4
-"""Meta-objects of a class by default, as a multiple of those that its unmatched objects need, which is their number in
-the view with most of them. A thing that all views saw is there once."""
-
+DEFAULT_MULTIPLE = 12
+"""Meta-objects of a large class by default, as a multiple of those that its unmatched objects need, which is their
+number in the view with most of them. A thing that all views saw is there once."""
+SMALL_PRODUCT = 10_000
+"""Ways to put the objects of a class together up to which all of them may be meta-objects by default: the walk then
+ends as S4's does. Beyond it, the machine would take longer than it gains."""
 NO_CAP = 2**53
 """A number of meta-objects that nobody reaches."""
 
@@ -339,8 +342,7 @@ def _caps(rows_of_classes: list[IntArray], max_meta_objects: float | None) -> li
     """Return the most meta-objects of each class; a given total beyond the least is shared out in proportion."""
     least = [least_meta_objects(rows) for rows in rows_of_classes]
     if max_meta_objects is None:
-        complete = [int((rows >= 0).all(axis=1).sum()) for rows in rows_of_classes]
-        return [n_complete + DEFAULT_MULTIPLE * (n - n_complete) for n_complete, n in zip(complete, least)]
+        return [_default_cap(rows, n) for rows, n in zip(rows_of_classes, least)]
     check_cap(max_meta_objects)
     if max_meta_objects == np.inf:
         return [NO_CAP] * len(least)
@@ -352,3 +354,10 @@ def _caps(rows_of_classes: list[IntArray], max_meta_objects: float | None) -> li
         )
     shares = [extra * through // sum(least) for through in np.cumsum(least).tolist()]
     return [n + share - before for n, share, before in zip(least, shares, [0, *shares])]
+
+
+def _default_cap(rows: IntArray, least: int) -> int:
+    """Return the most meta-objects of a class by default, which needs at least so many."""
+    n_ways = prod((rows >= 0).sum(axis=0).tolist())
+    n_complete = int((rows >= 0).all(axis=1).sum())
+    return n_ways if n_ways <= SMALL_PRODUCT else n_complete + DEFAULT_MULTIPLE * (least - n_complete)

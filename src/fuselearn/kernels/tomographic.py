@@ -70,9 +70,12 @@ class TomographicClassifier(BaseKernelFusion):
         Whether pairs lead on to other meta-objects only within a ball inside the box that they reach otherwise.
     band : int, default=5
         Largest number of pairs of objects that are taken to be equally dense.
-    max_meta_objects : int, default=None
-        Largest number of meta-objects. None: in each class four times its unmatched objects in the view with most of
-        them, beside those that are matched.
+    max_meta_objects : int or inf, default=None
+        Largest number of meta-objects. None: as many as there are ways to combine the objects of a class
+        where these are at most 10,000, so that the walk goes to its end; in a larger class twelve times its unmatched
+        objects in the view with most of them, beside those that are matched. ``np.inf``
+        sets no limit: the walk goes to the end that S4 describes, and reaches all objects that it can, see
+        `n_reached_`.
     keep_marginals : bool, default=True
         Whether to weight the meta-objects so that in each view every object counts alike, however often it was put
         together with others. False counts each meta-object once, as S4's experiments do, and favours dense places.
@@ -162,8 +165,8 @@ class TomographicClassifier(BaseKernelFusion):
     >>> sepals, petals = (X[::2, :2], y[::2]), (X[1::2, 2:], y[1::2])  # of different flowers
     >>> X_train, views, y_train = stack_unpaired({"sepal": sepals, "petal": petals})
     >>> model = TomographicClassifier(views=views, random_state=0).fit(X_train, y_train)
-    >>> model.meta_objects_.shape
-    (300, 2)
+    >>> model.n_reached_.tolist()  # of 25 flowers of each kind
+    [[24, 25], [25, 25], [25, 25]]
     >>> model.score(X, y) > 0.9
     True
     """

@@ -153,7 +153,7 @@ def gaussian_illustration(
     S4 prints neither means nor covariances. Here the deviations along a class's main axes are between 0.4 and 1.4 and
     their direction is random. Kernels are linear and C = 1; true matches are an SVM on the sum of the kernels. The
     tomographic and cartesian machines have the defaults of :class:`~fuselearn.TomographicClassifier`; S4's way neither
-    scales kernels nor keeps marginals.
+    scales kernels nor keeps marginals, and walks on until every object is in a meta-object.
 
     Examples
     --------
@@ -190,7 +190,11 @@ def _trial(vectors: int, separation: float, centre: float, seed: int) -> tuple[F
     X, views, y = stack_unpaired([(points[order, axis], labels[order]) for axis, order in enumerate(orders)])
     axes = tuple(np.linspace(low - 1, high + 1, GRID) for low, high in zip(points.min(axis=0), points.max(axis=0)))
     places = np.column_stack([values.ravel() for values in np.meshgrid(*axes)])
-    s4s_way: dict[str, Any] = {"scale_kernels": False, "keep_marginals": False}
+    s4s_way: dict[str, Any] = {
+        "scale_kernels": False,
+        "keep_marginals": False,
+        "max_meta_objects": np.inf,
+    }
     machines = {
         # Whole rows are known matches: the machine then has the sum of the kernels.
         "true matches": TomographicClassifier(views=views, **s4s_way).fit(points, labels),

@@ -41,6 +41,8 @@ FUSIONS = (
     "true matches",
     "true matches, scaled",
 )
+WALKS = ("tomographic", "tomographic, S4's way")
+"""Fusions that follow the tomographic order, as far as their limits on meta-objects let them."""
 SPLITS = ("halves", "any size")
 TEST_SHARE = 0.5
 """Three folds: half as many rows to test on as to train on. Trials share all rows."""
@@ -92,6 +94,9 @@ class UnmatchedHalves:
         kernel, whole objects, and halves where these are decided separately.
     mahalanobis : ndarray of shape (n_datasets, n_trials)
         Distance of the class centroids, mean of the two halves.
+    walks : ndarray of shape (n_datasets, n_trials, 3, 2, 2)
+        For each of :data:`WALKS`: the share of the training objects that the walk reached, the others being put
+        together at random, and the number of meta-objects for each object.
     """
 
     datasets: tuple[str, ...]
@@ -100,6 +105,7 @@ class UnmatchedHalves:
     test: FloatArray
     train: FloatArray
     mahalanobis: FloatArray
+    walks: FloatArray
 
     def deficits(self, fusion: str = "tomographic") -> FloatArray:
         """Return true matches less a fusion, test accuracy of shape (n_datasets, n_trials) (S4 figure 12)."""
@@ -169,6 +175,22 @@ class UnmatchedHalves:
             dict.fromkeys(columns[1:], 2),
         )
 
+    def walk_table(self) -> Table:
+        """Return how many of the objects each walk reached, and how many meta-objects it made."""
+        rows = [
+            (dataset, walk, 100 * reached, n_meta)
+            for dataset, of_set in zip(self.datasets, self.walks.mean(axis=(1, 2)))
+            for walk, (reached, n_meta) in zip(WALKS, of_set)
+        ]
+        columns = ("data set", "fusion", "objects reached", "meta-objects per object")
+        return Table(
+            "How far the tomographic order is followed: objects reached, in %",
+            columns,
+            rows,
+            f"{self._protocol()} Objects that the walk does not reach are put together at random within the class.",
+            dict.fromkeys(columns[2:], 1),
+        )
+
     def _protocol(self) -> str:
         """Return the trials and folds in words."""
         sizes = "two halves" if self.split == "halves" else "two sets of any size"
@@ -198,7 +220,7 @@ def run(effort: Effort) -> Outcome:
         judge(CLAIMS["way"], pairs("tomographic, S4's way", "true matches"), margin=MARGIN),
         *(judge(CLAIMS[claim], pairs("tomographic", rival)) for claim, rival in rivals.items()),
     ]
-    tables = [result.overview(), result.table(), result.deficit_table()]
+    tables = [result.overview(), result.table(), result.deficit_table(), result.walk_table()]
     return Outcome(tables, findings, {"unmatched_halves": lambda figure: _plot_halves(figure, result)}, missing)
 
 
@@ -240,10 +262,10 @@ def unmatched_halves(
     that keep the classes' shares Iris is not.
 
     "tomographic" and "cartesian" are :class:`~fuselearn.TomographicClassifier` with its defaults; "tomographic, S4's
-    way" neither scales kernels nor keeps marginals. "true matches" is the same classifier on whole training objects
-    without scaling, so a plain SVM on the sum of kernels, as S4 has it; "scaled" is with its defaults. Halves are
-    scikit-learn's SVC. "augmented, halves apart" asks the augmented machine for each half of a test object on its own,
-    and takes the mean of the two accuracies.
+    way" neither scales kernels nor keeps marginals, and walks on until every object is in a meta-object. "true matches"
+    is the same classifier on whole training objects without scaling, so a plain SVM on the sum of kernels, as S4 has
+    it; "scaled" is with its defaults. Halves are scikit-learn's SVC. "augmented, halves apart" asks the augmented
+    machine for each half of a test object on its own, and takes the mean of the two accuracies.
 
     S4's Mahalanobis distance is "over the marginal features". Over single columns it would be the same in every trial,
     so it is taken in each half, with the pooled covariance of the classes over all objects.
@@ -267,25 +289,32 @@ def unmatched_halves(
     # Trial by trial over the sets, so that a set that takes long does not leave processes idle at the end.
     tasks = (delayed(_trial)(X, y, split, seed) for seed in seeds for X, y in tables)
     results = Parallel(n_jobs=n_jobs)(tasks)
-    accuracies = np.array([accuracy for accuracy, _ in results])
+    accuracies = np.array([accuracy for accuracy, _, _ in results])
     accuracies = accuracies.reshape(trials, len(names), 3, 2, len(FUSIONS)).transpose(3, 1, 0, 2, 4)
-    distances = np.array([distance for _, distance in results]).reshape(trials, len(names)).T
-    return UnmatchedHalves(names, FUSIONS, split, accuracies[1], accuracies[0], distances)
+    distances = np.array([distance for _, distance, _ in results]).reshape(trials, len(names)).T
+    walks = np.array([walk for _, _, walk in results]).reshape(trials, len(names), 3, len(WALKS), 2).swapaxes(0, 1)
+    return UnmatchedHalves(names, FUSIONS, split, accuracies[1], accuracies[0], distances, walks)
 
 
 def fusion_accuracies(
     blocks: list[FloatArray], y: AnyArray, train: IntArray, test: IntArray, *, kernel: str, seed: int
-) -> FloatArray:
+) -> tuple[FloatArray, FloatArray]:
     """Return training and test accuracy of each of :data:`FUSIONS` for two views, of shape (2, n_fusions).
 
-    The objects to train on lose their matches; those to test on are whole.
+    The objects to train on lose their matches; those to test on are whole. Also returned, for each of :data:`WALKS`:
+    the share of objects that it reached, and the number of meta-objects per object.
     """
     whole, views = stack_views(blocks)
     X_train, _, y_train = stack_unpaired(_shuffled(blocks, y, train, seed))
     models = {
         "tomographic": TomographicClassifier(views=views, kernel=kernel, random_state=seed),
         "tomographic, S4's way": TomographicClassifier(
-            views=views, kernel=kernel, scale_kernels=False, keep_marginals=False, random_state=seed
+            views=views,
+            kernel=kernel,
+            scale_kernels=False,
+            keep_marginals=False,
+            max_meta_objects=np.inf,
+            random_state=seed,
         ),
         "cartesian": TomographicClassifier(views=views, kernel=kernel, correspondence="cartesian", random_state=seed),
     }
@@ -313,7 +342,11 @@ def fusion_accuracies(
         model = TomographicClassifier(views=views, kernel=kernel, scale_kernels=scaled, keep_marginals=scaled)
         model.fit(whole[train], y[train])
         scores[name] = tuple(model.score(whole[rows], y[rows]) for rows in (train, test))
-    return np.array([scores[name] for name in FUSIONS]).T
+    walks = [
+        (models[name].n_reached_.sum() / (len(train) * len(blocks)), len(models[name].meta_objects_) / len(train))
+        for name in WALKS
+    ]
+    return np.array([scores[name] for name in FUSIONS]).T, np.array(walks)
 
 
 def meta_object_rows(model: TomographicClassifier, X: FloatArray) -> FloatArray:
@@ -342,15 +375,16 @@ def _two_classes(name: str) -> tuple[FloatArray, IntArray]:
 
 # One thread for matrix products: their last bits depend on the number, and processes have fewer than their parent.
 @single_threaded_blas()
-def _trial(X: FloatArray, y: IntArray, split: str, seed: int) -> tuple[list[FloatArray], float]:
-    """Return each fold's accuracies, of shape (2, n_fusions), and the classes' distance, of one deal of columns."""
+def _trial(X: FloatArray, y: IntArray, split: str, seed: int) -> tuple[list[FloatArray], float, list[FloatArray]]:
+    """Return each fold's accuracies, the classes' distance, and each fold's walks, of one deal of columns."""
     generator = np.random.RandomState(seed)
     order = generator.permutation(X.shape[1])
     size = X.shape[1] // 2 if split == "halves" else generator.randint(1, X.shape[1])
     blocks = [X[:, order[:size]], X[:, order[size:]]]
     folds = KFold(3, shuffle=True, random_state=generator).split(X)
-    accuracies = [fusion_accuracies(blocks, y, *fold, kernel="linear", seed=generator.randint(2**31)) for fold in folds]
-    return accuracies, float(np.mean([_centroid_distance(block, y) for block in blocks]))
+    results = [fusion_accuracies(blocks, y, *fold, kernel="linear", seed=generator.randint(2**31)) for fold in folds]
+    accuracies, walks = ([result[part] for result in results] for part in range(2))
+    return accuracies, float(np.mean([_centroid_distance(block, y) for block in blocks])), walks
 
 
 def _centroid_distance(X: FloatArray, y: IntArray) -> float:

@@ -168,6 +168,5 @@ def _trial(blocks: list[FloatArray], y: IntArray, seed: int) -> FloatArray:
     """Return the accuracies of one cross-validation, of shape (2, n_fusions)."""
     generator = np.random.RandomState(seed)
     folds = KFold(2, shuffle=True, random_state=generator).split(y)
-    return np.mean(
-        [fusion_accuracies(blocks, y, *fold, kernel="rbf", seed=generator.randint(2**31)) for fold in folds], axis=0
-    )
+    results = [fusion_accuracies(blocks, y, *fold, kernel="rbf", seed=generator.randint(2**31)) for fold in folds]
+    return np.mean([accuracies for accuracies, _ in results], axis=0)
