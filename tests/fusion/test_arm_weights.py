@@ -15,6 +15,7 @@ from fuselearn.fusion.arm_weights import (
     fill_gaps,
     labels_per_right_label,
     reliabilities,
+    weigh_arms,
     weighted_sum,
 )
 from tests.naive import fusion_arms as naive
@@ -141,7 +142,24 @@ def test_views_of_noise_do_not_spoil_what_the_others_know(learners, n_seeds):
 def test_arms_that_know_nothing_are_averaged(values):
     arms = Arms(0)
     arms.values = np.zeros_like(arms.values) if values == "zero" else np.repeat(-arms.targets[None], 4, axis=0)
-    assert_allclose(arms.combined(*STRENGTHS).weights, 0.25)
+    weights = arms.combined(*STRENGTHS).weights
+    assert weights[0] > 0
+    assert_allclose(weights, weights[0], rtol=1e-6)
+
+
+def test_arms_that_seem_to_know_nothing_by_chance_count_nearly_alike():
+    """Out-of-fold values of few rows may lean against the labels, and one arm must not be all that is left."""
+    rng = np.random.default_rng(3)
+    targets = rng.choice([-1.0, 1.0], size=(60, 1))
+    values = rng.normal(size=(8, 60, 1)) - 0.1 * targets
+    values[0] += 0.15 * targets
+    assert reliabilities(values, targets, np.ones(60)).max() < 2.5
+    weights = weigh_arms(values, targets, np.ones(60), None, 1.0)
+    assert (weights > 0).all()
+    # The more labels are wrong, the less they tell arms apart.
+    values += np.linspace(0, 1, 8)[:, None, None] * targets
+    spreads = [np.ptp(weigh_arms(values, targets, np.ones(60), None, k)) for k in (1.0, 6.25)]
+    assert spreads[1] < spreads[0]
 
 
 def test_gaps_are_filled_with_what_the_others_say():
