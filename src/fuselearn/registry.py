@@ -43,6 +43,8 @@ class Method:
         Rows of each class that it needs to train on, for the folds it makes itself.
     rounds : int, default=150
         Rounds of boosting where none are asked for.
+    one_label : bool, default=False
+        Whether it takes the majority of the views' labels as the one label of a row.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Method:
     whole_views: bool = False
     folds: int = 1
     rounds: int = DEFAULT_ROUNDS
+    one_label: bool = False
 
     def estimator(self, views: ViewColumns, n_estimators: int | None, seed: int) -> Any:
         """Return an unfitted estimator, with all its draws seeded, also those of the estimators inside it.
@@ -89,6 +92,7 @@ class Method:
         estimator = self.make(views, 1)
         return (
             has_fit_parameter(estimator, "view_labels")
+            and not self.one_label
             and not isinstance(estimator, fuselearn.ConcatenatedClassifier)
             and not grows_joint_trees(estimator)
         )
@@ -163,9 +167,21 @@ METHODS: dict[str, Method] = {
             whole_views=True,
             folds=5,
         ),
-        Method("mkl_uniform", lambda views, rounds: fuselearn.MKLClassifier(views=views), whole_views=True),
-        Method("mkl", lambda views, rounds: fuselearn.MKLClassifier(views=views, weights="mkl"), whole_views=True),
-        Method("sdp", lambda views, rounds: fuselearn.MKLClassifier(views=views, weights="sdp"), whole_views=True),
+        Method(
+            "mkl_uniform", lambda views, rounds: fuselearn.MKLClassifier(views=views), whole_views=True, one_label=True
+        ),
+        Method(
+            "mkl",
+            lambda views, rounds: fuselearn.MKLClassifier(views=views, weights="mkl"),
+            whole_views=True,
+            one_label=True,
+        ),
+        Method(
+            "sdp",
+            lambda views, rounds: fuselearn.MKLClassifier(views=views, weights="sdp"),
+            whole_views=True,
+            one_label=True,
+        ),
     )
 }
 """Methods that `compare` and `fuselearn fit` know by name."""

@@ -90,7 +90,7 @@ def correspondence(
     >>> from fuselearn.inspection import correspondence
     >>> X, y = load_iris(return_X_y=True)
     >>> X, views, y = stack_unpaired({"sepal": (X[::2, :2], y[::2]), "petal": (X[1::2, 2:], y[1::2])})
-    >>> model = TomographicClassifier(views=views, random_state=0).fit(X, y)
+    >>> model = TomographicClassifier(views=views, max_meta_objects=300, random_state=0).fit(X, y)
     >>> pairing = correspondence(model, X)
     >>> pairing.meta_objects.shape, [len(distances) for distances in pairing.distances]
     ((300, 2), [300, 300])
