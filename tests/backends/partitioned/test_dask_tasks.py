@@ -316,7 +316,7 @@ def test_frozen_workers(frozen, monkeypatch):
                 freeze()
             else:
                 after_round(2, freeze, monkeypatch)
-            with limit("5 s"):
+            with limit("5 s" if frozen == "all" else "10 s"):
                 if frozen == "all":
                     with pytest.raises(RuntimeError, match=r"\(2\) have not been heard of for 5 seconds"):
                         boosted().fit(*in_chunks(4, X, y))
