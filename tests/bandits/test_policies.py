@@ -218,6 +218,14 @@ def test_settings_are_frozen_and_two_runs_are_apart():
     assert one.probabilities[0] > other.probabilities[0]
 
 
+def test_words_for_policies():
+    assert repr(Best()) == "Best()"
+    assert repr(Exp3P()) == "Exp3P(gamma=0.3, alpha=0.15, delta=0.05, horizon=None)"
+    assert (
+        repr(UCB(reward="logarithmic", costs={"a": 2})) == "UCB(exploration=2.0, reward='logarithmic', costs={'a': 2})"
+    )
+
+
 def test_names_of_policies():
     assert [as_policy(name) for name in ("best", "exp3p", "ucb", "uniform", "round_robin")] == [
         Best(),

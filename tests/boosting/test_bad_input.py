@@ -65,7 +65,8 @@ def test_settings(kind, settings, error, message):
 
 @pytest.mark.parametrize("policy", ["bset", "exp3", 3, None, object()])
 def test_an_unknown_policy(policy):
-    with pytest.raises(ValueError, match=r"view_policy must be one of \['best', 'exp3p', 'uniform', 'round_robin'\]"):
+    names = r"\['best', 'exp3p', 'ucb', 'uniform', 'round_robin'\]"
+    with pytest.raises(ValueError, match=f"view_policy must be one of {names}"):
         ShareBoostClassifier(view_policy=policy).fit(X, y)
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.bandits.protocol import Costs, Policy, PolicyState, check_rewards
+from fuselearn.bandits.protocol import Costs, Policy, PolicyState, check_rewards, short_repr
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,8 @@ class Best(Policy):
     competes = True
 
     costs: Costs = None
+
+    __repr__ = short_repr
 
     def check(self) -> None:
         """Refuse costs that are not numbers above 0."""

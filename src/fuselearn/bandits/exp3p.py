@@ -6,7 +6,7 @@ from numbers import Integral, Real
 
 import numpy as np
 
-from fuselearn.bandits.protocol import Costs, Policy, PolicyState, check_rewards, draw
+from fuselearn.bandits.protocol import Costs, Policy, PolicyState, check_rewards, draw, short_repr
 from fuselearn.typing import FloatArray
 
 
@@ -63,6 +63,8 @@ class Exp3P(Policy):
     horizon: int | None = None
     reward: str = "loss"
     costs: Costs = None
+
+    __repr__ = short_repr
 
     @property
     def follows_theory(self) -> bool:

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from math import inf, log
 from numbers import Real
 from typing import Any, TypeAlias, cast
@@ -149,6 +149,16 @@ def draw(probabilities: Sequence[float] | FloatArray, generator: np.random.Gener
         if uniform < cumulative:
             return arm
     return len(probabilities) - 1  # the probabilities sum to a little less than 1
+
+
+def short_repr(policy: Any) -> str:
+    """Return a policy with its settings, without the reward and costs that nobody gave; its `__repr__`."""
+    settings = [
+        f"{field.name}={getattr(policy, field.name)!r}"
+        for field in fields(policy)
+        if field.name not in ("reward", "costs") or getattr(policy, field.name) != field.default
+    ]
+    return f"{type(policy).__name__}({', '.join(settings)})"
 
 
 def check_rewards(policy: Policy) -> None:

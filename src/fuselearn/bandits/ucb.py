@@ -6,7 +6,7 @@ from numbers import Real
 
 import numpy as np
 
-from fuselearn.bandits.protocol import Costs, Policy, PolicyState, check_rewards
+from fuselearn.bandits.protocol import Costs, Policy, PolicyState, check_rewards, short_repr
 from fuselearn.numeric.votes import TIE
 
 
@@ -51,6 +51,8 @@ class UCB(Policy):
     exploration: float = 2.0
     reward: str = "loss"
     costs: Costs = None
+
+    __repr__ = short_repr
 
     def start(self, n_arms: int, horizon: int, seed: np.random.SeedSequence | None) -> "_UCBState":
         """Return the state at the beginning of a run; see `Policy.start`."""

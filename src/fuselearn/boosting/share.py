@@ -359,7 +359,7 @@ def as_policy(view_policy: Any) -> Policy:
     Examples
     --------
     >>> as_policy("exp3p")
-    Exp3P(gamma=0.3, alpha=0.15, delta=0.05, horizon=None, reward='loss', costs=None)
+    Exp3P(gamma=0.3, alpha=0.15, delta=0.05, horizon=None)
     """
     if isinstance(view_policy, Policy):
         return view_policy
