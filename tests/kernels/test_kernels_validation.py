@@ -86,6 +86,21 @@ def test_meta_objects_that_do_not_agree(fitted):
         model.validate()
 
 
+def test_what_a_walk_reached_and_neutral_points_that_do_not_agree(fitted):
+    model = deepcopy(fitted["tomographic"])
+    model.n_reached_ = model.n_reached_[:, :1]
+    with pytest.raises(ValueError, match=r"n_reached_ of a .* has the shape"):
+        model.validate()
+    del model.n_reached_  # as in models of earlier versions
+    model.validate()
+    model = deepcopy(fitted["mkl"]).set_params(absent_views="neutral")
+    model.neutral_values_ = np.zeros((2, 3))
+    model.validate()
+    model.neutral_values_ = np.zeros((3, 2))
+    with pytest.raises(ValueError, match=r"neutral_values_ of a .* has the shape"):
+        model.validate()
+
+
 def test_a_model_that_is_not_fitted_passes():
     MKLClassifier(views=VIEWS).validate()
     TomographicClassifier().validate()

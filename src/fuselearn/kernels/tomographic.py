@@ -343,7 +343,7 @@ class TomographicClassifier(BaseKernelFusion):
         self._keep_support(data, [coefficients for _, coefficients in spaces])
 
     def _decided(self, blocks: ViewBlocks, start: int, weight_present: FloatArray) -> FloatArray:
-        if self.estimator is None:
+        if not hasattr(self, "estimator_"):
             return super()._decided(blocks, start, weight_present)
         model = known_model(COMPOSITE, self.estimator_, self.classes_)
         table = np.hstack(self._parts(blocks, start))
