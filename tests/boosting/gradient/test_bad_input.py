@@ -20,7 +20,7 @@ FRAME = pd.DataFrame(X[:, :3], columns=["age", "dose", "size"]).assign(
 VIEWS = {"a": [0, 1], "b": [2, 3]}
 SMALL = {"views": VIEWS, "n_estimators": 3, "min_samples_leaf": 5}
 KINDS = [ShareGradientBoostingClassifier, ShareGradientBoostingRegressor]
-POLICIES = r"view_policy must be one of \['best', 'exp3p', 'uniform', 'round_robin'\]"
+POLICIES = r"view_policy must be one of \['best', 'exp3p', 'ucb', 'uniform', 'round_robin'\]"
 
 
 @pytest.mark.parametrize("kind", KINDS)
