@@ -369,8 +369,7 @@ def _fit_arguments(estimator: Any, task: Task, training: TrainingTable, rows: An
     arguments = {}
     if training.view_labels is not None:
         if not takes(estimator, "view_labels"):
-            other = "gradient_views" if name == "gradient" else "shareboost"
-            refuse(f"--label-columns: {name} takes one column of labels; {other} takes each view's own.")
+            refuse(f"--label-columns: {name} takes one column of labels; gradient_views takes each view's own.")
         arguments["view_labels"] = training.view_labels[rows]
     if training.groups is not None:
         if not takes(estimator, "groups"):
@@ -381,12 +380,10 @@ def _fit_arguments(estimator: Any, task: Task, training: TrainingTable, rows: An
     if task.class_weight == "balanced":
         if "class_weight" in estimator.get_params(deep=False):
             estimator.set_params(class_weight="balanced")
-        elif takes(estimator, "sample_weight"):
+        else:
             from sklearn.utils.class_weight import compute_sample_weight
 
             arguments["sample_weight"] = compute_sample_weight("balanced", training.y[rows])
-        else:
-            refuse(f"--class-weight balanced: {name} takes no weights; use none, or another method.")
         if name != FUSION:
             notes.add("Rows are weighted so that each class counts alike: probabilities are those of equal classes.")
     return arguments

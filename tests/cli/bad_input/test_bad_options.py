@@ -80,7 +80,6 @@ OPTIONS = {
     "id is target": (["--id", "kind"], ["--id and --target both name 'kind'"]),
     "categorical": (["--categorical", "both"], ["--categorical must be onehot", "'both'"]),
     "class weight": (["--class-weight", "heavy"], ["--class-weight must be none", "'heavy'"]),
-    "weights": (["--class-weight", "balanced", "--method", "augmented"], ["augmented takes no weights"]),
     "automatic weights": (["--class-weight", "auto"], ["--class-weight must be none", "'auto'"]),
     "labels": (["--label-columns", "rna=mine"], ["--label-columns has no column for the view 'image'"]),
     "labels of nobody": (["--label-columns", "rna=kind,sound=kind"], ["the view 'sound'", "rna, image"]),
@@ -98,11 +97,6 @@ def test_options(name, data, fit):
     arguments, words = OPTIONS[name]
     usual = FIT[:4] if "--method" in arguments else FIT
     fit(data, *usual, *arguments, words=words)
-
-
-def test_method_that_cannot_have_view_labels(data, fit):
-    arguments = ["--target", "kind", "--id", "patient", "--method", "mkl", "--label-columns", "kind,kind"]
-    fit(data, *arguments, words=["mkl takes one column of labels"])
 
 
 def test_gaps_in_label_columns(tmp_path, fit):
