@@ -162,6 +162,17 @@ def test_arms_that_seem_to_know_nothing_by_chance_count_nearly_alike():
     assert spreads[1] < spreads[0]
 
 
+def test_some_arm_always_has_a_weight():
+    """Even where the arm that is more reliable contradicts the labels, and the other one has no reliability."""
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        signs = rng.choice([-1.0, 1.0], size=(10, 1))
+        values = 0.3 * rng.normal(size=(2, 10, 1)) - np.array([1.0, 0.2])[:, None, None] * signs
+        weights = weigh_arms(values, signs - signs.mean(), np.ones(10), None, 1.0)
+        assert weights.any()
+        assert weights.min() >= 0
+
+
 def test_gaps_are_filled_with_what_the_others_say():
     values = np.array([[[1.0], [2.0], [np.nan]], [[np.nan], [4.0], [np.nan]], [[3.0], [6.0], [np.nan]]])
     assert_array_equal(fill_gaps(values)[:, :, 0], [[1, 2, 0], [2, 4, 0], [3, 6, 0]])

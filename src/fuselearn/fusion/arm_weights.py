@@ -67,7 +67,9 @@ def weigh_arms(
     reliability = reliabilities(values, targets, row_weights, groups) ** (1 / np.sqrt(standard_errors))
     reliability /= reliability.mean()
     scaled = values * reliability[:, None, None]
-    return reliability * combine(scaled, targets, row_weights, groups=groups, standard_errors=standard_errors).weights
+    weights = combine(scaled, targets, row_weights, groups=groups, standard_errors=standard_errors).weights
+    # Where the arms that are reliable contradict the labels, only those without reliability are left with a weight.
+    return reliability * (weights if (reliability * weights).any() else 1.0 / len(weights))
 
 
 def combine(
