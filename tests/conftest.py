@@ -68,7 +68,12 @@ def _loops_compiled_by_one_worker(request):
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker not in ("gw0", "gw1") or len(request.session.items) < MANY_TESTS:
         return
-    from fuselearn import ShareBoostClassifier, ShareGradientBoostingClassifier, ShareGradientBoostingRegressor
+    from fuselearn import (
+        ShareBoostClassifier,
+        ShareGradientBoostingClassifier,
+        ShareGradientBoostingRegressor,
+        TomographicClassifier,
+    )
 
     rng = np.random.default_rng(0)
     y = np.arange(60) % 2
@@ -80,6 +85,7 @@ def _loops_compiled_by_one_worker(request):
         models.append(ShareGradientBoostingRegressor(n_estimators=1, min_samples_leaf=5))
     else:
         models = [ShareBoostClassifier(learner, n_estimators=2) for learner in ("tree", "gaussian_nb", "linear")]
+        models.append(TomographicClassifier(views=[slice(0, 1), slice(1, 3)]))
     for model in models:
         model.fit(X, y).predict(X)
 

@@ -107,6 +107,7 @@ def test_distance_of_centroids_is_that_of_the_pooled_covariance():
     assert_allclose(halves._centroid_distance(np.column_stack([X, np.ones(10000)]), y), 2, rtol=0.05)
 
 
+@pytest.mark.long
 def test_tables_put_the_numbers_of_the_paper_beside_ours(result):
     table = result.table()
     assert isinstance(table, Table)
@@ -154,6 +155,7 @@ def test_bad_settings_of_unmatched_halves(settings, message):
         halves.unmatched_halves(**settings)
 
 
+@pytest.mark.long
 def test_a_deficit_of_an_unknown_fusion(result):
     with pytest.raises(ValueError, match=r"fusion must be one of .*; got 'magic'"):
         result.deficits("magic")

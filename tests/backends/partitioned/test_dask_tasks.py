@@ -149,12 +149,12 @@ def test_tasks_of_a_collection_are_bound_to_no_worker(threads, monkeypatch):
 
 
 def slow():
-    time.sleep(2.5)
+    time.sleep(1.2)
     return "done"
 
 
 def test_work_may_take_longer_than_the_time_limit(client):
-    with limit("1 s"):
+    with limit("500 ms"):
         assert dask_tasks.Cluster(client).values(lambda: [dask.delayed(slow, pure=False)()]) == ["done"]
 
 
