@@ -470,10 +470,7 @@ ATTRIBUTES = ("estimator_weights_", "estimator_errors_", "winning_arms_", "arm_e
 
 
 def rounds_of(path):
-    try:
-        return json.loads(path.read_text().splitlines()[-1])["rounds"]
-    except FileNotFoundError:
-        return 0
+    return json.loads(path.read_text().splitlines()[-1])["rounds"] if path.exists() else 0
 
 
 @pytest.mark.long
