@@ -99,7 +99,7 @@ def arm_weights(values, targets, row_weights, strength):
     design = np.column_stack([roots * arm.ravel() for arm in values])
     goal = roots * targets.ravel()
     average = design.mean(axis=1)
-    factor = max((average @ goal) / (average @ average), 0.1)
+    factor = max((average @ goal) / (average @ average), 0.0)
     ridge = strength * np.mean([column @ column for column in design.T])
     design = np.vstack([design, math.sqrt(ridge) * np.eye(n_arms)])
     goal = np.concatenate([goal, np.full(n_arms, math.sqrt(ridge) * factor / n_arms)])
@@ -188,10 +188,7 @@ def calibration_of_rows(calibration, present):
 
 
 def reliabilities(values, targets, row_weights, groups):
-    """Squared correlations with the labels, drawn to their mean as far as they may differ by chance.
-
-    The mean is at least two of its standard errors.
-    """
+    """Squared correlations with the labels, drawn to their mean as far as they may differ by chance."""
     n_arms, n_rows, _ = values.shape
     units = range(n_rows) if groups is None else sorted(set(groups))
     changes = np.zeros((n_arms, len(units)))
@@ -210,7 +207,6 @@ def reliabilities(values, targets, row_weights, groups):
     errors = [len(units) * np.var(changes[a] - changes.mean(axis=0)) for a in range(n_arms)]
     between = sum((r - mean) ** 2 - e for r, e in zip(correlations, errors)) / n_arms
     kept = [between / (between + e) if between > 0 else 0.0 for e in errors]
-    certain = max(mean, 2 * math.sqrt(len(units) * np.var(changes.mean(axis=0))))
-    shrunk = [certain + share * (r - mean) for r, share in zip(correlations, kept)]
+    shrunk = [mean + share * (r - mean) for r, share in zip(correlations, kept)]
     squares = np.array([max(r, 0.0) ** 2 for r in shrunk])
     return squares / squares.mean() if squares.any() else np.ones(n_arms)

@@ -12,8 +12,7 @@ be wrong, which shrinks all arms' values alike and leaves their order.
 A strength is clearly worse by one standard error, where labels are right. Wrong ones hide differences between arms that
 all know something, but not those that arise by chance: there the plain average is hard to beat, and the standard errors
 asked for grow by k = 1 / (1 − 2ρ)², with ρ the share of wrong labels. So that the average is not one of arms that know
-something and others that do not, values are multiplied by their arm's reliability before, to the power of 1 − 2ρ: the
-less labels follow the right ones, the less they tell arms apart.
+something and others that do not, values are multiplied by their arm's reliability before.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,11 +27,6 @@ from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 STRENGTHS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 FOLDS = 5
-LEAST_CERTAINTY = 2.0
-"""Standard errors of the mean correlation of the arms with the labels that it is taken to be above 0, at least. Where
-by the out-of-fold values of few rows it is not, all arms know too little to be told apart by it."""
-LEAST_FACTOR = 0.1
-"""Least factor of the plain average to which weights are shrunk: towards 0, those of single arms would be left."""
 LEAST_SIGNAL = 0.1
 """Least factor by which labels are taken to follow the right ones."""
 
@@ -64,12 +58,9 @@ def weigh_arms(
 ) -> FloatArray:
     """Return weights of arms by values with gaps (NaN where an arm abstains), each times its reliability."""
     values = fill_gaps(values)
-    reliability = reliabilities(values, targets, row_weights, groups) ** (1 / np.sqrt(standard_errors))
-    reliability /= reliability.mean()
+    reliability = reliabilities(values, targets, row_weights, groups)
     scaled = values * reliability[:, None, None]
-    weights = combine(scaled, targets, row_weights, groups=groups, standard_errors=standard_errors).weights
-    # Where the arms that are reliable contradict the labels, only those without reliability are left with a weight.
-    return reliability * (weights if (reliability * weights).any() else 1.0 / len(weights))
+    return reliability * combine(scaled, targets, row_weights, groups=groups, standard_errors=standard_errors).weights
 
 
 def combine(
@@ -147,13 +138,13 @@ def reliabilities(
     # not of the correlations themselves: all arms are wrong in the same hard rows.
     influences = products - correlations[:, None] / 2 * shares * (scaled**2).sum(axis=2)
     influences = np.array([np.bincount(unit_of, of_arm) for of_arm in influences])
-    on_mean = influences.mean(axis=0)
-    influences -= on_mean
+    influences -= influences.mean(axis=0)
     by_chance = influences.var(axis=1) * influences.shape[1]
-    differences = correlations - mean
-    real = (differences**2 - by_chance).mean()
-    shrunk = real / (real + by_chance) * differences if real > 0 else np.zeros(len(values))
-    correlations = max(mean, LEAST_CERTAINTY * np.sqrt(on_mean.var() * len(on_mean))) + shrunk
+    real = ((correlations - mean) ** 2 - by_chance).mean()
+    if real > 0:
+        correlations = mean + real / (real + by_chance) * (correlations - mean)
+    else:
+        correlations = np.full(len(values), mean)
     explained = np.maximum(correlations, 0.0) ** 2
     return explained / explained.mean() if explained.any() else np.ones(len(values))
 
@@ -234,7 +225,7 @@ def _solve(product: FloatArray, moment: FloatArray, strength: float) -> FloatArr
     if not total > 0:
         return np.full(n_arms, 1.0 / n_arms)
     average = product.sum() / n_arms**2
-    factor = max(moment.sum() / n_arms / average, LEAST_FACTOR) if average > 0 else LEAST_FACTOR
+    factor = max(moment.sum() / n_arms / average, 0.0) if average > 0 else 0.0
     ridge = strength * total
     root = cholesky(product + ridge * np.eye(n_arms))
     goal = solve_triangular(root, moment + ridge * factor / n_arms, trans=1)

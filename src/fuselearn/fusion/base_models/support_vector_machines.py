@@ -29,9 +29,9 @@ from fuselearn.fusion.base_models.kernel_machines import (
 from fuselearn.numeric.rbf import rbf_kernel
 from fuselearn.numeric.svm import solve_checked
 from fuselearn.persistence.validation import check_array, check_equal, check_number, check_part, check_parts
-from fuselearn.typing import BoolArray, FloatArray, IntArray
+from fuselearn.typing import FloatArray, IntArray
 
-PENALTIES = (0.3, 1.0, 10.0)
+PENALTIES = (0.1, 1.0, 10.0)
 """The C of a machine: low for wrong labels, high for clean ones. The machines of all are averaged, each weighted by its
 likelihood of the out-of-fold targets."""
 FOLDS, FEWER_FOLDS, FEW_ROWS = 10, 5, 500
@@ -249,20 +249,7 @@ def _solve(
         return np.zeros(len(signs)), counted[0] if len(counted) else 0.0
     if not counting.all():
         gram, start = np.ascontiguousarray(gram[np.ix_(counting, counting)]), None if start is None else start[counting]
-    upper = _balanced(upper[counting], counted > 0)
-    start = None if start is None else np.minimum(start, upper)
-    solution = solve_checked(gram, counted, upper, tolerance, start)
+    solution = solve_checked(gram, counted, upper[counting], tolerance, start)
     coefficients = np.zeros(len(signs))
     coefficients[counting] = solution.alpha * counted
     return coefficients, solution.intercept
-
-
-def _balanced(upper: FloatArray, positive: BoolArray) -> FloatArray:
-    """Scale the bounds of each class so that both add up to the same, and all of them to as much as before.
-
-    Where C is low, nearly all rows are at their bounds, whose sums must be equal. Else one row more of a class would
-    move the intercept to that class's side for all rows: in a fold that lacks this row, to the side of the other class,
-    so that out-of-fold values would speak against the machines that wrong labels harm least.
-    """
-    total = upper.sum()
-    return upper * np.where(positive, total / (2 * upper[positive].sum()), total / (2 * upper[~positive].sum()))
