@@ -29,8 +29,9 @@ MOST_PARAMETERS = 512
 """Corrections and intercepts up to which each arm has a matrix. Beyond, all arms have the same one; if that has too
 many, too (23 classes), there are none."""
 MOST_STEPS = 12
-LEAST_DECREASE = 1e-9
-"""Share of the loss that the last Newton step is expected to take off, at most."""
+NEAR, LEAST_DECREASE = 1e-8, 1e-20
+"""Share of the loss that a Newton step is expected to take off: from the first on it is taken as it is, since losses no
+longer tell points apart, and the second is the end. The same rows in other partitions must lead to the same point."""
 
 
 @dataclass(frozen=True)
@@ -133,6 +134,8 @@ class Corrections:
             expected = -float(gradient @ step.ravel()) / 2
             for _ in range(MOST_HALVINGS):
                 candidate = point + step
+                if expected <= NEAR * penalised:
+                    break
                 if self.loss(candidate) + float((ridge * candidate**2).sum()) / 2 <= penalised:
                     break
                 step = step / 2

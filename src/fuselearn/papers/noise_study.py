@@ -149,7 +149,8 @@ def methods_for(data: ViewSet, names: Sequence[str]) -> list[Method]:
         "SVM sum (not in S0)": total,
         "SVM sum (not in S1)": total,
     }
-    return [Method(name, makers[name]) for name in names]
+    # S0 and S1 have one label an object for SDP.
+    return [Method(name, makers[name], one_label=name.startswith("SDP")) for name in names]
 
 
 def quadratic_kernel(X: FloatArray, Y: FloatArray) -> FloatArray:
