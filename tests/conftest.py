@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 # Compiling a kernel takes a second once; the same examples every time keep a failure reproducible.
 settings.register_profile(
-    "fuselearn", deadline=None, derandomize=True, max_examples=12, suppress_health_check=[HealthCheck.too_slow]
+    "fuselearn", deadline=None, derandomize=True, max_examples=8, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("long", settings.get_profile("fuselearn"), max_examples=25)
 settings.register_profile("thorough", settings.get_profile("fuselearn"), derandomize=False, max_examples=1000)

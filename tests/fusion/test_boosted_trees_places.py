@@ -97,6 +97,7 @@ def dask_data(n_partitions, given):
     return partitioned_data(*arrays[:2], **dict(zip(given, arrays[2:])))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n_partitions", "pairs"),
     [(3, PAIRS[2:3]), *(pytest.param(n, PAIRS, marks=pytest.mark.long) for n in (1, 2, 5, 8))],

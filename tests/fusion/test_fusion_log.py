@@ -107,6 +107,7 @@ def test_a_fit_without_a_seed_goes_on_with_the_one_it_drew(tmp_path):
     same(model.fit(X, y, checkpoint=tmp_path / "log"), first)
 
 
+@pytest.mark.long
 def test_classifiers_of_the_user_are_kept(tmp_path):
     model = FusionClassifier(views=VIEWS, learners={"nb": GaussianNB()}, max_fits=4, random_state=0)
     straight = clone(model).fit(X, y)

@@ -116,6 +116,7 @@ def test_what_would_be_as_long_as_the_data(many, tmp_path):
     assert len(there.posterior_) == len(X)
 
 
+@pytest.mark.long
 def test_a_list_of_suspects_has_an_end(many, tmp_path, monkeypatch):
     """The most suspect labels are listed, however they are spread over the partitions."""
     monkeypatch.setattr(parquet, "MAX_ROWS", 250)
