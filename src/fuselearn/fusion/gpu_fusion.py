@@ -33,7 +33,7 @@ from fuselearn.backends.gpu.gpu_table import (
 from fuselearn.backends.gpu.gpu_tree_scores import gpu_tree_scores
 from fuselearn.backends.partitioned.partitions import Answer
 from fuselearn.boosting.gradient.raw_scores import packed_trees
-from fuselearn.data.training_data import TableReader
+from fuselearn.data.training_data import TableReader, targets_of
 from fuselearn.data.view_table import check_same_features
 from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
@@ -43,7 +43,6 @@ from fuselearn.fusion.base_models.ridge_features import (
     RidgeFeatures,
     RidgeModel,
     RidgeSums,
-    targets_of_shares,
     whole_sums,
 )
 from fuselearn.fusion.fusion_rows import (
@@ -117,7 +116,7 @@ class GpuFusionBlock(FusionBlock):
         shares = votes_of(codes, frame.n_classes)
         self._shares = self._rows.upload(shares)
         self._posterior: GpuArray | None = None
-        self._ridge_targets = self._rows.upload(targets_of_shares(shares))
+        self._ridge_targets = self._rows.upload(targets_of(shares))
         self._having = self._rows.upload(np.column_stack([present, np.ones(len(present))]))
         self._values: dict[int, GpuArray] = {}
         self._on_host: dict[int, FloatArray] = {}

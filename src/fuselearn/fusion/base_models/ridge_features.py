@@ -20,6 +20,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fuselearn.backends.partitioned.partitions import Answer
+from fuselearn.data.training_data import targets_of
 from fuselearn.fusion.base_models.kernel_machines import LARGEST_DEVIATION, LARGEST_VALUE, Scale
 from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame, rows_of
 from fuselearn.numeric.rbf import rbf_kernel
@@ -176,7 +177,7 @@ class RidgeSums:
             order = np.argsort(folds, kind="stable")
             rows = np.arange(part.start, part.stop)[order]
             features = self.features(rows_of(block.table, rows, columns))
-            targets = targets_of_shares(block.targets(part)[order])
+            targets = targets_of(block.targets(part)[order])
             roots = np.sqrt(block.weights[rows])[:, None]
             features *= roots
             targets = targets * roots
@@ -207,11 +208,6 @@ def sum_bits(n_rows: int) -> int:
     """Return the bits behind the point of whole sums over so many rows of weight 1."""
     largest = n_rows * LARGEST_DEVIATION**2
     return SUM_BITS - int(np.ceil(np.log2(largest)))
-
-
-def targets_of_shares(shares: FloatArray) -> FloatArray:
-    """Return what a machine learns of class shares: 2p − 1 for two classes, else p of each class."""
-    return 2 * shares[:, 1:] - 1 if shares.shape[1] == 2 else shares
 
 
 @dataclass(frozen=True)
