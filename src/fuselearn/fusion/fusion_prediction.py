@@ -8,25 +8,22 @@ The decision on a row is made in three steps, each linear in the one before:
 - decision values are z_k + ln w_k, with w the class weights. `predict` takes the largest: argmax of w_k · p_k.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.arguments import check_count
 from fuselearn.consensus.label_consensus import suspect_labels
-from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_rows
+from fuselearn.data import TrainingData, note_features, read_new_rows
 from fuselearn.data.labels import ClassWeight
-from fuselearn.data.view_table import Features, data_frame, row_location, to_host
-from fuselearn.fusion.arm_weights import by_class, weighted_sum
-from fuselearn.fusion.base_models import Arm, FittedModel
-from fuselearn.fusion.base_models.catalogue import check_models
+from fuselearn.data.view_table import Features, row_location, to_host
+from fuselearn.fusion.arm_weights import by_class
+from fuselearn.fusion.base_models import Arm
 from fuselearn.fusion.calibration_and_scores import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -34,16 +31,13 @@ from fuselearn.fusion.calibration_and_scores import (
     PatternCalibration,
     decision_weights,
 )
-from fuselearn.fusion.fusion_rows import having_of, rows_of
+from fuselearn.fusion.fused_arms import FusedArms, NewRows
 from fuselearn.fusion.fusion_run import FusionResult
 from fuselearn.fusion.listed_suspects import ListedSuspects
-from fuselearn.fusion.log_loss_weights import plain_sum
 from fuselearn.fusion.passes import PassResult
-from fuselearn.numeric.execution import Threads, single_threaded_blas
-from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
 from fuselearn.numeric.votes import TIE, codes_of
 from fuselearn.persistence.validation import check_array, check_classes, check_part, check_views
-from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, TableLike
+from fuselearn.typing import AnyArray, FloatArray, IntArray, TableLike
 
 if TYPE_CHECKING:
     from fuselearn.backends.partitioned.dask_collections import PredictMethod
@@ -51,33 +45,21 @@ if TYPE_CHECKING:
 
 AS_LONG_AS_THE_DATA = ("posterior_", "out_of_sample_decision_")
 """Attributes that a model of rows in partitions does not have."""
-ROWS_TO_PREDICT = 2**13
-"""Rows in memory that a thread predicts at a time; a constant, so that predictions do not depend on n_jobs."""
 
 
-class FusionPrediction(ClassifierMixin, BaseEstimator):
+class FusionPrediction(ClassifierMixin, FusedArms):
     """Base of a fusion: predicts from `estimators_`, `arm_weights_`, the calibration and `class_weights_`."""
 
     class_weight: ClassWeight
-    n_jobs: int | None
     classes_: AnyArray
     class_prior_: FloatArray
     class_weights_: FloatArray
-    arms_: list[tuple[str, str]]
-    arm_weights_: FloatArray
-    arm_matrices_: FloatArray | None = None  # models in files of earlier versions have none
-    estimators_: list[list[FittedModel]]
-    view_names_: list[str]
-    view_columns_: list[IntArray]
-    view_importances_: FloatArray
     label_columns_: list[str]
     noise_rates_: FloatArray
     posterior_: FloatArray
     out_of_sample_decision_: FloatArray
     out_of_sample_score_: float
-    out_of_sample_metric_: str
     out_of_sample_scores_: dict[str, float]
-    n_features_in_: int
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return decision values of the classes: logits of `predict_proba`, plus the logarithms of the class weights.
@@ -152,22 +134,6 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
             return self._listed_suspects.records(self.classes_, self.label_columns_, n)
         return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n)
 
-    @property
-    def leaderboard_(self) -> Any:
-        """The arms as a data frame (pandas; without it polars, else an Arrow table), the best first."""
-        check_is_fitted(self)
-        order = np.lexsort((-self.arm_weights_, -self._arm_scores))
-        return data_frame(
-            {
-                "view": [self.arms_[arm][0] for arm in order],
-                "learner": [self.arms_[arm][1] for arm in order],
-                self.out_of_sample_metric_: self._arm_scores[order].tolist(),
-                "weight": self.arm_weights_[order].tolist(),
-                "fits": [len(self.estimators_[arm]) for arm in order],
-                "rows": self._arm_rows[order].tolist(),
-            }
-        )
-
     def validate(self) -> None:
         """Refuse a fusion, read from a file, whose base models, views and classes do not fit together.
 
@@ -181,31 +147,21 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
         check_views(self)
         if "estimators_" not in vars(self):
             return
-        n_classes, n_views = check_classes(self), len(self.view_names_)
-        n_arms = len(check_array(self, "arm_weights_", np.float64, (None,), at_least=0.0))
+        n_classes = check_classes(self)
+        n_arms = self._check_arms(1 if n_classes == 2 else n_classes)
         if self.arm_matrices_ is not None:
             check_array(self, "arm_matrices_", np.float64, (n_arms, n_classes, n_classes))
-            if n_classes == 2 or not vars(self).get("_by_sums"):
+            if n_classes == 2 or not self._by_sums:
                 raise ValueError("it has matrices between classes that only a fusion of many rows and classes has")
-        if not len(self.estimators_) == len(self._arm_columns) == len(self.arms_) == n_arms:
-            raise ValueError("it has other base models than arms")
-        check_array(self, "_arm_offsets", np.float64, (n_arms, 1 if n_classes == 2 else n_classes))
-        check_array(self, "_arm_rows", np.integer, (n_arms,))
-        check_array(self, "_complete_only", np.bool_, (n_arms,))
-        if type(vars(self).get("_by_sums")) is not bool:
-            raise ValueError("it does not tell whether it was fitted by sums")
-        check_array(self, "_ranges", np.float64, (N_RANGES, self.n_features_in_), finite=False)
         if not (check_array(self, "class_weights_", np.float64, (n_classes,)) > 0).all():
             raise ValueError("it has class weights that are not above 0")
-        check_array(self, "_arm_scores", np.float64, (n_arms,), finite=False)
         if vars(self).get("out_of_sample_metric_") not in (ACCURACY, BALANCED_ACCURACY):
             raise ValueError(f"it has a score that is neither {ACCURACY!r} nor {BALANCED_ACCURACY!r}")
         if vars(self).get("_listed_suspects") is not None:
             check_part(self, "_listed_suspects", ListedSuspects).check(n_classes, len(self.label_columns_))
         calibration = check_part(self, "_calibration", PatternCalibration)
-        if calibration.patterns.shape[1] != n_views or len(calibration.log_prior) != n_classes:
+        if calibration.patterns.shape[1] != len(self.view_names_) or len(calibration.log_prior) != n_classes:
             raise ValueError("it has a calibration of other views or classes")
-        check_models(self._arm_columns, self.estimators_, self.n_features_in_, n_views)
 
     def _predicted(self, X: TableLike, method: "PredictMethod", of_logits: Callable[[FloatArray], AnyArray]) -> Any:
         """Return what follows from the logits of rows, wherever these are; a method does it for some of the rows."""
@@ -227,33 +183,12 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
 
     def _logits(self, table: FloatArray) -> FloatArray:
         """Return z of rows in memory, of shape (n_rows, n_classes); softmax(z) are the probabilities."""
-        parts = [table[start : start + ROWS_TO_PREDICT] for start in range(0, len(table), ROWS_TO_PREDICT)]
-        if len(parts) < 2:
-            return self._logits_of(LocalNewRows(self, table))
-        with single_threaded_blas(), Threads(min(effective_n_jobs(self.n_jobs), len(parts))) as threads:
-            return np.concatenate(threads.map(lambda part: self._logits_of(LocalNewRows(self, part)), parts))
+        return self._in_parts(table, self._logits_of)
 
-    def _logits_of(self, rows: "NewRows") -> FloatArray:
+    def _logits_of(self, rows: NewRows) -> FloatArray:
         """Return z of rows, wherever they are."""
-        present = rows.present
-        used = np.flatnonzero(self.arm_weights_ > 0)
-        arm_values = (self._arm_values(rows, arm) for arm in used.tolist())
-        weights = (self.arm_weights_ if self.arm_matrices_ is None else self.arm_matrices_)[used]
-        if self._by_sums:
-            values, covered = plain_sum(arm_values, weights, (len(present), self._arm_offsets.shape[1]))
-        else:
-            values, covered = weighted_sum(arm_values, weights)
-        # Trees of all views have a value even for a row without any, of which nothing is known.
-        return self._calibration.logits(by_class(values), covered & present.any(axis=1), present)
-
-    def _arm_values(self, rows: "NewRows", arm: int) -> FloatArray:
-        """Return the values of an arm about their mean; NaN for rows that lack its view."""
-        view, columns = self._arm_columns[arm]
-        having = np.flatnonzero(having_of(view, bool(self._complete_only[arm]), rows.present))
-        values = np.full((len(rows.present), self._arm_offsets.shape[1]), np.nan)
-        if len(having):
-            values[having] = rows.mean_values(self.estimators_[arm], columns, having) - self._arm_offsets[arm]
-        return values
+        values, covered = self._combined(rows)
+        return self._calibration.logits(by_class(values), covered, rows.present)
 
     def _decide(self, logits: FloatArray) -> FloatArray:
         """Return decision values from logits: one column for two classes."""
@@ -328,12 +263,6 @@ class FusionPrediction(ClassifierMixin, BaseEstimator):
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags of the estimator for scikit-learn; NaN is allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def _publish_data(self, data: "FusionFacts") -> None:
         """Set the attributes of views and classes."""
         self.classes_, self.label_columns_ = data.classes, data.label_columns
@@ -376,40 +305,3 @@ class FusionFacts(Protocol):
     @property
     def ranges(self) -> FloatArray | None:
         """Ordinary ranges of the columns."""
-
-
-class NewRows(Protocol):
-    """Rows to predict, without gross outliers.
-
-    Attributes
-    ----------
-    present : bool ndarray of shape (n_rows, n_views)
-        Views that they have.
-    """
-
-    present: BoolArray
-
-    def mean_values(self, models: Sequence[FittedModel], columns: IntArray, rows: IntArray) -> FloatArray:
-        """Return the mean of what models of some columns say of some rows, of shape (n_rows, n_targets)."""
-
-
-class LocalNewRows:
-    """Rows in memory; see `NewRows`.
-
-    Parameters
-    ----------
-    model : FusionClassifier
-        The fitted fusion, which knows the views and the ordinary ranges of the columns.
-    table : ndarray of shape (n_rows, n_features)
-        The rows as they were read.
-    """
-
-    def __init__(self, model: Any, table: FloatArray) -> None:
-        self._table = ordinary_values(table, model._ranges)
-        self.present = ViewBlocks.of(self._table, model.view_names_, model.view_columns_).present
-
-    def mean_values(self, models: Sequence[FittedModel], columns: IntArray, rows: IntArray) -> FloatArray:
-        """Return the mean of what models of some columns say of some rows, of shape (n_rows, n_targets)."""
-        cells = rows_of(self._table, slice(None) if len(rows) == len(self._table) else rows, columns)
-        mean: FloatArray = np.mean([model.predict(cells) for model in models], axis=0)
-        return mean

@@ -321,7 +321,7 @@ class GpuPredictor:
 
 
 class GpuNewRows:
-    """Rows on a GPU that a fusion is to predict; see `fuselearn.fusion.fusion_prediction.NewRows`.
+    """Rows on a GPU that a fusion is to predict; see `fuselearn.fusion.fused_arms.NewRows`.
 
     Parameters
     ----------

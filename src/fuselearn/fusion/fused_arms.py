@@ -1,0 +1,151 @@
+"""What a fitted fusion of classes or numbers has in common: arms, their values of new rows, and their sum."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from fuselearn.data import ViewBlocks
+from fuselearn.data.view_table import data_frame
+from fuselearn.fusion.arm_weights import weighted_sum
+from fuselearn.fusion.base_models import FittedModel
+from fuselearn.fusion.base_models.catalogue import check_models
+from fuselearn.fusion.fusion_rows import having_of, rows_of
+from fuselearn.fusion.log_loss_weights import plain_sum
+from fuselearn.numeric.execution import Threads, single_threaded_blas
+from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
+from fuselearn.persistence.validation import check_array
+from fuselearn.typing import BoolArray, FloatArray, IntArray
+
+ROWS_TO_PREDICT = 2**13
+"""Rows in memory that a thread predicts at a time; a constant, so that predictions do not depend on n_jobs."""
+
+
+class NewRows(Protocol):
+    """Rows to predict, without gross outliers.
+
+    Attributes
+    ----------
+    present : bool ndarray of shape (n_rows, n_views)
+        Views that they have.
+    """
+
+    present: BoolArray
+
+    def mean_values(self, models: Sequence[FittedModel], columns: IntArray, rows: IntArray) -> FloatArray:
+        """Return the mean of what models of some columns say of some rows, of shape (n_rows, n_targets)."""
+
+
+class LocalNewRows:
+    """Rows in memory; see `NewRows`.
+
+    Parameters
+    ----------
+    model : FusionClassifier
+        The fitted fusion, which knows the views and the ordinary ranges of the columns.
+    table : ndarray of shape (n_rows, n_features)
+        The rows as they were read.
+    """
+
+    def __init__(self, model: Any, table: FloatArray) -> None:
+        self._table = ordinary_values(table, model._ranges)
+        self.present = ViewBlocks.of(self._table, model.view_names_, model.view_columns_).present
+
+    def mean_values(self, models: Sequence[FittedModel], columns: IntArray, rows: IntArray) -> FloatArray:
+        """Return the mean of what models of some columns say of some rows, of shape (n_rows, n_targets)."""
+        cells = rows_of(self._table, slice(None) if len(rows) == len(self._table) else rows, columns)
+        mean: FloatArray = np.mean([model.predict(cells) for model in models], axis=0)
+        return mean
+
+
+class FusedArms(BaseEstimator):
+    """Base of a fusion: `estimators_` with `arm_weights_`, whose values of a row are added up."""
+
+    n_jobs: int | None
+    arms_: list[tuple[str, str]]
+    arm_weights_: FloatArray
+    arm_matrices_: FloatArray | None = None  # models in files of earlier versions have none
+    estimators_: list[list[FittedModel]]
+    view_names_: list[str]
+    view_columns_: list[IntArray]
+    view_importances_: FloatArray
+    out_of_sample_metric_: str
+    n_features_in_: int
+    _arm_columns: list[tuple[int | None, IntArray]]
+    _arm_offsets: FloatArray
+    _arm_rows: IntArray
+    _arm_scores: FloatArray
+    _complete_only: BoolArray
+    _by_sums: bool
+    _ranges: FloatArray
+
+    @property
+    def leaderboard_(self) -> Any:
+        """The arms as a data frame (pandas; without it polars, else an Arrow table), the best first."""
+        check_is_fitted(self)
+        order = np.lexsort((-self.arm_weights_, -self._arm_scores))
+        return data_frame(
+            {
+                "view": [self.arms_[arm][0] for arm in order],
+                "learner": [self.arms_[arm][1] for arm in order],
+                self.out_of_sample_metric_: self._arm_scores[order].tolist(),
+                "weight": self.arm_weights_[order].tolist(),
+                "fits": [len(self.estimators_[arm]) for arm in order],
+                "rows": self._arm_rows[order].tolist(),
+            }
+        )
+
+    def _in_parts(self, table: FloatArray, work: Callable[[NewRows], FloatArray]) -> FloatArray:
+        """Return what follows from rows in memory, some of them at a time, in threads."""
+        parts = [table[start : start + ROWS_TO_PREDICT] for start in range(0, len(table), ROWS_TO_PREDICT)]
+        if len(parts) < 2:
+            return work(LocalNewRows(self, table))
+        with single_threaded_blas(), Threads(min(effective_n_jobs(self.n_jobs), len(parts))) as threads:
+            return np.concatenate(threads.map(lambda part: work(LocalNewRows(self, part)), parts))
+
+    def _combined(self, rows: NewRows) -> tuple[FloatArray, BoolArray]:
+        """Return the sum of the arms' values of rows, of shape (n_rows, n_targets), and the rows with some value."""
+        present = rows.present
+        used = np.flatnonzero(self.arm_weights_ > 0)
+        arm_values = (self._arm_values(rows, arm) for arm in used.tolist())
+        weights = (self.arm_weights_ if self.arm_matrices_ is None else self.arm_matrices_)[used]
+        if self._by_sums:
+            values, covered = plain_sum(arm_values, weights, (len(present), self._arm_offsets.shape[1]))
+        else:
+            values, covered = weighted_sum(arm_values, weights)
+        # Trees of all views have a value even for a row without any, of which nothing is known.
+        return values, covered & present.any(axis=1)
+
+    def _arm_values(self, rows: NewRows, arm: int) -> FloatArray:
+        """Return the values of an arm about their mean; NaN for rows that lack its view."""
+        view, columns = self._arm_columns[arm]
+        having = np.flatnonzero(having_of(view, bool(self._complete_only[arm]), rows.present))
+        values = np.full((len(rows.present), self._arm_offsets.shape[1]), np.nan)
+        if len(having):
+            values[having] = rows.mean_values(self.estimators_[arm], columns, having) - self._arm_offsets[arm]
+        return values
+
+    def _check_arms(self, n_targets: int) -> int:
+        """Refuse arms, read from a file, that do not fit together; return their number."""
+        n_arms = len(check_array(self, "arm_weights_", np.float64, (None,), at_least=0.0))
+        if not len(self.estimators_) == len(self._arm_columns) == len(self.arms_) == n_arms:
+            raise ValueError("it has other base models than arms")
+        check_array(self, "_arm_offsets", np.float64, (n_arms, n_targets))
+        check_array(self, "_arm_rows", np.integer, (n_arms,))
+        check_array(self, "_complete_only", np.bool_, (n_arms,))
+        if type(vars(self).get("_by_sums")) is not bool:
+            raise ValueError("it does not tell whether it was fitted by sums")
+        check_array(self, "_ranges", np.float64, (N_RANGES, self.n_features_in_), finite=False)
+        check_array(self, "_arm_scores", np.float64, (n_arms,), finite=False)
+        check_models(self._arm_columns, self.estimators_, self.n_features_in_, len(self.view_names_))
+        return n_arms
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of the estimator for scikit-learn; NaN is allowed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
