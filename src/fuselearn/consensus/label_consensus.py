@@ -26,7 +26,8 @@ from fuselearn.classifiers.view_model import ViewModel
 from fuselearn.consensus.expectation_maximisation import Agreement, agree
 from fuselearn.data import TrainingData, note_features, read_training_data
 from fuselearn.data.labels import NO_LABEL
-from fuselearn.persistence.validation import check_array, check_classes, check_views
+from fuselearn.persistence.validation import check_array, check_classes, check_index, check_views
+from fuselearn.records import Records
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
 
@@ -123,6 +124,8 @@ class LabelConsensus(BaseEstimator):
     0
     """
 
+    _index: AnyArray | None = None  # those in files of earlier versions have none
+
     def __init__(
         self,
         estimator: Any = None,
@@ -184,7 +187,7 @@ class LabelConsensus(BaseEstimator):
         self._publish(data, agreement, agreed)
         return self
 
-    def suspects(self, n: int | None = None) -> list[dict[str, Any]]:
+    def suspects(self, n: int | None = None) -> Records:
         """Return the labels that are probably wrong, the most suspect first.
 
         Parameters
@@ -194,14 +197,14 @@ class LabelConsensus(BaseEstimator):
 
         Returns
         -------
-        list of dict
-            One record per label, which ``pandas.DataFrame`` and ``polars.DataFrame`` take as they are:
-            ``"row"``, the row number in `X`; ``"column"``, the label column, ``"y"`` or the name of the view;
-            ``"given"``, the label; ``"proposed"``, the most probable other class; ``"probability"``, that the label is
-            wrong.
+        Records
+            A table with one row per label; iterating gives records, `to_pandas()` a data frame. Columns are ``"row"``,
+            the row number in `X`; ``"index"``, where `X` was a pandas data frame with an index other than 0, 1, 2 …;
+            ``"column"``, the label column, ``"y"`` or the name of the view; ``"given"``, the label; ``"proposed"``, the
+            most probable other class; ``"probability"``, that the label is wrong.
         """
         check_is_fitted(self)
-        return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n)
+        return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n, self._index)
 
     def validate(self) -> None:
         """Refuse a consensus, read from a file, whose labels, classes and rows do not fit together.
@@ -220,6 +223,7 @@ class LabelConsensus(BaseEstimator):
         n_rows = len(check_array(self, "posterior_", np.float64, (None, n_classes), finite=False))
         check_array(self, "_given_codes", np.integer, (n_rows, n_columns), at_least=-1, below=n_classes)
         check_array(self, "noise_rates_", np.float64, (n_columns,), finite=False)
+        check_index(self, n_rows)
 
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags."""
@@ -242,12 +246,17 @@ class LabelConsensus(BaseEstimator):
         self.view_weights_ = agreement.view_weights
         self.n_iter_, self.converged_ = agreement.n_iter, agreement.converged
         # For `suspects`.
-        self._given_codes = data.codes
+        self._given_codes, self._index = data.codes, data.index
 
 
 def suspect_labels(
-    posterior: FloatArray, codes: IntArray, classes: AnyArray, columns: list[str], n: int | None
-) -> list[dict[str, Any]]:
+    posterior: FloatArray,
+    codes: IntArray,
+    classes: AnyArray,
+    columns: list[str],
+    n: int | None,
+    index: AnyArray | None = None,
+) -> Records:
     """Return the labels that are probably wrong, the most suspect first, as `LabelConsensus.suspects` does.
 
     Parameters
@@ -262,11 +271,14 @@ def suspect_labels(
         Names of the label columns.
     n : int or None
         How many. None gives all labels that are more probably wrong than right.
+    index : ndarray of shape (n_rows,) or None, default=None
+        Names of the rows.
 
     Returns
     -------
-    list of dict
-        With the keys ``"row"``, ``"column"``, ``"given"``, ``"proposed"`` and ``"probability"``.
+    Records
+        With the columns ``"row"``, with an index ``"index"``, ``"column"``, ``"given"``, ``"proposed"`` and
+        ``"probability"``.
     """
     if n is not None:
         check_count("n", n, least=0)
@@ -277,16 +289,16 @@ def suspect_labels(
     order = order[probability[order] > 0.5] if n is None else order[:n]
     others = posterior[rows[order]].copy()
     others[np.arange(len(order)), given[order]] = -1
-    return [
-        {"row": row, "column": columns[column], "given": label, "proposed": proposed, "probability": wrong}
-        for row, column, label, proposed, wrong in zip(
-            rows[order].tolist(),
-            column_numbers[order].tolist(),
-            classes[given[order]].tolist(),
-            classes[others.argmax(axis=1)].tolist(),
-            probability[order].tolist(),
-        )
-    ]
+    return Records(
+        {
+            "row": rows[order],
+            **({} if index is None else {"index": index[rows[order]]}),
+            "column": [columns[column] for column in column_numbers[order]],
+            "given": classes[given[order]],
+            "proposed": classes[others.argmax(axis=1)],
+            "probability": probability[order],
+        }
+    )
 
 
 def _default_estimator() -> Pipeline:

@@ -1,7 +1,7 @@
 """The one reader of training data: `X`, `y`, `sample_weight`, `view_labels` and `groups` of every `fit`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -77,6 +77,8 @@ class TrainingData:
         ``n_features_in_`` and, for a data frame, ``feature_names_in_``.
     ranges : ndarray of shape (5, n_features) or None
         Ordinary ranges of the columns, as `fuselearn.numeric.gross_outliers` has them; None for a table on a GPU.
+    index : ndarray of shape (n_rows_given,) or None
+        Names of all rows of `X` where this is a pandas data frame that has some.
     """
 
     blocks: ViewBlocks
@@ -94,6 +96,7 @@ class TrainingData:
     n_rows_given: int
     features: Features
     ranges: FloatArray | None
+    index: AnyArray | None = field(default=None, kw_only=True)
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -213,6 +216,7 @@ def read_training_data(
     TrainingData
         Everything that the fit needs to know.
     """
+    index = _index_of(X)
     rows = _read_rows(model, X, y, sample_weight, reset=reset, reader=reader, negligible_weight=negligible_weight)
     table, names, used = rows.table, rows.names, rows.used
     classes, y_codes = encode_labels(rows.y)
@@ -262,7 +266,21 @@ def read_training_data(
         n_rows_given=len(table),
         features=rows.features,
         ranges=ranges,
+        index=index,
     )
+
+
+def _index_of(X: TableLike) -> AnyArray | None:
+    """Return the index of a pandas data frame, as numbers or texts; None where it only counts the rows."""
+    index = getattr(X, "index", None)
+    if index is None or not hasattr(index, "to_numpy") or len(index) != len(X):
+        return None
+    names: AnyArray = index.to_numpy()
+    if names.dtype.kind in "iu":
+        return None if np.array_equal(names, np.arange(len(names))) else names.astype(np.int64)
+    if names.dtype.kind == "f":
+        return names.astype(np.float64)
+    return np.array([str(name) for name in index], dtype=str)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from fuselearn.records import Records
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Transformer
 
 BLOCK_ROWS = 4096
@@ -398,8 +399,8 @@ def _absent(X: FloatArray, columns: IntArray) -> BoolArray:
 
 
 def data_frame(columns: dict[str, list[Any]]) -> Any:
-    """Return columns as a pandas data frame; without pandas as one of polars, else as an Arrow table."""
+    """Return columns as a pandas data frame; without pandas as one of polars, an Arrow table, or else `Records`."""
     for library, maker in DATA_FRAME_MAKERS:
         if find_spec(library):
             return getattr(import_module(library), maker)(columns)
-    raise ImportError("A data frame needs pandas, polars or pyarrow: pip install 'fuselearn[app]' brings pyarrow.")
+    return Records(columns)

@@ -104,7 +104,7 @@ class Comparison:
 
     @property
     def table(self) -> Any:
-        """The leaderboard as a data frame (pandas where it is installed, else polars or Arrow)."""
+        """The leaderboard: a data frame of pandas, else of polars, an Arrow table, or without these `Records`."""
         return data_frame({name: list(self.summary.column(name)) for name in self.summary.columns})
 
     def save(self, path: str | Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fuselearn.persistence import write_atomically
+from fuselearn.records import aligned
 
 DEFAULT_DECIMALS = 3
 NO_VALUE = "–"
@@ -120,17 +121,8 @@ class Table:
         str
             Lines without a newline at the end.
         """
-        grid = [[_on_one_line(cell) for cell in row] for row in (self.columns, *self._formatted_rows())]
-        widths = [max(map(len, cells)) for cells in zip(*grid)]
-        aligned = [
-            "  ".join(
-                cell.rjust(width) if right else cell.ljust(width)
-                for cell, width, right in zip(row, widths, self._right_aligned())
-            ).rstrip()
-            for row in grid
-        ]
-        aligned.insert(1, "  ".join("-" * width for width in widths))
-        return _paragraphs(self.title, "\n".join(aligned), self.note)
+        grid = [self.columns, *self._formatted_rows()]
+        return _paragraphs(self.title, aligned(grid, self._right_aligned()), self.note)
 
     def to_markdown(self) -> str:
         """Return the table in Markdown: title as a heading, table, note.

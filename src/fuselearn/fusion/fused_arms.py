@@ -85,7 +85,7 @@ class FusedArms(BaseEstimator):
 
     @property
     def leaderboard_(self) -> Any:
-        """The arms as a data frame (pandas; without it polars, else an Arrow table), the best first."""
+        """The arms, the best first: a data frame of pandas or polars, an Arrow table, or else `Records`."""
         check_is_fitted(self)
         order = np.lexsort((-self.arm_weights_, -self._arm_scores))
         return data_frame(

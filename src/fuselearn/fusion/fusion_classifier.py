@@ -102,7 +102,7 @@ class FusionClassifier(FusionPrediction):
         weight. An entry (k, l) is what the arm's value for class k adds to the score of class l.
     estimators_ : list of list
         Fitted models of each arm; its value is their mean.
-    leaderboard_ : data frame
+    leaderboard_ : data frame or Records
         A row per arm, the best first: its view, learner, out-of-fold score of its own decisions (in the column
         ``"accuracy"`` or ``"balanced_accuracy"``, see `out_of_sample_metric_`), weight, number of fits, and number of
         rows that it learnt from.

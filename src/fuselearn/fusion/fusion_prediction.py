@@ -36,7 +36,8 @@ from fuselearn.fusion.fusion_run import FusionResult
 from fuselearn.fusion.listed_suspects import ListedSuspects
 from fuselearn.fusion.passes import PassResult
 from fuselearn.numeric.votes import TIE, codes_of
-from fuselearn.persistence.validation import check_array, check_classes, check_part, check_views
+from fuselearn.persistence.validation import check_array, check_classes, check_index, check_part, check_views
+from fuselearn.records import Records
 from fuselearn.typing import AnyArray, FloatArray, IntArray, TableLike
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class FusionPrediction(ClassifierMixin, FusedArms):
     label_columns_: list[str]
     noise_rates_: FloatArray
     posterior_: FloatArray
+    _index: AnyArray | None = None  # models in files of earlier versions have none
     out_of_sample_decision_: FloatArray
     out_of_sample_score_: float
     out_of_sample_scores_: dict[str, float]
@@ -110,7 +112,7 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         """
         return self._predicted(X, "predict_proba", partial(softmax, axis=1))
 
-    def suspects(self, n: int | None = None) -> list[dict[str, Any]]:
+    def suspects(self, n: int | None = None) -> Records:
         """Return training labels that are probably wrong, the most suspect first.
 
         Parameters
@@ -121,18 +123,18 @@ class FusionPrediction(ClassifierMixin, FusedArms):
 
         Returns
         -------
-        list of dict
-            One record per label, which ``pandas.DataFrame`` and ``polars.DataFrame`` take as they are:
-            ``"row"``, the row number in `X`; ``"column"``, the label column, ``"y"`` or the name of the view;
-            ``"given"``, the label; ``"proposed"``, the most probable other class; ``"probability"``, that the label is
-            wrong.
+        Records
+            A table with one row per label; iterating gives records, `to_pandas()` a data frame. Columns are ``"row"``,
+            the row number in `X`; ``"index"``, where `X` was a pandas data frame with an index other than 0, 1, 2 …;
+            ``"column"``, the label column, ``"y"`` or the name of the view; ``"given"``, the label; ``"proposed"``, the
+            most probable other class; ``"probability"``, that the label is wrong.
         """
         check_is_fitted(self)
         if n is not None:
             check_count("n", n, least=0)
         if self._listed_suspects is not None:
             return self._listed_suspects.records(self.classes_, self.label_columns_, n)
-        return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n)
+        return suspect_labels(self.posterior_, self._given_codes, self.classes_, self.label_columns_, n, self._index)
 
     def validate(self) -> None:
         """Refuse a fusion, read from a file, whose base models, views and classes do not fit together.
@@ -159,6 +161,12 @@ class FusionPrediction(ClassifierMixin, FusedArms):
             raise ValueError(f"it has a score that is neither {ACCURACY!r} nor {BALANCED_ACCURACY!r}")
         if vars(self).get("_listed_suspects") is not None:
             check_part(self, "_listed_suspects", ListedSuspects).check(n_classes, len(self.label_columns_))
+        else:
+            n_rows = len(check_array(self, "posterior_", np.float64, (None, n_classes), finite=False))
+            check_array(
+                self, "_given_codes", np.integer, (n_rows, len(self.label_columns_)), at_least=-1, below=n_classes
+            )
+            check_index(self, n_rows)
         calibration = check_part(self, "_calibration", PatternCalibration)
         if calibration.patterns.shape[1] != len(self.view_names_) or len(calibration.log_prior) != n_classes:
             raise ValueError("it has a calibration of other views or classes")
@@ -245,13 +253,13 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         self.out_of_sample_decision_ = data.over_all_rows(self._decide(logits))
         self.posterior_ = data.over_all_rows(posterior)
         # For `suspects`.
-        self._given_codes = data.over_all_rows(data.codes, fill=-1)
+        self._given_codes, self._index = data.over_all_rows(data.codes, fill=-1), data.index
         self._listed_suspects: ListedSuspects | None = None
 
     def _publish_suspects(self, suspects: ListedSuspects) -> None:
         """Set the labels that are probably wrong in place of what is as long as the data."""
         self._listed_suspects = suspects
-        for name in (*AS_LONG_AS_THE_DATA, "_given_codes"):
+        for name in (*AS_LONG_AS_THE_DATA, "_given_codes", "_index"):
             self.__dict__.pop(name, None)
 
     def __getattr__(self, name: str) -> Any:

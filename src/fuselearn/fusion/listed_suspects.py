@@ -11,6 +11,7 @@ import numpy as np
 from fuselearn.backends.partitioned.partitions import Answer, Partitions
 from fuselearn.fusion.fusion_rows import FusionBlock
 from fuselearn.persistence.validation import check_array
+from fuselearn.records import Records
 from fuselearn.typing import AnyArray, FloatArray, IntArray
 
 MOST_SUSPECTS = 10_000
@@ -51,8 +52,8 @@ class ListedSuspects:
         """Return the same labels with other numbers of their rows."""
         return replace(self, rows=rows)
 
-    def records(self, classes: AnyArray, columns: Sequence[str], n: int | None) -> list[dict[str, Any]]:
-        """Return the first labels as records; without `n`, those that are more probably wrong than right.
+    def records(self, classes: AnyArray, columns: Sequence[str], n: int | None) -> Records:
+        """Return the first labels as a table; without `n`, those that are more probably wrong than right.
 
         Parameters
         ----------
@@ -68,16 +69,15 @@ class ListedSuspects:
                 f"n must be at most {len(self):,}, the labels that are listed when rows are in partitions; got {n}."
             )
         n = int(np.count_nonzero(self.probabilities > 0.5)) if n is None else n
-        return [
-            {"row": row, "column": columns[column], "given": given, "proposed": proposed, "probability": probability}
-            for row, column, given, proposed, probability in zip(
-                self.rows[:n].tolist(),
-                self.columns[:n].tolist(),
-                classes[self.given[:n]].tolist(),
-                classes[self.proposed[:n]].tolist(),
-                self.probabilities[:n].tolist(),
-            )
-        ]
+        return Records(
+            {
+                "row": self.rows[:n],
+                "column": [columns[column] for column in self.columns[:n]],
+                "given": classes[self.given[:n]],
+                "proposed": classes[self.proposed[:n]],
+                "probability": self.probabilities[:n],
+            }
+        )
 
     def validate(self) -> None:
         """Refuse arrays that are not of the same length, or hold numbers that there cannot be.

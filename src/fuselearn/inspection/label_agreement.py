@@ -17,6 +17,7 @@ from fuselearn.inspection.fitted_model import (
     without_feature_names,
 )
 from fuselearn.numeric.votes import probabilities
+from fuselearn.records import Records
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
 
 
@@ -110,7 +111,7 @@ def suspects(
     *,
     n: int | None = None,
     ids: Sequence[Any] | AnyArray | None = None,
-) -> list[dict[str, Any]]:
+) -> Records:
     """Return the labels of given rows that the model considers wrong, the most suspect first.
 
     Pass rows that the model was not fitted on: it has learnt the wrong labels of its training rows. To search these,
@@ -132,11 +133,11 @@ def suspects(
 
     Returns
     -------
-    list of dict
-        ``"row"``, the row number in `X`; ``"id"``, if `ids` are given; ``"column"``, ``"y"`` or the name of the
-        label; ``"given"``, the label; ``"proposed"``, the most probable other class; ``"probability"``, the
-        probability that the label is wrong. Rows in which every view is absent are never suspect, because there is no
-        evidence against their labels.
+    Records
+        A table with one row per label; iterating gives records, `to_pandas()` a data frame. Columns are ``"row"``, the
+        row number in `X`; ``"id"``, if `ids` are given; ``"column"``, ``"y"`` or the name of the label; ``"given"``,
+        the label; ``"proposed"``, the most probable other class; ``"probability"``, the probability that the label is
+        wrong. Rows in which every view is absent are never suspect, because there is no evidence against their labels.
 
     Examples
     --------
@@ -180,19 +181,17 @@ def suspects(
     contradicted = np.logical_and(contradicted, doubt > 0.5)
     rows, labels = np.nonzero(contradicted if n is None else doubt > -1.0)
     order = np.lexsort((-doubt[rows, labels], ~contradicted[rows, labels]))[:n]
-    records = []
-    for row, label in zip(rows[order].tolist(), labels[order].tolist()):
-        record = {"row": row} if row_ids is None else {"row": row, "id": row_ids[row : row + 1].tolist()[0]}
-        records.append(
-            record
-            | {
-                "column": label_names[label],
-                "given": classes.tolist()[given[row, label]],
-                "proposed": classes.tolist()[proposed[row, label]],
-                "probability": float(doubt[row, label]),
-            }
-        )
-    return records
+    rows, labels = rows[order], labels[order]
+    return Records(
+        {
+            "row": rows,
+            **({} if row_ids is None else {"id": row_ids[rows]}),
+            "column": [label_names[label] for label in labels],
+            "given": classes[given[rows, labels]],
+            "proposed": classes[proposed[rows, labels]],
+            "probability": doubt[rows, labels],
+        }
+    )
 
 
 def lead(values: FloatArray, codes: IntArray) -> FloatArray:

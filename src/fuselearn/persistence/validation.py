@@ -146,6 +146,15 @@ def check_integer(owner: object, name: str, *, least: int = 0, below: int | None
     return int(number)
 
 
+def check_index(model: Any, n_rows: int) -> None:
+    """Refuse names of training rows that are not numbers or texts, or not one for each row; there may be none."""
+    index = vars(model).get("_index")
+    if index is None:
+        return
+    if not isinstance(index, np.ndarray) or index.shape != (n_rows,) or index.dtype.kind not in "ifU":
+        raise ValueError("it has names of rows that do not fit the rows")
+
+
 def check_part(owner: object, name: str, kind: type[Part]) -> Part:
     """Return the attribute `name` of an object, which must be of exactly this type."""
     part = vars(owner).get(name)
