@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -9,7 +10,16 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 import fuselearn
-from fuselearn.registry import DEFAULT, METHODS, UNMATCHED_METHODS, Method, all_estimators, find_method, resolve_methods
+from fuselearn.registry import (
+    DEFAULT,
+    LIBRARY_METHODS,
+    METHODS,
+    UNMATCHED_METHODS,
+    Method,
+    all_estimators,
+    find_method,
+    resolve_methods,
+)
 
 VIEWS = {"a": [0, 1], "b": [2, 3]}
 GRADIENT = ("gradient", "gradient_views")
@@ -45,7 +55,8 @@ def test_methods_of_views_that_are_not_matched_are_for_fitting_only():
 
 def test_the_methods_are_those_of_the_default_or_all():
     assert [method.name for method in resolve_methods("default", ["a"])] == [*DEFAULT, "view:a"]
-    assert [method.name for method in resolve_methods("all", ["a"])] == [*METHODS, "view:a"]
+    installed = [name for name in LIBRARY_METHODS if name == "forest" or find_spec(name)]
+    assert [method.name for method in resolve_methods("all", ["a"])] == [*METHODS, *installed, "view:a"]
 
 
 def test_an_estimator_of_the_user_gets_the_views_where_it_has_none():
@@ -56,6 +67,41 @@ def test_an_estimator_of_the_user_gets_the_views_where_it_has_none():
     assert boosting.estimator(VIEWS, None, 5).views == VIEWS
     assert boosting.estimator(VIEWS, None, 5).random_state == 5
     assert given["boosting"].views is None
+
+
+def test_names_and_estimators_are_mixed():
+    methods = resolve_methods(["fusion", LogisticRegression(), "view:b"], list(VIEWS))
+    assert [method.name for method in methods] == ["fusion", "LogisticRegression", "view:b"]
+    assert isinstance(methods[0].estimator(VIEWS, None, 0), fuselearn.FusionClassifier)
+    given = {"ours": "fusion", "theirs": LogisticRegression(), "one": "view:b", "other": "view:b"}
+    methods = resolve_methods(given, list(VIEWS))
+    assert [method.name for method in methods] == list(given)
+    assert [method.only_view for method in methods] == [None, None, "b", "b"]
+    with pytest.raises(ValueError, match="'LogisticRegression' more than once; a dict gives"):
+        resolve_methods([LogisticRegression(), LogisticRegression(C=3)], list(VIEWS))
+    with pytest.raises(TypeError, match="it must be a name or an unfitted estimator"):
+        resolve_methods(["fusion", 3], list(VIEWS))
+
+
+@pytest.mark.parametrize("name", LIBRARY_METHODS)
+def test_methods_of_other_libraries(name):
+    if name != "forest":
+        pytest.importorskip(name)
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    y = np.where(X[:, 0] + X[:, 3] > 0, "yes", "no")
+    X[::7, :2] = np.nan
+    estimator = find_method(name, list(VIEWS)).estimator(VIEWS, 20, seed=3)
+    settings = estimator.get_params()
+    assert all(settings[key] == 3 for key in settings if key.rpartition("__")[2] == "random_state")
+    assert estimator.fit(X, y).score(X, y) > 0.8
+    with pytest.raises(ValueError, match=f"methods names '{name}', which is not known"):
+        find_method(name, list(VIEWS), unmatched=True)
+
+
+def test_a_library_that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "xgboost", None)
+    with pytest.raises(ImportError, match="methods names 'xgboost', which is not installed: pip install xgboost"):
+        find_method("xgboost", list(VIEWS)).estimator(VIEWS, 20, seed=3)
 
 
 def test_methods_that_use_the_labels_of_each_view():

@@ -4,8 +4,10 @@ Estimators are imported when a method makes one: to fit one method must not impo
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +20,8 @@ from fuselearn.typing import Estimator
 
 ViewColumns: TypeAlias = Mapping[str, Any]
 """View name to column numbers."""
+Methods: TypeAlias = str | Sequence[Any] | Mapping[str, Any]
+"""The `methods` argument of `compare`."""
 
 DEFAULT_ROUNDS = 150
 GRADIENT_ROUNDS = 200
@@ -139,6 +143,20 @@ def _gradient(views: ViewColumns, rounds: int, trees: str) -> Any:
     return fuselearn.ShareGradientBoostingClassifier(views=views, trees=trees, n_estimators=rounds)
 
 
+def _side_by_side(library: str, classifier: str, views: ViewColumns, **settings: Any) -> Any:
+    """Return a classifier of another library on the columns of all views, on one core."""
+    from sklearn.ensemble import VotingClassifier
+
+    try:
+        kind = getattr(import_module(library), classifier)
+    except ImportError:
+        package = library.partition(".")[0]
+        raise ImportError(f"methods names {package!r}, which is not installed: pip install {package}.") from None
+    # A vote of one encodes the classes as 0, 1, …, which XGBoost insists on.
+    one = VotingClassifier([(classifier, kind(n_jobs=1, **settings))], voting="soft")
+    return fuselearn.ConcatenatedClassifier(one, views=views)
+
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -194,6 +212,23 @@ UNMATCHED_METHODS: dict[str, Method] = {
     ),
 }
 """Methods for views whose objects are not matched, which `fuselearn fit` knows too."""
+LIBRARY_METHODS: dict[str, Method] = {
+    "forest": Method(
+        "forest",
+        lambda views, rounds: _side_by_side("sklearn.ensemble", "RandomForestClassifier", views, n_estimators=500),
+    ),
+    "lightgbm": Method(
+        "lightgbm",
+        lambda views, rounds: _side_by_side("lightgbm", "LGBMClassifier", views, n_estimators=rounds, verbosity=-1),
+        rounds=GRADIENT_ROUNDS,
+    ),
+    "xgboost": Method(
+        "xgboost",
+        lambda views, rounds: _side_by_side("xgboost", "XGBClassifier", views, n_estimators=rounds, verbosity=0),
+        rounds=GRADIENT_ROUNDS,
+    ),
+}
+"""What people use without fuselearn, on the columns of all views: `compare` knows it, too, where it is installed."""
 DEFAULT = (
     "fusion",
     "shareboost",
@@ -214,14 +249,16 @@ DEFAULT = (
 """All but those that search a grid or solve a conic program, which take many times as long."""
 
 
-def resolve_methods(methods: str | Sequence[str] | Mapping[str, Estimator], view_names: Sequence[str]) -> list[Method]:
+def resolve_methods(methods: Methods, view_names: Sequence[str]) -> list[Method]:
     """Return the methods of a comparison.
 
     Parameters
     ----------
-    methods : "default", "all", list of names, or dict of name to estimator
-        A name is one of `METHODS`, or "view:" and the name of a view, for that view alone. "default" and "all" have
-        every view alone too. An estimator is cloned; where it has a setting `views` that is None, it gets the views.
+    methods : "default", "all", list of names and estimators, or dict of name to estimator or name
+        A name is one of `METHODS` or `LIBRARY_METHODS`, or "view:" and the name of a view, for that view alone.
+        "default" and "all" have every view alone too, "all" also the `LIBRARY_METHODS` that are installed. An estimator
+        is cloned; where it has a setting `views` that is None, it gets the views. In a list it has the name of its
+        class.
     view_names : list of str
         Names of the views.
 
@@ -242,22 +279,29 @@ def resolve_methods(methods: str | Sequence[str] | Mapping[str, Estimator], view
         names = [str(name) for name in methods]
         if len(set(names)) < len(names):
             raise ValueError(f"methods has two methods of one name: {names}.")
-        return [Method(name, _maker_of(name, estimator)) for name, estimator in zip(names, methods.values())]
+        return [_method_of(name, value, view_names) for name, value in zip(names, methods.values())]
     if isinstance(methods, str):
         if methods not in ("default", "all"):
             methods = [methods]
         else:
-            chosen = DEFAULT if methods == "default" else tuple(METHODS)
+            installed = [name for name in LIBRARY_METHODS if name == "forest" or find_spec(name)]
+            chosen = DEFAULT if methods == "default" else (*METHODS, *installed)
             methods = [*chosen, *(f"{SINGLE}{name}" for name in view_names)]
     if not isinstance(methods, list | tuple):
-        raise TypeError(f"methods must be 'default', 'all', a list of names or a dict of estimators; got {methods!r}.")
+        raise TypeError(
+            "methods must be 'default', 'all', a list of names and estimators, or a dict of name to estimator; got "
+            f"{methods!r}."
+        )
     methods = list(methods)
     if not methods:
         raise ValueError("methods is empty; name at least one method.")
-    repeated = {name for name in methods if methods.count(name) > 1}
+    names = [method if isinstance(method, str) else type(method).__name__ for method in methods]
+    repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise ValueError(f"methods names {sorted(map(str, repeated))[0]!r} more than once.")
-    return [find_method(name, view_names) for name in methods]
+        raise ValueError(
+            f"methods names {repeated[0]!r} more than once; a dict gives estimators of one class different names."
+        )
+    return [_method_of(name, value, view_names) for name, value in zip(names, methods)]
 
 
 def find_method(name: str, view_names: Sequence[str], *, unmatched: bool = False) -> Method:
@@ -270,7 +314,8 @@ def find_method(name: str, view_names: Sequence[str], *, unmatched: bool = False
     view_names : list of str
         Names of the views.
     unmatched : bool, default=False
-        Whether methods for views whose objects are not matched are known too.
+        Whether methods for views whose objects are not matched are known, as `fuselearn fit` has them, in place of
+        those of other libraries, as `compare` has them.
 
     Returns
     -------
@@ -283,7 +328,7 @@ def find_method(name: str, view_names: Sequence[str], *, unmatched: bool = False
     >>> find_method("stacking", ["sepal", "petal"]).folds
     5
     """
-    methods = METHODS | (UNMATCHED_METHODS if unmatched else {})
+    methods = METHODS | (UNMATCHED_METHODS if unmatched else LIBRARY_METHODS)
     if name in methods:
         return methods[name]
     single = [f"{SINGLE}{view}" for view in view_names]
@@ -377,10 +422,17 @@ def all_estimators() -> list[tuple[str, type[Any]]]:
     return [(name, kind) for name, kind in public if isinstance(kind, type) and issubclass(kind, BaseEstimator)]
 
 
+def _method_of(name: str, method: Any, view_names: Sequence[str]) -> Method:
+    """Return a method by its name in tables, given the name of a known method or an estimator."""
+    if isinstance(method, str):
+        return replace(find_method(method, view_names), name=name)
+    return Method(name, _maker_of(name, method))
+
+
 def _maker_of(name: str, estimator: Estimator) -> Callable[[ViewColumns, int], Any]:
     """Return what makes a user's estimator, with the views of the comparison where it has none of its own."""
     if not hasattr(estimator, "fit") or isinstance(estimator, type):
-        raise TypeError(f"methods has {estimator!r} for {name!r}; it must be an unfitted estimator.")
+        raise TypeError(f"methods has {estimator!r} for {name!r}; it must be a name or an unfitted estimator.")
 
     def make(views: ViewColumns, rounds: int) -> Any:
         copy = clone(estimator)

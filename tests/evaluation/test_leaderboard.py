@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 
 from fuselearn import ConcatenatedClassifier, compare
-from fuselearn.evaluation.leaderboard import half_interval, interval, mean_ranks, paired_tests
+from fuselearn.evaluation.leaderboard import bounds_of, half_interval, interval, mean_ranks, paired_tests
 
 scores = st.lists(st.floats(0, 1).map(lambda value: round(value, 3)), min_size=3, max_size=30)
 
@@ -79,3 +79,17 @@ def test_unequal_classes_have_other_scores_beside_accuracy(n_classes, area):
     assert (by_name["plain"][area] is None) == (n_classes == 3)
     assert by_name["plain"]["balanced_accuracy"] > 0.5
     assert area in result.table.columns
+
+
+def test_intervals_of_bounded_scores_stay_within_their_bounds():
+    X, y = load_iris(return_X_y=True)
+    methods = {"bayes": GaussianNB(), "petals": "view:b"}
+    result = compare(X, y, views={"a": [0, 1], "b": [2, 3]}, methods=methods, runs=4, train_size=0.8, random_state=0)
+    assert set(result.methods) == {"bayes", "petals"}
+    table = result.table
+    assert interval(result.scores[0], 0.25)[1] > 1
+    assert table["high"].max() == 1.0
+    assert (table["low"] > 0).all()
+    assert "<table>" in result._repr_html_()
+    for scoring, bounds in {"f1_macro": (0, 1), "matthews_corrcoef": (-1, 1), "r2": (-np.inf, np.inf)}.items():
+        assert bounds_of(scoring) == bounds

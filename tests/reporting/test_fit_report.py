@@ -176,6 +176,11 @@ def test_without_jinja_the_extra_is_named(report, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"pip install 'fuselearn\[app\]'"):
         render(report.summary)
+    made = FitReport.__new__(FitReport)
+    made.summary = report.summary
+    words = made._repr_html_()
+    assert "pip install" in words
+    assert report.summary["words"]["fused"][0].partition(":")[0] in words
 
 
 def test_templates_are_part_of_the_package():

@@ -113,7 +113,7 @@ def compare(
         interruptible(consequence),
         interrupts.unwinding(),
         warnings.catch_warnings(record=True) as caught,
-        refusing(ValueError, OSError),
+        refusing(ValueError, OSError, ImportError),
     ):
         warnings.simplefilter("always")
         result = compare_methods(

@@ -298,42 +298,14 @@ def progress_bar(description: str, total: int | None = None) -> Iterator[Callabl
     What it yields takes `done`, `total` and `description`, any of which may be None, which leaves it as it is. Nothing
     is shown where stderr is not a terminal.
     """
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        SpinnerColumn,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from fuselearn.progress import rich_bar
 
-    # A name may look like rich's markup, and must not be read as it.
-    console = Console(stderr=True, markup=False)
-    known = [BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()]
-    columns = [
-        TextColumn("{task.description}", markup=False),
-        *(known if total else [SpinnerColumn(), TimeElapsedColumn()]),
-    ]
-    with (
-        interrupts.unwinding(),
-        Progress(
-            *columns,
-            console=console,
-            disable=not console.is_terminal,
-            # What a command prints is its result, which must not go through the bar.
-            redirect_stdout=False,
-            redirect_stderr=False,
-            transient=True,
-        ) as progress,
-    ):
-        task = progress.add_task(visible(description), total=total)
+    with interrupts.unwinding(), rich_bar(visible(description), total) as update:
 
-        def update(done: int | None = None, total: int | None = None, description: str | None = None) -> None:
-            progress.update(task, completed=done, total=total, description=description and visible(description))
+        def show(done: int | None = None, total: int | None = None, description: str | None = None) -> None:
+            update(done=done, total=total, description=description and visible(description))
 
-        yield update
+        yield show
 
 
 @contextmanager

@@ -1,9 +1,7 @@
 """Compare methods on the same splits, and test their differences."""
 
-import sys
-import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 from numbers import Real
 from pathlib import Path
@@ -25,8 +23,9 @@ from fuselearn.evaluation.cells import CONSENSUS, PROTOCOLS, CellResult, Protoco
 from fuselearn.evaluation.leaderboard import Comparison, Trial
 from fuselearn.evaluation.result_store import CellStore, Key, fingerprint
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.registry import Method, resolve_methods
-from fuselearn.typing import AnyArray, ArrayLike, Estimator, FloatArray, IntArray, RandomState, TableLike, Views
+from fuselearn.progress import counted_steps
+from fuselearn.registry import Method, Methods, resolve_methods
+from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
 
 def compare(
@@ -34,7 +33,7 @@ def compare(
     y: ArrayLike,
     *,
     views: Views = None,
-    methods: str | Sequence[str] | Mapping[str, Estimator] = "default",
+    methods: Methods = "default",
     noise: float = 0.0,
     noise_views: Literal["all"] | Sequence[str] = "all",
     noise_shared: bool = False,
@@ -48,7 +47,7 @@ def compare(
     n_jobs: int | None = None,
     random_state: RandomState = None,
     resume: str | Path | None = None,
-    verbose: int = 0,
+    verbose: int | None = None,
 ) -> Comparison:
     """Compare fusion methods, and every view alone, on the same splits.
 
@@ -60,8 +59,10 @@ def compare(
         Labels that are taken to be true: methods are judged by them.
     views : dict, list or None, default=None
         Views of the columns of `X`. None is one view of all columns.
-    methods : "default", "all", list of names, or dict of name to estimator, default="default"
-        See :data:`fuselearn.registry.METHODS`; "view:NAME" is the view of that name alone.
+    methods : "default", "all", list of names and estimators, or dict of name to estimator or name, default="default"
+        See :data:`fuselearn.registry.METHODS`; "view:NAME" is the view of that name alone, and "forest", "lightgbm" and
+        "xgboost" get the columns of all views, where these libraries are installed. An estimator in a list has the name
+        of its class.
     noise : float, default=0.0
         Share of the training labels that are flipped, for each view independently, as in S0 and S1. Methods that take
         one label column get the majority of the views' labels, and in a second column those of the first view.
@@ -93,8 +94,8 @@ def compare(
         Seed of splits, noise and methods.
     resume : str or Path, default=None
         File that keeps finished fits. Where it exists, the comparison goes on from it.
-    verbose : int, default=0
-        1 shows progress and the time left.
+    verbose : int or None, default=None
+        None shows a progress bar in a terminal or a notebook, 1 also a few lines in a log, 0 nothing.
 
     Returns
     -------
@@ -122,6 +123,8 @@ def compare(
     for name, value in (("noise_shared", noise_shared), ("consensus", consensus)):
         check_flag(name, value)
     check_jobs(n_jobs)
+    if verbose is not None:
+        check_count("verbose", verbose, least=0)
     table, y, columns = _checked_data(X, y, views)
     chosen = resolve_methods(methods, list(columns))
     splits = _checked_protocol(protocol, runs, train_size)
@@ -320,32 +323,19 @@ def _header(task: Task) -> dict[str, Any]:
 
 
 def _compute_missing(
-    store: CellStore, task: Task, trials: list[Trial], runs: list[int], n_jobs: int | None, verbose: int
+    store: CellStore, task: Task, trials: list[Trial], runs: list[int], n_jobs: int | None, verbose: int | None
 ) -> None:
     """Compute the cells that the store lacks, and keep each as soon as it is done."""
     missing = [(trial, run) for run in runs for trial in trials if trial.key(run) not in store]
-    started = time.monotonic()
     cells = Parallel(n_jobs=n_jobs, return_as="generator_unordered")(
         delayed(_computed)(task, trial, run) for trial, run in missing
     )
-    number = 0
-    try:
+    with counted_steps("fits", len(missing), verbose) as show:
         for number, (key, cell) in enumerate(cells, start=1):
             store.add(key, cell)
-            if verbose:
-                _print_progress(number, len(missing), time.monotonic() - started)
-    finally:
-        if verbose and 0 < number < len(missing):
-            print(file=sys.stderr)  # an error or an interrupt gets a line of its own
+            show(number)
 
 
 def _computed(task: Task, trial: Trial, run: int) -> tuple[Key, CellResult]:
     """Return a cell with its key."""
     return trial.key(run), run_cell(task, trial.method, trial.kind, run)
-
-
-def _print_progress(done: int, total: int, seconds: float) -> None:
-    """Show on stderr how many fits are done, and the time left."""
-    left = seconds / done * (total - done)
-    end = "\n" if done == total else ""
-    print(f"\r{done} of {total} fits, {left:.0f} s left ", end=end, file=sys.stderr, flush=True)

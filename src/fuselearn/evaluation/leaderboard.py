@@ -6,6 +6,7 @@ t-test finds differences that do not exist. Nadeau and Bengio (Machine Learning 
 
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,23 @@ from fuselearn.data.view_table import data_frame
 from fuselearn.evaluation.cells import ONE_VIEW, CellResult, Task
 from fuselearn.evaluation.result_store import CellStore, Key
 from fuselearn.evaluation.result_table import Cell, Table
+from fuselearn.records import Records
 from fuselearn.registry import Method
 from fuselearn.typing import FloatArray
 
 DECIMALS = {"fit seconds": 2, "predict seconds": 3, "mean rank": 1}
+FROM_0_TO_1 = (
+    "accuracy",
+    "average_precision",
+    "balanced_accuracy",
+    "f1",
+    "jaccard",
+    "precision",
+    "recall",
+    "roc_auc",
+    "top_k",
+)
+"""First letters of the scores that are from 0 to 1."""
 TIE = 1e-12
 """Scores that differ by less are ties."""
 
@@ -91,7 +105,7 @@ class Comparison:
         for trial, scores, rank in zip(self._judged, self._fold_scores, mean_ranks(self.scores)):
             tests = paired_tests(self._fold_scores[0], scores, share)
             cells = self._cells[trial.name, trial.kind]
-            row: list[Cell] = [trial.name, float(scores.mean()), *interval(scores, share)]
+            row: list[Cell] = [trial.name, float(scores.mean()), *np.clip(interval(scores, share), *bounds_of(score))]
             row += [_mean_of_others(cells, name) for name in others]
             if has_one_view:
                 row.append(self._one_view_score(trial.name))
@@ -119,6 +133,12 @@ class Comparison:
 
     def __str__(self) -> str:
         return self.summary.to_text()
+
+    def _repr_html_(self) -> str:
+        """Return the leaderboard for notebooks."""
+        rows = Records({name: list(self.summary.column(name)) for name in self.summary.columns})
+        title, note = escape(self.summary.title), escape(self.summary.note)
+        return f"<p><strong>{title}</strong></p>{rows._repr_html_()}<p>{note}</p>"
 
     def __repr__(self) -> str:
         return f"<Comparison of {len(self.methods)} methods over {self._n_runs} runs; best: {self.best}>"
@@ -211,6 +231,21 @@ def interval(scores: ArrayLike, test_share: float, level: float = 0.95) -> tuple
     """
     mean, half = float(np.asarray(scores, dtype=float).mean()), half_interval(scores, test_share, level)
     return mean - half, mean + half
+
+
+def bounds_of(scoring: str) -> tuple[float, float]:
+    """Return the least and the largest value that a score of scikit-learn can have, for the end of an interval.
+
+    Examples
+    --------
+    >>> bounds_of("balanced_accuracy"), bounds_of("neg_log_loss")
+    ((0.0, 1.0), (-inf, 0.0))
+    """
+    if scoring.startswith(FROM_0_TO_1):
+        return 0.0, 1.0
+    if scoring == "matthews_corrcoef":
+        return -1.0, 1.0
+    return -np.inf, 0.0 if scoring.startswith("neg_") else np.inf
 
 
 def half_interval(values: ArrayLike, test_share: float = 0.0, level: float = 0.95) -> float:

@@ -120,9 +120,15 @@ class FitReport:
         return path
 
     def _repr_html_(self) -> str:
-        """Return the page in a frame, so that its style and that of the notebook do not mix."""
+        """Return the page in a frame, apart from the style of the notebook; without jinja2 its words alone."""
+        try:
+            page = self.html
+        except ImportError as error:
+            words = self.summary["words"]
+            lines = [*words["fused"], *words["good"], *words["views"], *(item["text"] for item in words["careful"])]
+            return "".join(f"<p>{escape(line)}</p>" for line in [*lines, f"The page itself is not shown. {error}"])
         return (
-            f'<iframe srcdoc="{escape(self.html)}" sandbox="allow-scripts" title="{escape(self.summary["title"])}" '
+            f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" title="{escape(self.summary["title"])}" '
             'style="width: 100%; height: 800px; border: 0"></iframe>'
         )
 
