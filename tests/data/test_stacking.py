@@ -20,6 +20,57 @@ def test_stack_views():
     assert views == [slice(0, 2), slice(2, 3)]
 
 
+def frames(*pairs):
+    return {name: pd.DataFrame({"patient": ids, "g0": np.arange(len(ids)) + 1.0}) for name, ids in pairs}
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_frames_are_joined_by_their_ids(kind):
+    rna = kind({"g0": [1.0, 2.0, 3.0], "patient": ["a", "b", "c"]})
+    protein = kind({"patient": ["d", "b"], "g0": [4, 5], "g1": [6.0, None]})
+    X, views, ids = stack_views({"rna": rna, "protein": protein}, on="patient")
+    assert ids.tolist() == ["a", "b", "c", "d"]
+    assert views == {"rna": slice(0, 1), "protein": slice(1, 3)}
+    nan = np.nan
+    assert_array_equal(X, [[1, nan, nan], [2, 5, nan], [3, nan, nan], [nan, 4, 6]])
+    X, views, ids = stack_views([rna], on="patient")
+    assert views == [slice(0, 1)]
+
+
+def test_ids_of_frames_may_be_whole_numbers():
+    X, _, ids = stack_views(frames(("a", [7, 9]), ("b", np.array([9.0, 8.0]))), on="patient")
+    assert ids.tolist() == [7, 9, 8]
+    assert_array_equal(X, [[1, np.nan], [2, 1], [np.nan, 2]])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "words"),
+    [
+        (["a", "b"], ["b", "b"], "the view 'second' has more than one row of 1 id in the column 'patient': 'b'"),
+        (["a", "b"], ["b", None], "the view 'second' has no id in row 2"),
+        (["1", "2"], [1, 2], "The ids are numbers in the view 'second', such as 1, 2, and text in the view 'first'"),
+        (
+            ["007", "b"],
+            ["7", "b"],
+            "1 id is spelled differently in the view 'second' and the view 'first': '7' and '007'",
+        ),
+        (["a", "b"], [" B", "a"], "' B' and 'b'"),
+        (["a"], ["b"], "No id of the other views is in the view 'first'"),
+        (["a", 1], ["a"], "the view 'first' has both text, such as 'a', and numbers, such as 1"),
+    ],
+)
+def test_ids_that_do_not_agree(first, second, words):
+    with pytest.raises(ValueError, match=words):
+        stack_views(frames(("first", first), ("second", second)), on="patient")
+
+
+def test_what_cannot_be_joined():
+    with pytest.raises(TypeError, match="must be a data frame to be joined on 'patient'; got ndarray"):
+        stack_views({"a": np.ones((2, 2))}, on="patient")
+    with pytest.raises(ValueError, match="has no column 'person' to be joined on; its columns are 'patient', 'g0'"):
+        stack_views(frames(("a", ["x"])), on="person")
+
+
 def test_stack_unpaired():
     X, views, y = stack_unpaired([(np.ones((2, 2)), ["a", "b"]), (np.zeros((1, 1)), ["b"])])
     assert views == [slice(0, 2), slice(2, 3)]

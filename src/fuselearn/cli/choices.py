@@ -4,16 +4,19 @@ Views are given by ``--view NAME=GLOB``, by a TOML file, or guessed from prefixe
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from fuselearn.cli.console import refuse
-from fuselearn.cli.files import blank_hint
+from fuselearn.cli.files import blank_hint, check_column
 
 if TYPE_CHECKING:
+    from fuselearn.cli.files import OpenedFile
+    from fuselearn.cli.joined_files import JoinedFiles
     from fuselearn.registry import Method
 
 Number = TypeVar("Number", int, float)
@@ -40,12 +43,13 @@ CATEGORICAL = ("onehot", "target", "none")
 
 @dataclass(frozen=True)
 class ViewChoice:
-    """A view as the user chose it; what is None is left to the method and to ``--categorical``."""
+    """A view as the user chose it; what is None is left to the method, to ``--categorical``, and to DATA."""
 
     columns: list[str]
     learner: str | None = None
     preprocess: tuple[str, ...] = ()
     categorical: str | None = None
+    path: str | None = None
 
 
 def choose_views(
@@ -71,7 +75,7 @@ def choose_views(
         settings_of = _from_file(views_file)
         return {
             name: ViewChoice(
-                _matching(name, settings.pop("columns"), columns, f"--views {views_file}", reserved), **settings
+                matching_columns(name, settings.pop("columns"), columns, f"--views {views_file}", reserved), **settings
             )
             for name, settings in settings_of.items()
         }, "from the file"
@@ -82,10 +86,42 @@ def choose_views(
         if repeated:
             refuse(f"--view names {repeated[0]!r} more than once; list its globs with commas: {repeated[0]}=A,B.")
         return {
-            name: ViewChoice(_matching(name, globs, columns, "--view", reserved)) for name, globs in pairs
+            name: ViewChoice(matching_columns(name, globs, columns, "--view", reserved)) for name, globs in pairs
         }, "as given"
     views, how = _guessed_views(columns)
     return {name: ViewChoice(members) for name, members in views.items()}, how
+
+
+def choose_file_views(
+    opened: "OpenedFile",
+    view_options: list[str],
+    views_file: str | None,
+    reserved: dict[str, str],
+    drop: list[str] | None = None,
+) -> tuple[dict[str, ViewChoice], str]:
+    """Return the views of what was opened, as `choose_views` does, without the columns to `drop`."""
+    names, path, joined = opened.names, opened.source.name, opened.source.on is not None
+    dropped = _dropped(drop or [], names, path, joined)
+    if joined:
+        if views_file:
+            refuse("--views and --on cannot both be given; name the files with --view NAME=FILE.")
+        if not view_options:
+            refuse("--on joins the files of views; name them with --view NAME=FILE, once for each view.")
+        return cast("JoinedFiles", opened).choices(reserved, dropped), "a file each"
+    free = [name for name in names if name not in reserved and name not in dropped]
+    if not free:
+        refuse(f"{path} has no columns beside the target; views need some.")
+    return choose_views(view_options, views_file, free, {**reserved, **dict.fromkeys(dropped, "dropped")})
+
+
+def _dropped(drop: list[str], names: list[str], path: str, joined: bool) -> set[str]:
+    """Return the columns that are dropped, each of which must exist; with files joined, in any of them."""
+    known = {*names, *(name.partition(": ")[2] for name in names)} if joined else set(names)
+    dropped = {name for option in drop for name in ([option] if option in known else option.split(","))}
+    for name in sorted(dropped):
+        if name not in known:
+            check_column(name, names, path, "--drop")
+    return dropped
 
 
 def find_method(name: str, view_names: list[str]) -> "Method":
@@ -264,7 +300,9 @@ def _texts(value: Any) -> list[str] | None:
     return value
 
 
-def _matching(name: str, globs: list[str], columns: list[str], source: str, reserved: dict[str, str]) -> list[str]:
+def matching_columns(
+    name: str, globs: Sequence[str], columns: list[str], source: str, reserved: dict[str, str]
+) -> list[str]:
     """Return the columns that the globs of a view match, each once."""
     matching: dict[str, None] = {}
     for glob in globs:

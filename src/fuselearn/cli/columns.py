@@ -31,13 +31,14 @@ LARGEST = 2**63
 def check_view_columns(table: pyarrow.Table, choices: dict[str, ViewChoice], categorical: str, path: str) -> None:
     """Refuse columns that hold what a view cannot; `categorical` is for views that do not say it themselves."""
     for view, choice in choices.items():
+        of_view = choice.path or path
         for name in choice.columns:
             column = table.column(name)
             if types.is_string(column.type):
-                _check_text(column, name, view, choice.categorical or categorical, path)
+                _check_text(column, name, view, choice.categorical or categorical, of_view)
             else:
-                _check_type(column.type, name, path, view)
-                _check_finite(column, name, path)
+                _check_type(column.type, name, of_view, view)
+                _check_finite(column, name, of_view)
 
 
 def id_like(table: pyarrow.Table, names: list[str]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fuselearn.cli.choices import ViewChoice, choose_views
+from fuselearn.cli.choices import ViewChoice, choose_file_views
 from fuselearn.cli.console import (
     Notes,
     check_jobs,
@@ -21,16 +21,27 @@ from fuselearn.cli.console import (
     say_lines,
     tell,
 )
-from fuselearn.cli.files import Source, check_column, check_output, open_data, read_opened, writing
+from fuselearn.cli.files import (
+    Source,
+    check_column,
+    check_output,
+    id_of,
+    open_data,
+    read_opened,
+    view_files,
+    writing,
+)
 from fuselearn.cli.options import (
     AsJson,
     Data,
     Delimiter,
+    Drop,
     Encoding,
     Force,
     Format,
     Identifier,
     NaValues,
+    On,
     Processes,
     Target,
     ViewGlobs,
@@ -52,6 +63,8 @@ def compare(
     identifier: Identifier = None,
     view: ViewGlobs = None,
     views: ViewsFile = None,
+    on: On = None,
+    drop: Drop = None,
     methods: Annotated[str, typer.Option(help="Names with commas, or default, or all.")] = "default",
     noise: Annotated[float, typer.Option(help="Share of each view's training labels to flip.")] = 0.0,
     consensus: Annotated[bool, typer.Option(help="Try every method on agreed labels too.")] = False,
@@ -77,23 +90,29 @@ def compare(
     if output is not None and Path(output).suffix not in TABLE_SUFFIXES:
         refuse(f"--output must end in .md, .json, .csv or .txt; got {output!r}.")
     if output is not None:
-        check_output(output, force, data)
+        check_output(output, force, data, *(file.path for file in view_files(view, on)))
     check_seed(seed)
     check_jobs(jobs, "processes")
-    with open_data(Source(data, file_format, delimiter, encoding, tuple(na_values or ()))) as opened:
-        table, path = _read(opened, target), opened.source.name
-    reserved = _reserved(table.column_names, path, target, identifier, group)
-    free = [name for name in table.column_names if name not in reserved]
-    if not free:
-        refuse(f"{path} has no columns beside the target; views need some.")
-    choices, views_found = choose_views(view or [], views, free, reserved)
-    y = _classes(table.column(target), target, path)
+    notes = Notes(quiet=False)
+    source = Source(data, file_format, delimiter, encoding, tuple(na_values or ()), on, view_files(view, on))
+    with open_data(source, notes) as opened:
+        path = opened.source.name
+        reserved = _reserved(opened.names, path, target, id_of(identifier, on), group)
+        choices, views_found = choose_file_views(opened, view or [], views, reserved, drop)
+        table = _read(opened, choices, target, group)
+    y, table = _classes(table, target, path, notes)
+    import numpy as np
+
     groups = None
     if group is not None:
         from fuselearn.cli.columns import groups_of
 
         groups = groups_of(table.column(group), group, path)
     X, view_columns = _matrix(table, choices, y, path)
+    has_view = np.asarray(~np.isnan(X).all(axis=1))
+    if not has_view.all():
+        notes.add(f"{np.sum(~has_view)} of {len(has_view)} rows have no value in any view and are left out.")
+        X, y, groups = X[has_view], y[has_view], None if groups is None else groups[has_view]
     if not as_json:
         listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
         tell(f"Views, {views_found}: {listed}")
@@ -134,7 +153,6 @@ def compare(
             verbose=int(not as_json),
         )
         interrupts.keep()
-    notes = Notes(quiet=False)
     notes.add_warnings(caught)
     if output is not None:
         with writing(output):
@@ -145,14 +163,15 @@ def compare(
         say_lines(str(result))
 
 
-def _read(opened: "OpenedFile", target: str) -> "pyarrow.Table":
-    """Read a file, with its classes as `fit` reads them."""
+def _read(opened: "OpenedFile", choices: dict[str, ViewChoice], target: str, group: str | None) -> "pyarrow.Table":
+    """Read the columns of the views, of classes as `fit` reads them, and of groups."""
     import pyarrow
 
     from fuselearn.cli.columns import as_spelled
 
-    table = read_opened(opened, None, {target: pyarrow.string()})
-    return as_spelled(table, [target]) if target in table.column_names else table
+    used = [column for choice in choices.values() for column in choice.columns]
+    names = list(dict.fromkeys([*used, *([group] if group else []), target]))
+    return as_spelled(read_opened(opened, names, {target: pyarrow.string()}), [target])
 
 
 def _reserved(names: list[str], path: str, target: str, identifier: str | None, group: str | None) -> dict[str, str]:
@@ -189,11 +208,13 @@ def _matrix(
     return X, {name: numbers.tolist() for name, numbers in columns.views_.items()}
 
 
-def _classes(column: "pyarrow.ChunkedArray", target: str, path: str) -> "AnyArray":
-    """Return the target as an array without gaps."""
-    from fuselearn.cli.columns import classes_of, rows_with_target
+def _classes(table: "pyarrow.Table", target: str, path: str, notes: Notes) -> "tuple[AnyArray, pyarrow.Table]":
+    """Return the classes, and the rows that have one, as `fit` takes them; how many have none is noted."""
+    from fuselearn.cli.columns import check_target, classes_of, rows_with_target
 
-    missing = len(column) - sum(rows_with_target(column).to_pylist())
-    if missing:
-        refuse(f"{path} has {missing} rows without a value in the target {target!r}; fill or drop them.")
-    return classes_of(column, target, path)
+    total, table = table.num_rows, table.filter(rows_with_target(table.column(target)))
+    if table.num_rows < total:
+        notes.add(f"{total - table.num_rows} of {total} rows have no {target!r} and are left out.")
+    y = classes_of(table.column(target), target, path)
+    check_target(y, target, path)
+    return y, table

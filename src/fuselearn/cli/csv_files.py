@@ -63,6 +63,7 @@ class CsvFile:
 
     def __init__(self, source: "Source", stream: IO[bytes], kind: str) -> None:
         self.source, self.kind = source, kind
+        self.remarks: list[str] = []
         self._delimiter = source.delimiter or ("\t" if kind == "tsv" else ",")
         if codecs.lookup(source.encoding).name not in ("utf-8", "ascii"):
             stream = io.BufferedReader(_Transcoded(stream, source.encoding))

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -24,10 +24,13 @@ from fuselearn.cli.console import interrupts, one_line, refuse, refuse_standard_
 if TYPE_CHECKING:
     import pyarrow
 
+    from fuselearn.cli.console import Notes
     from fuselearn.cli.csv_files import CsvFile
+    from fuselearn.cli.joined_files import JoinedFiles
     from fuselearn.cli.typed_files import FeatherFile, ParquetFile
 
-    OpenedFile: TypeAlias = CsvFile | ParquetFile | FeatherFile
+    PlainFile: TypeAlias = CsvFile | ParquetFile | FeatherFile
+    OpenedFile: TypeAlias = PlainFile | JoinedFiles
 
 
 FORMATS = {
@@ -50,19 +53,59 @@ SHOWN_NAME = 100
 
 
 @dataclass(frozen=True)
+class ViewFile:
+    """The file of a view, and the globs of its columns; without any the view has all of them."""
+
+    name: str
+    path: str
+    globs: tuple[str, ...] = ()
+
+    @property
+    def option(self) -> str:
+        """Return the option that names it, without the folder of the file."""
+        return f"{self.name}={Path(self.path).name}" + (f"::{','.join(self.globs)}" if self.globs else "")
+
+
+@dataclass(frozen=True)
 class Source:
-    """A table as the command line names it: "-" is standard input, and None goes by the suffix."""
+    """A table as the command line names it: "-" is standard input, and None goes by the suffix.
+
+    With `on`, the column that names the objects, it is the table's rows with the columns of the files of `views`.
+    """
 
     path: str
     format: str | None = None
     delimiter: str | None = None
     encoding: str = "utf-8"
     na_values: tuple[str, ...] = ()
+    on: str | None = None
+    views: tuple[ViewFile, ...] = ()
 
     @property
     def name(self) -> str:
         """Return what a message calls it."""
         return "standard input" if self.path == "-" else self.path
+
+
+def view_files(options: list[str] | None, on: str | None) -> tuple[ViewFile, ...]:
+    """Return the files of the views from ``NAME=FILE`` or ``NAME=FILE::GLOB``; none where there is no `on`."""
+    files: dict[str, ViewFile] = {}
+    for option in options or [] if on is not None else []:
+        name, sign, rest = option.partition("=")
+        path, _, globs = rest.partition("::")
+        if not (name and sign and path) or (rest != path and not globs):
+            refuse(f"--view takes NAME=FILE or NAME=FILE::GLOB with --on, such as rna=rna.csv; got {option!r}.")
+        if name in files:
+            refuse(f"--view names {name!r} more than once; a view has one file.")
+        files[name] = ViewFile(name, path, tuple(globs.split(",")) if globs else ())
+    return tuple(files.values())
+
+
+def id_of(identifier: str | None, on: str | None) -> str | None:
+    """Return the column of ids: that by which files are joined is the id of the output."""
+    if on is not None and identifier not in (None, on):
+        refuse(f"--on names the ids, {on!r}, in the output too; leave out --id {identifier}.")
+    return on or identifier
 
 
 def words_for_nothing(note: dict[str, Any], given: list[str] | None) -> tuple[str, ...]:
@@ -73,14 +116,33 @@ def words_for_nothing(note: dict[str, Any], given: list[str] | None) -> tuple[st
 
 
 @contextmanager
-def open_data(source: Source) -> Iterator["OpenedFile"]:
-    """Open a file for reading: its column names are known, its rows come as a table or in batches."""
+def open_data(source: Source, notes: "Notes | None" = None) -> Iterator["OpenedFile"]:
+    """Open a table for reading: its column names are known, its rows come as a table or in batches.
+
+    What is remarked about its rows is noted at the end.
+    """
+    if source.on is None:
+        opening: AbstractContextManager[OpenedFile] = open_file(source)
+    else:
+        from fuselearn.cli.joined_files import open_joined
+
+        opening = open_joined(source)
+    with opening as opened:
+        yield opened
+        if notes is not None:
+            for remark in opened.remarks:
+                notes.add(remark)
+
+
+@contextmanager
+def open_file(source: Source) -> Iterator["PlainFile"]:
+    """Open one file for reading."""
     _check_options(source)
     kind = "csv" if source.path == "-" and source.format is None else _kind(source)
     from fuselearn.cli.csv_files import CsvFile
     from fuselearn.cli.typed_files import FeatherFile, ParquetFile
 
-    readers: dict[str, type[OpenedFile]] = {"parquet": ParquetFile, "feather": FeatherFile}
+    readers: dict[str, type[PlainFile]] = {"parquet": ParquetFile, "feather": FeatherFile}
     reader = readers.get(kind, CsvFile)
     with ExitStack() as stack:
         with reading(source.name, kind):

@@ -13,7 +13,7 @@ from fuselearn.cli.choices import (
     DEFAULT_METHOD,
     FUSION,
     ViewChoice,
-    choose_views,
+    choose_file_views,
     find_method,
     make_estimator,
     takes,
@@ -31,17 +31,30 @@ from fuselearn.cli.console import (
     say,
     say_json,
 )
-from fuselearn.cli.files import FORMATS, Source, check_column, check_output, open_data, read_opened, save_model, size_of
+from fuselearn.cli.files import (
+    FORMATS,
+    Source,
+    check_column,
+    check_output,
+    id_of,
+    open_data,
+    read_opened,
+    save_model,
+    size_of,
+    view_files,
+)
 from fuselearn.cli.options import (
     AsJson,
     Data,
     Delimiter,
+    Drop,
     Encoding,
     Force,
     Format,
     Identifier,
     Jobs,
     NaValues,
+    On,
     Seed,
     Target,
     ViewGlobs,
@@ -96,6 +109,8 @@ def fit(
     identifier: Identifier = None,
     view: ViewGlobs = None,
     views: ViewsFile = None,
+    on: On = None,
+    drop: Drop = None,
     method: Annotated[str, typer.Option(help="Any method that fuselearn compare knows.")] = DEFAULT_METHOD,
     settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of the method, repeated.")] = None,
     label_columns: Annotated[
@@ -134,13 +149,16 @@ def fit(
     check_jobs(jobs)
     check_choice("--categorical", categorical, CATEGORICAL)
     check_choice("--class-weight", class_weight, CLASS_WEIGHTS)
-    _check_model_path(output, force, data)
+    files = view_files(view, on)
+    _check_model_path(output, force, data, *(file.path for file in files))
     notes = Notes(as_json)
     options: dict[str, list[str | None] | list[str]] = {
         "--target": [target],
         "--id": [identifier],
-        "--view": view or [],
+        "--on": [on],
+        "--view": [file.option for file in files] or view or [],
         "--views": [Path(views).name if views else None],
+        "--drop": drop or [],
         "--method": [method],
         "--set": settings or [],
         "--label-columns": [label_columns],
@@ -158,10 +176,12 @@ def fit(
         word for option, values in options.items() for value in values if value is not None for word in (option, value)
     ]
     with interruptible("nothing was written"):
-        with open_data(Source(data, file_format, delimiter, encoding, tuple(na_values or ()))) as opened:
+        source = Source(data, file_format, delimiter, encoding, tuple(na_values or ()), on, files)
+        with open_data(source, notes) as opened:
             path = opened.source.name
+            identifier = id_of(identifier, on)
             choices, label_names, views_found = _choose_columns(
-                opened.names, path, target, identifier, group, label_columns, view or [], views
+                opened, target, identifier, group, label_columns, view or [], views, drop
             )
             chosen = find_method(method, list(choices))
             if chosen.only_view is not None:
@@ -189,6 +209,7 @@ def fit(
             "command": ["fuselearn", "fit", Path(data).name, *words],
             "target": target,
             "id": identifier,
+            "on": on,
             "group": group,
             "method": method,
             "settings": task.settings,
@@ -216,28 +237,29 @@ def fit(
         _print(summary)
 
 
-def _check_model_path(output: str, force: bool, data: str) -> None:
+def _check_model_path(output: str, force: bool, *inputs: str) -> None:
     """Refuse an output that is no file for a model."""
     if output == "-":
         refuse("--output: a model cannot go to standard output; name a file, such as model.fuse.")
     if Path(output).suffix.lower() in FORMATS:
         refuse(f"--output: {output} is named as data; name a file for the model, such as model.fuse.")
-    check_output(output, force, data)
+    check_output(output, force, *inputs)
 
 
 def _choose_columns(
-    names: list[str],
-    path: str,
+    opened: "OpenedFile",
     target: str,
     identifier: str | None,
     group: str | None,
     label_columns: str | None,
     view: list[str],
     views: str | None,
+    drop: list[str] | None,
 ) -> tuple[dict[str, ViewChoice], list[str], str]:
     """Return the views, the columns of their labels, and how the views were found."""
     from fuselearn.cli.columns import check_id_name, label_columns_of
 
+    names, path = opened.names, opened.source.name
     check_column(target, names, path, "--target")
     reserved = {target: "the target"}
     if identifier is not None:
@@ -255,10 +277,7 @@ def _choose_columns(
     if label_columns:
         for column in (part.rpartition("=")[2].strip() for part in label_columns.split(",")):
             reserved.setdefault(column, "a column of labels")
-    free = [name for name in names if name not in reserved]
-    if not free:
-        refuse(f"{path} has no columns beside the target; views need some.")
-    choices, views_found = choose_views(view, views, free, reserved)
+    choices, views_found = choose_file_views(opened, view, views, reserved, drop)
     label_names = label_columns_of(label_columns, list(choices)) if label_columns else []
     for column in label_names:
         check_column(column, names, path, "--label-columns")

@@ -39,7 +39,9 @@ class ModelColumns:
         self.columns = [column for column in self._columns.kinds_ if column in present]
         if not self.columns:
             shown = ", ".join(list(self._columns.kinds_)[:4])
-            refuse(f"{path} has none of the columns that the model was fitted on, such as {shown}.")
+            view, first = next((view, columns[0]) for view, columns in self._columns.views.items())
+            hint = f" Name the file of each view: --view {view}=FILE." if first.startswith(f"{view}: ") else ""
+            refuse(f"{path} has none of the columns that the model was fitted on, such as {shown}.{hint}")
         self.absent_views = absent_views(self._columns.views, names)
         self.lost = lost_columns(self._columns.views, names)
         if self.lost and not allow_missing:
@@ -76,7 +78,9 @@ class ModelColumns:
     def note_missing(self, notes: Notes) -> None:
         """Note what the file lacks."""
         for view in self.absent_views:
-            notes.add(f"{self.path} has no column of the view {view!r}: it is taken as missing in every row.")
+            has_file = self._columns.views[view][0].startswith(f"{view}: ")
+            lack = "There is no file" if has_file else f"{self.path} has no column"
+            notes.add(f"{lack} of the view {view!r}: it is taken as missing in every row.")
         for view, lost in self.lost.items():
             which, are = ("1 column", "it is") if len(lost) == 1 else (f"{len(lost)} columns", "they are")
             notes.add(f"{self.path} lacks {which} of the view {view!r}: {are} taken as missing in every row.")

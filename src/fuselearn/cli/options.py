@@ -11,7 +11,26 @@ Identifier = Annotated[str | None, typer.Option("--id", help="Column that names 
 FittedIdentifier = Annotated[
     str | None, typer.Option("--id", help="Column that names the objects.", show_default="the one named at fit")
 ]
-ViewGlobs = Annotated[list[str] | None, typer.Option(help="NAME=GLOB, once for each view.")]
+ViewGlobs = Annotated[
+    list[str] | None,
+    typer.Option(help="NAME=GLOB, once for each view; with --on NAME=FILE or NAME=FILE::GLOB, of files of their own."),
+]
+On = Annotated[
+    str | None, typer.Option("--on", help="Column that names the objects in DATA and in the files of the views.")
+]
+FittedOn = Annotated[
+    str | None,
+    typer.Option(
+        "--on",
+        help="Column that names the objects in DATA and in the files of the views.",
+        show_default="the one named at fit",
+    ),
+]
+FittedViews = Annotated[
+    list[str] | None,
+    typer.Option("--view", help="NAME=FILE, for a model of one file per view; a view without file is missing."),
+]
+Drop = Annotated[list[str] | None, typer.Option(help="Column that no view has, repeated or with commas.")]
 ViewsFile = Annotated[str | None, typer.Option(help="TOML file with the views.")]
 AllowMissingColumns = Annotated[
     bool, typer.Option("--allow-missing-columns", help="Take single columns that the file lacks as missing.")

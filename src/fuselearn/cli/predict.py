@@ -26,12 +26,11 @@ from fuselearn.cli.console import (
 from fuselearn.cli.files import (
     FORMATS,
     KINDS,
-    Source,
     check_column,
     check_output,
+    id_of,
     open_data,
     reading,
-    words_for_nothing,
     writing,
 )
 from fuselearn.cli.options import (
@@ -42,12 +41,14 @@ from fuselearn.cli.options import (
     Encoding,
     FittedIdentifier,
     FittedNaValues,
+    FittedOn,
+    FittedViews,
     Force,
     Format,
     Model,
     Trust,
 )
-from fuselearn.cli.saved_models import load_model
+from fuselearn.cli.saved_models import fitted_source, load_model
 
 if TYPE_CHECKING:
     import pyarrow
@@ -61,6 +62,8 @@ def predict(
     data: Data,
     output: Annotated[str, typer.Option(help="CSV, TSV, Parquet or Feather file; - is standard output.")] = "-",
     identifier: FittedIdentifier = None,
+    on: FittedOn = None,
+    view: FittedViews = None,
     chunk_rows: Annotated[int, typer.Option(help="Rows in memory at a time.")] = 50_000,
     trust: Trust = None,
     allow_missing_columns: AllowMissingColumns = False,
@@ -97,9 +100,9 @@ def predict(
     counts: dict[str, int] = {}
     rows = 0
     consequence = "what was printed is not all" if output == "-" else "nothing was written"
-    source = Source(data, file_format, delimiter, encoding, words_for_nothing(note, na_values))
-    with interruptible(consequence), open_data(source) as opened:
-        identifier = _identifier(identifier, note, opened, notes)
+    source = fitted_source(loaded, note, data, file_format, delimiter, encoding, na_values, on, view)
+    with interruptible(consequence), open_data(source, notes) as opened:
+        identifier = _identifier(id_of(identifier, source.on), note, opened, notes)
         chunks = _predictions(loaded, opened, identifier, note, allow_missing_columns, chunk_rows, notes)
         with writing(output), _prediction_file(output, kind, force) as write:
             for chunk in chunks:

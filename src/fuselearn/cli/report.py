@@ -6,16 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fuselearn.cli.console import Notes, interruptible, interrupts, refuse, refusing, say, say_json
-from fuselearn.cli.files import (
-    Source,
-    check_column,
-    check_output,
-    open_data,
-    read_opened,
-    size_of,
-    words_for_nothing,
-    writing,
-)
+from fuselearn.cli.files import check_column, check_output, id_of, open_data, read_opened, size_of, writing
 from fuselearn.cli.options import (
     AllowMissingColumns,
     AsJson,
@@ -23,12 +14,14 @@ from fuselearn.cli.options import (
     Encoding,
     FittedIdentifier,
     FittedNaValues,
+    FittedOn,
+    FittedViews,
     Force,
     Format,
     Model,
     Trust,
 )
-from fuselearn.cli.saved_models import load_model
+from fuselearn.cli.saved_models import fitted_source, load_model
 
 if TYPE_CHECKING:
     from fuselearn.cli.files import OpenedFile
@@ -44,6 +37,8 @@ def report(
         str | None, typer.Option(help="Column that holds the classes.", show_default="the one named at fit")
     ] = None,
     identifier: FittedIdentifier = None,
+    on: FittedOn = None,
+    view: FittedViews = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     trust: Trust = None,
     allow_missing_columns: AllowMissingColumns = False,
@@ -64,10 +59,10 @@ def report(
     notes = Notes(as_json)
     with interruptible("nothing was written"):
         loaded, note = load_model(model, notes, trust)
-        source = Source(data, file_format, delimiter, encoding, words_for_nothing(note, na_values))
-        with open_data(source) as opened:
+        source = fitted_source(loaded, note, data, file_format, delimiter, encoding, na_values, on, view)
+        with open_data(source, notes) as opened:
             target = _column(target, note.get("target"), opened, "--target")
-            identifier = _column(identifier, note.get("id"), opened, "--id")
+            identifier = _column(id_of(identifier, source.on), note.get("id"), opened, "--id")
             if target is not None and identifier == target:
                 refuse(f"--id and --target both name {target!r}.")
             if target is None:

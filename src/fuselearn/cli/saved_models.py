@@ -4,14 +4,15 @@ import shlex
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from fuselearn.cli.console import Notes, one_line, refuse
-from fuselearn.cli.files import FORMATS, refuse_permission
+from fuselearn.cli.files import FORMATS, Source, refuse_permission, view_files, words_for_nothing
 from fuselearn.exceptions import UntrustedTypeError
 
-NOTED_TEXTS = ("target", "id", "group", "method", "data", "class_weight", "views")
+NOTED_TEXTS = ("target", "id", "on", "group", "method", "data", "class_weight", "views")
 NOTED_LISTS = ("command", "settings", "label_columns")
 NOTED_NUMBERS = ("rows", "seed")
 """Keys of the note that fit saves with a model, whose values are text, lists of text, and whole numbers, or None."""
@@ -29,6 +30,37 @@ def load_model(path: str, notes: Notes, trusted: Sequence[str] | None) -> tuple[
     for warning in caught:
         notes.add(f"Warning: {warning.message}")
     return model, _checked_note(note)
+
+
+def fitted_source(
+    model: Any,
+    note: dict[str, Any],
+    data: str,
+    file_format: str | None,
+    delimiter: str | None,
+    encoding: str,
+    na_values: list[str] | None,
+    on: str | None = None,
+    view: list[str] | None = None,
+) -> Source:
+    """Return the table that a command reads for a model, by the options that are given and those of the fit.
+
+    `on` and `view` join a file for each view, for a model that was fitted so.
+    """
+    plain = Source(data, file_format, delimiter, encoding, words_for_nothing(note, na_values))
+    if on is None and not view:
+        return plain
+    if note.get("on") is None:
+        refuse(
+            "--on and --view are for models that were fitted with --on, on a file for each view; this one takes all "
+            "columns from DATA."
+        )
+    files = view_files(view, on or note["on"])
+    known = list(model.columns_.views)
+    unknown = next((file.name for file in files if file.name not in known), None)
+    if unknown is not None:
+        refuse(f"--view names the view {unknown!r}, which the model does not have; its views are {', '.join(known)}.")
+    return replace(plain, on=on or note["on"], views=files)
 
 
 def describe_model(path: str) -> dict[str, Any]:

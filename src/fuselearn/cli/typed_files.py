@@ -31,6 +31,7 @@ class FeatherFile:
 
     def __init__(self, source: "Source", stream: IO[bytes], kind: str) -> None:
         self.source, self.kind = source, kind
+        self.remarks: list[str] = []
         self._first_version = stream.read(4) == b"FEA1"
         stream.seek(0)
         if self._first_version:
@@ -72,6 +73,7 @@ class ParquetFile:
 
     def __init__(self, source: "Source", stream: IO[bytes], kind: str) -> None:
         self.source, self.kind = source, kind
+        self.remarks: list[str] = []
         # Without buffering ahead, what is in memory is a batch and the pages it comes from.
         self._file = parquet.ParquetFile(stream, pre_buffer=False)
         self.names = list(self._file.schema_arrow.names)
@@ -91,6 +93,16 @@ class ParquetFile:
         """Yield tables of some columns and at most so many rows, in the types that they would have as CSV."""
         for batch in self._file.iter_batches(batch_size=rows, columns=columns):
             yield typed(pyarrow.Table.from_batches([batch]).select(columns), types, identifier, self.source)
+
+    @property
+    def group_rows(self) -> list[int]:
+        """Return the number of rows of each row group."""
+        metadata = self._file.metadata
+        return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+
+    def group(self, number: int, columns: list[str], types: dict[str, pyarrow.DataType]) -> pyarrow.Table:
+        """Return the rows of one row group, in the types that they would have as CSV."""
+        return typed(self._file.read_row_group(number, columns=columns).select(columns), types, None, self.source)
 
 
 def typed(

@@ -1,20 +1,33 @@
 """Separate arrays, one per source, stacked into one table with NaN where a source has no data."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, overload
 
 import narwhals as nw
 import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array, column_or_1d
 
+from fuselearn.data.object_ids import ObjectIds, check_common, matching_rows
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, TableLike
 
 Slices = dict[str, slice] | list[slice]
 """Columns of the views: by name where the arrays had names, else in a list."""
 
 
-def stack_views(arrays: Mapping[str, TableLike] | Sequence[TableLike]) -> tuple[FloatArray, Slices]:
+@overload
+def stack_views(arrays: Mapping[str, TableLike] | Sequence[TableLike]) -> tuple[FloatArray, Slices]: ...
+
+
+@overload
+def stack_views(
+    arrays: Mapping[str, TableLike] | Sequence[TableLike], *, on: str
+) -> tuple[FloatArray, Slices, AnyArray]: ...
+
+
+def stack_views(
+    arrays: Mapping[str, TableLike] | Sequence[TableLike], *, on: str | None = None
+) -> tuple[FloatArray, Slices] | tuple[FloatArray, Slices, AnyArray]:
     """Put arrays that describe the same objects side by side.
 
     Parameters
@@ -22,6 +35,9 @@ def stack_views(arrays: Mapping[str, TableLike] | Sequence[TableLike]) -> tuple[
     arrays : dict of name to array, or list of arrays
         Arrays or data frames of shape (n_objects, n_columns), one per view, with the same objects in the same
         order. A row of NaN means that the view of that object was not observed. A 1-D array is one column.
+    on : str, default=None
+        Column of data frames that names the objects. The frames may then have different objects, in any order: each
+        object gets a row, and NaN in the views that have no row of it.
 
     Returns
     -------
@@ -29,6 +45,14 @@ def stack_views(arrays: Mapping[str, TableLike] | Sequence[TableLike]) -> tuple[
         The columns of all views, side by side.
     views : dict of name to slice, or list of slices
         Columns of each view, to be passed as `views` to an estimator.
+    ids : ndarray of shape (n_objects,)
+        With `on` only: the objects in the order of the rows, which is that in which they are first met.
+
+    Raises
+    ------
+    ValueError
+        If a view is not a table of numbers; with `on` if an id is missing, occurs twice in a frame, or differs between
+        frames in type or spelling only, and if a frame has no object of the others (see :func:`stack_unpaired`).
 
     See Also
     --------
@@ -41,8 +65,24 @@ def stack_views(arrays: Mapping[str, TableLike] | Sequence[TableLike]) -> tuple[
     >>> X, views = stack_views({"rna": np.zeros((5, 3)), "image": np.ones((5, 2))})
     >>> X.shape, views
     ((5, 5), {'rna': slice(0, 3, None), 'image': slice(3, 5, None)})
+
+    Data frames are joined by a column:
+
+    >>> import pandas as pd
+    >>> rna = pd.DataFrame({"patient": ["a", "b"], "g0": [1.0, 2.0]})
+    >>> protein = pd.DataFrame({"patient": ["c", "b"], "g0": [5.0, 6.0]})
+    >>> X, views, ids = stack_views({"rna": rna, "protein": protein}, on="patient")
+    >>> X
+    array([[ 1., nan],
+           [ 2.,  6.],
+           [nan,  5.]])
+    >>> ids
+    array(['a', 'b', 'c'], dtype=object)
     """
     names, tables, has_names = _named(arrays, "arrays")
+    if on is not None:
+        X, slices, ids = _joined(names, tables, on)
+        return X, dict(zip(names, slices)) if has_names else slices, ids
     blocks = [_table(name, table) for name, table in zip(names, tables)]
     lengths = {name: len(block) for name, block in zip(names, blocks)}
     if len(set(lengths.values())) > 1:
@@ -110,6 +150,39 @@ def stack_unpaired(
         X[start : start + len(block), columns] = block
         start += len(block)
     return X, dict(zip(names, slices)) if has_names else slices, np.concatenate(labels)
+
+
+def _joined(names: list[str], tables: list[TableLike], on: str) -> tuple[FloatArray, list[slice], AnyArray]:
+    """Return the rows of all objects of data frames, the columns of each frame, and the objects."""
+    blocks: list[FloatArray] = []
+    ids: list[ObjectIds] = []
+    objects: dict[str, Any] = {}
+    for name, table in zip(names, tables):
+        frame = nw.from_native(table, eager_only=True, pass_through=True)
+        if not isinstance(frame, nw.DataFrame):
+            raise TypeError(
+                f"The view {name!r} must be a data frame to be joined on {on!r}; got {type(table).__name__}."
+            )
+        if on not in frame.columns:
+            shown = ", ".join(map(repr, frame.columns[:8]))
+            raise ValueError(f"The view {name!r} has no column {on!r} to be joined on; its columns are {shown}.")
+        values = frame.get_column(on).to_list()
+        ids.append(ObjectIds.of(values, f"the view {name!r}", on))
+        blocks.append(_table(name, frame.drop(on).to_native()))
+        objects |= {text: value for text, value in zip(ids[-1].texts, values) if text not in objects}
+    everyone = ObjectIds("all views together", list(objects), None)
+    for number, later in enumerate(ids):
+        for earlier in ids[:number]:
+            matching_rows(later, earlier, earlier.places())  # refuses other types and spellings
+        others = [text for other in [*ids[:number], *ids[number + 1 :]] for text in other.texts]
+        check_common(others, "the other views", later, on)
+    slices = _column_slices(blocks)
+    X = np.full((len(objects), slices[-1].stop), np.nan)
+    for block, columns, of_view in zip(blocks, slices, ids):
+        rows = matching_rows(everyone, of_view, of_view.places())
+        X[rows >= 0, columns] = block[rows[rows >= 0]]
+    dtype = None if ids[0].kind == "numbers" else object
+    return X, slices, np.array(list(objects.values()), dtype=dtype)
 
 
 def _named(collection: Any, argument: str) -> tuple[list[str], list[Any], bool]:
