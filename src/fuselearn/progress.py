@@ -9,6 +9,7 @@ whole lines, and few of them.
 
 from __future__ import annotations
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -151,24 +152,71 @@ def rich_bar(description: str, total: int | None = None) -> Iterator[Callable[..
     )
 
     # A name may look like rich's markup, and must not be read as it.
-    console = Console(stderr=True, markup=False)
+    console = Console(stderr=True, markup=False, highlight=False)
     known = [BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()]
     columns = [
         TextColumn("{task.description}", markup=False),
         *(known if total else [SpinnerColumn(), TimeElapsedColumn()]),
     ]
-    with Progress(
-        *columns,
-        console=console,
-        disable=not (console.is_terminal or console.is_jupyter),
-        # What is printed meanwhile is a result, which must not go through the bar.
-        redirect_stdout=False,
-        redirect_stderr=False,
-        transient=True,
-    ) as progress:
+    is_seen = console.is_terminal or console.is_jupyter
+    with (
+        Progress(
+            *columns,
+            console=console,
+            disable=not is_seen,
+            # What is printed meanwhile is a result, which must not go through the bar.
+            redirect_stdout=False,
+            redirect_stderr=False,
+            transient=True,
+        ) as progress,
+        shown_by(lambda line: console.print(line) if is_seen else None),
+    ):
         task = progress.add_task(description, total=total)
 
         def update(done: int | None = None, total: int | None = None, description: str | None = None) -> None:
             progress.update(task, completed=done, total=total, description=description)
 
         yield update
+
+
+_told: set[str] = set()
+_shown_by: list[Callable[[str], None]] = []
+
+
+def tell_once(text: str) -> None:
+    """Tell people, once in a process, why something takes time.
+
+    The line goes to the log ``fuselearn``, at the level of information. Where that is not shown, it goes to a bar of
+    progress, if there is one, or to stderr, if that is a terminal or a notebook: never into the output of a program.
+
+    Parameters
+    ----------
+    text : str
+        One or two sentences.
+    """
+    if text in _told:
+        return
+    _told.add(text)
+    log = logging.getLogger("fuselearn")
+    if log.isEnabledFor(logging.INFO):
+        log.info(text)
+    elif _shown_by:
+        _shown_by[-1](text)
+    elif sys.stderr is not None and (sys.stderr.isatty() or in_notebook()):
+        print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def shown_by(show: Callable[[str], None]) -> Iterator[None]:
+    """Pass what people are told within the block, in whatever thread, to a function.
+
+    Parameters
+    ----------
+    show : callable of str
+        Shows one line.
+    """
+    _shown_by.append(show)
+    try:
+        yield
+    finally:
+        _shown_by.remove(show)

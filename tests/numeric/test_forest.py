@@ -199,3 +199,14 @@ def test_too_few_columns_are_an_error():
     forest, _, _ = grow(problem.columns, problem.targets)
     with pytest.raises(ValueError, match="grown on 3 columns; columns has 2"):
         forest.predict(problem.columns[:2])
+
+
+@pytest.mark.parametrize("n_rows", [1, 5, 256])
+def test_few_rows_are_predicted_to_the_same_bits_without_compiled_code(n_rows, monkeypatch):
+    rng = np.random.default_rng(n_rows)
+    forest, *_ = grow(rng.normal(size=(4, 80)), rng.normal(size=(80, 3)), n_trees=20)
+    columns = rng.normal(size=(4, n_rows)).astype(np.float32)
+    expected = forest.predict(columns)
+    monkeypatch.setattr("fuselearn.numeric.forest.is_loaded", lambda loop: False)
+    monkeypatch.setattr("fuselearn.numeric.forest._add_leaf_values", None)
+    assert_array_equal(forest.predict(columns), expected)

@@ -2,6 +2,9 @@
 
 Views and objects are numbered from 0. Tables of objects have shape (n_views, most objects of a view). Pairs of all
 views stand one view after the other, and `starts` and `ends` say which of them are in the band.
+
+Arrays are filled and searched by plain loops: numba compiles these in a fraction of the time that it takes for NumPy's
+functions, and assigning one array to another brings in the text of an error about shapes, which takes three seconds.
 """
 
 import numpy as np
@@ -12,6 +15,22 @@ from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 PARTIAL, MEMBERS = range(2)
 """Fields of the counts of a set: rows of several but not all views that are not covered, and members."""
+
+
+@compiled()
+def _sort(numbers: IntArray, n: int) -> None:
+    """Sort the first `n` numbers in place, by Shell's method: numba takes a second to compile NumPy's."""
+    gap = 1
+    while 3 * gap + 1 < n:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, n):
+            number, place = numbers[i], i
+            while place >= gap and numbers[place - gap] > number:
+                numbers[place] = numbers[place - gap]
+                place -= gap
+            numbers[place] = number
+        gap //= 3
 
 
 @compiled()
@@ -47,9 +66,15 @@ def joins_of_band(
         Where each view's part of `rest` ends.
     """
     n_views = len(starts)
-    n_pairs = (ends - starts).sum()
-    slots = np.full(incomplete.shape, -1)
-    n_slots = np.zeros(n_views, np.int64)
+    slots = np.empty(incomplete.shape, np.int64)
+    n_slots, rest_ends, offsets = np.empty(n_views, np.int64), np.empty(n_views, np.int64), np.empty(n_views, np.int64)
+    n_pairs = 0
+    for view in range(n_views):
+        n_slots[view], rest_ends[view] = 0, 0
+        offsets[view] = n_pairs - starts[view]  # adds up to the place of a pair in `used`
+        n_pairs += ends[view] - starts[view]
+        for number in range(incomplete.shape[1]):
+            slots[view, number] = -1
     any_incomplete = False
     for view in range(n_views):
         for pair in range(starts[view], ends[view]):
@@ -59,24 +84,32 @@ def joins_of_band(
                     n_slots[view] += 1
                     any_incomplete |= incomplete[view, number]
     joins = np.empty((64 if any_incomplete else 0, n_views), np.int64)
-    rest, rest_ends = np.empty(n_slots.sum() if any_incomplete else 0, np.int64), np.zeros(n_views, np.int64)
+    widest, all_slots = 0, 0
+    for view in range(n_views):
+        widest = max(widest, n_slots[view])
+        all_slots += n_slots[view]
+    rest = np.empty(all_slots if any_incomplete else 0, np.int64)
     if not any_incomplete:
         return False, joins, rest, rest_ends
 
     # The pairs of each object, as steps to their other end.
-    widest = n_slots.max()
-    step_ends = np.zeros((n_views, widest + 1), np.int64)
+    step_ends = np.empty((n_views, widest + 1), np.int64)
+    most_steps = 0
     for view in range(n_views):
+        for slot in range(widest + 1):
+            step_ends[view, slot] = 0
         for pair in range(starts[view], ends[view]):
             step_ends[view, slots[view, first[pair]] + 1] += 1
             step_ends[view, slots[view, second[pair]] + 1] += 1
         for slot in range(widest):
             step_ends[view, slot + 1] += step_ends[view, slot]
+        most_steps = max(most_steps, step_ends[view, widest])
     # Twice the number of a pair, and 1 more where it leads from its second end to its first.
-    steps = np.empty((n_views, step_ends[:, widest].max()), np.int64)
-    filled = step_ends[:, :widest].copy()
-    any_open = np.zeros((n_views, widest), np.bool_)
+    steps = np.empty((n_views, most_steps), np.int64)
+    filled, any_open = np.empty((n_views, widest), np.int64), np.empty((n_views, widest), np.bool_)
     for view in range(n_views):
+        for slot in range(widest):
+            filled[view, slot], any_open[view, slot] = step_ends[view, slot], False
         for pair in range(starts[view], ends[view]):
             for turned in range(2):
                 number, other = (second[pair], first[pair]) if turned else (first[pair], second[pair])
@@ -101,21 +134,25 @@ def joins_of_band(
                     inside &= slots[view, members[member, view]] >= 0
                 if inside:
                     if n_found == len(found):
-                        found = np.concatenate((found, np.empty(n_found, np.int64)))
+                        shorter, found = found, np.empty(2 * n_found, np.int64)
+                        for i in range(n_found):
+                            found[i] = shorter[i]
                     found[n_found] = member
                     n_found += 1
                 member = links[member]
-    found = np.sort(found[:n_found])
+    _sort(found, n_found)
 
-    used = np.zeros(n_pairs, np.bool_)
-    offsets = np.cumsum(ends - starts) - ends  # adds up to the place of a pair in `used`
+    used = np.empty(n_pairs, np.bool_)
+    for pair in range(n_pairs):
+        used[pair] = False
     limit = squared_radius * (1.0 + TIE)
     n_joins = 0
     place = np.empty(n_views, np.int64)  # step of each view
     begin, stop = np.empty(n_views, np.int64), np.empty(n_views, np.int64)
-    length, reaches = np.zeros(n_views + 1), np.zeros(n_views + 1, np.bool_)
-    shortest, still_open = np.zeros(n_views + 1), np.zeros(n_views + 1, np.bool_)
-    for member in found:
+    length, reaches = np.empty(n_views + 1), np.empty(n_views + 1, np.bool_)
+    shortest, still_open = np.empty(n_views + 1), np.empty(n_views + 1, np.bool_)
+    length[0], reaches[0], shortest[n_views], still_open[n_views] = 0.0, False, 0.0, False
+    for member in found[:n_found]:
         for view in range(n_views - 1, -1, -1):
             slot = slots[view, members[member, view]]
             begin[view], stop[view] = step_ends[view, slot], step_ends[view, slot + 1]
@@ -145,7 +182,10 @@ def joins_of_band(
                 place[view] = begin[view]
                 continue
             if n_joins == len(joins):
-                joins = np.concatenate((joins, np.empty(joins.shape, np.int64)))
+                shorter_joins, joins = joins, np.empty((2 * n_joins, n_views), np.int64)
+                for i in range(n_joins):
+                    for own in range(n_views):
+                        joins[i, own] = shorter_joins[i, own]
             for own in range(n_views):
                 step = steps[own, place[own]]
                 pair = step // 2
@@ -225,9 +265,9 @@ def admit_candidates(
     for candidate in candidates:
         if free_places(cap, counts, singles, lacking) <= 0:
             return
-        member[:] = candidate
+        for view in range(n_views):
+            member[view] = -1 if complete_them else candidate[view]
         if complete_them:
-            member[:] = -1
             any_incomplete = False
             for rank in range(n_views - 1, -1, -1):  # rows by their number of views; complete ones (rank 0) come last
                 for view in range(n_views):
@@ -261,7 +301,8 @@ def admit_candidates(
         number = counts[MEMBERS]
         counts[MEMBERS] += 1
         places[place] = number
-        members[number] = member
+        for view in range(n_views):
+            members[number, view] = member[view]
         links[number] = -1
         if heads[member[0]] < 0:
             heads[member[0]] = number

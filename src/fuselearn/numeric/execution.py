@@ -19,6 +19,7 @@ import numpy as np
 import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
+from fuselearn.progress import tell_once
 from fuselearn.typing import AnyArray
 
 Parameters = ParamSpec("Parameters")
@@ -28,6 +29,11 @@ Item = TypeVar("Item")
 BLOCK_ROWS = 1024
 """Rows of one partial sum. A constant, since the bits of a sum depend on where it is cut; at this one a block's weights
 and scores stay in the fastest cache while its columns pass by."""
+
+COMPILING = (
+    "fuselearn compiles its loops when they are first used, which takes some seconds. They are {place}; "
+    "`fuselearn warmup` compiles them ahead of time."
+)
 
 
 def n_blocks(n_rows: int) -> int:
@@ -50,6 +56,7 @@ def compiled(*, reassociate: bool = False) -> Callable[[Callable[Parameters, Res
             nonlocal kernel
             if kernel is None:
                 kernel = _compile(loop, reassociate)
+                _LOADED.add(call)
             return kernel
 
         @wraps(loop)
@@ -62,8 +69,15 @@ def compiled(*, reassociate: bool = False) -> Callable[[Callable[Parameters, Res
     return decorate
 
 
+def is_loaded(loop: Callable[..., Any]) -> bool:
+    """Return whether a loop was called in this process. If not, to load or compile it takes up to a second."""
+    return loop in _LOADED
+
+
 _KERNELS: dict[Callable[..., Any], Callable[[], Callable[..., Any]]] = {}
 """What compiles each decorated loop."""
+_LOADED: set[Callable[..., Any]] = set()
+"""Decorated loops that were called in this process."""
 
 
 def _compile(loop: Callable[Parameters, Result], reassociate: bool) -> Callable[Parameters, Result]:
@@ -84,6 +98,7 @@ def _compile(loop: Callable[Parameters, Result], reassociate: bool) -> Callable[
     try:
         return _with_locked_cache(numba.njit(nogil=True, cache=True, fastmath=fastmath)(loop))
     except RuntimeError:  # no writable place for the cache: compile anew in each process
+        tell_once(COMPILING.format(place="not kept: no folder for numba's cache can be written to"))
         return numba.njit(nogil=True, fastmath=fastmath)(loop)
 
 
@@ -96,14 +111,20 @@ def _with_locked_cache(kernel: Any) -> Any:
     cache = kernel._cache
     path = os.path.join(cache.cache_path, "fuselearn.lock")
 
-    def locked(call: Callable[..., Any]) -> Callable[..., Any]:
-        def locked_call(*arguments: Any) -> Any:
-            with _file_lock(path):
-                return call(*arguments)
+    load, save = cache.load_overload, cache.save_overload
 
-        return locked_call
+    def load_overload(*arguments: Any) -> Any:
+        with _file_lock(path):
+            loaded = load(*arguments)
+        if loaded is None:
+            tell_once(COMPILING.format(place=f"kept in {os.path.dirname(cache.cache_path)}"))
+        return loaded
 
-    cache.load_overload, cache.save_overload = locked(cache.load_overload), locked(cache.save_overload)
+    def save_overload(*arguments: Any) -> Any:
+        with _file_lock(path):
+            return save(*arguments)
+
+    cache.load_overload, cache.save_overload = load_overload, save_overload
     return kernel
 
 

@@ -100,9 +100,11 @@ def fill_loop(
 
 @compiled()
 def subtract_loop(histogram: IntArray, child: IntArray) -> None:
-    whole, part = histogram.ravel(), child.ravel()
-    for i in range(len(whole)):
-        whole[i] -= part[i]
+    for column in range(len(histogram)):
+        for field in range(histogram.shape[1]):
+            whole, part = histogram[column, field], child[column, field]
+            for b in range(len(whole)):
+                whole[b] -= part[b]
 
 
 @compiled()
@@ -328,7 +330,9 @@ def grow_loop(
     root = int(np.intp(0))  # a literal would be a type of its own, for which loops are compiled once more
     fill_loop(bins, columns, rows, g, h, weights, n_values_of_all, histograms[0], root, n_columns)
     for i in range(3):
-        node_sums[0, i] = histograms[0, 0, i].sum()  # every row is in some bin of the first column
+        node_sums[0, i] = 0
+        for b in range(histograms.shape[3]):  # every row is in some bin of the first column
+            node_sums[0, i] += histograms[0, 0, i, b]
     node_bounds[0, 0], node_bounds[0, 1] = -np.inf, np.inf
     node_rows[0, 0], node_rows[0, 1] = 0, len(rows)
     node_left[0] = -1

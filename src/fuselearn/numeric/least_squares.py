@@ -166,9 +166,11 @@ def _pivoted_cholesky(matrix: FloatArray, tolerance: float) -> tuple[FloatArray,
     order = np.arange(n)
     factor = np.zeros((n, n))
     diagonal = np.empty(n)
+    largest = 0.0  # no element of the diagonal of a Gram matrix is less
     for i in range(n):
         diagonal[i] = matrix[i, i]
-    least = tolerance * diagonal.max() if n > 0 else 0.0
+        largest = max(largest, diagonal[i])
+    least = tolerance * largest
     for k in range(n):
         pivot = k
         for i in range(k + 1, n):

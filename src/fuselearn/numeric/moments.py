@@ -138,7 +138,6 @@ def standardise_columns(X: FloatArray, means: FloatArray, scales: FloatArray, co
     return gaps
 
 
-@compiled()
 def class_forms(
     moments: FloatArray, smoothing: FloatArray, least_variance: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -160,12 +159,34 @@ def class_forms(
         -inf. A column that some class with weight was never observed in takes no part.
     """
     n_classes, n_columns = len(moments), len(smoothing)
-    squares = np.zeros((n_classes, n_columns))
-    slopes = np.zeros((n_classes, n_columns))
-    constants = np.zeros((n_classes, n_columns))
+    # A slice of moments would be an array of another layout, for which the loop would be compiled again.
+    moments = np.ascontiguousarray(moments)
+    squares, slopes, constants = np.zeros((3, n_classes, n_columns))
     log_priors = np.full(n_classes, -np.inf)
-    total = moments[:, 0].sum()
-    n_seen = 0
+    n_seen = _fill_forms(moments, smoothing, least_variance, squares, slopes, constants, log_priors)
+    if n_classes != 2:
+        return squares, slopes, constants, log_priors
+    if n_seen < 2:  # one class alone: its prior decides, and no column says anything
+        nothing = np.zeros((1, n_columns))
+        return nothing, nothing, nothing, log_priors[1:] - log_priors[:1]
+    squares, slopes, constants = squares[1:] - squares[:1], slopes[1:] - slopes[:1], constants[1:] - constants[:1]
+    return squares, slopes, constants, log_priors[1:] - log_priors[:1]
+
+
+@compiled()
+def _fill_forms(
+    moments: FloatArray,
+    smoothing: FloatArray,
+    least_variance: float,
+    squares: FloatArray,
+    slopes: FloatArray,
+    constants: FloatArray,
+    log_priors: FloatArray,
+) -> int:
+    n_classes, n_columns = squares.shape
+    total, n_seen = 0.0, 0
+    for k in range(n_classes):
+        total += moments[k, 0]
     for k in range(n_classes):
         if moments[k, 0] > 0.0:
             n_seen += 1
@@ -190,17 +211,7 @@ def class_forms(
                 squares[k, j] = -0.5 / variance
                 slopes[k, j] = mean / variance
                 constants[k, j] = -0.5 * (np.log(variance) + mean * mean / variance)
-    if n_classes == 2:
-        if n_seen < 2:  # one class alone: its prior decides, and no column says anything
-            nothing = np.zeros((1, n_columns))
-            return nothing, nothing, nothing, log_priors[1:] - log_priors[:1]
-        return (
-            squares[1:] - squares[:1],
-            slopes[1:] - slopes[:1],
-            constants[1:] - constants[:1],
-            log_priors[1:] - log_priors[:1],
-        )
-    return squares, slopes, constants, log_priors
+    return n_seen
 
 
 def largest_quadratic(
@@ -262,7 +273,14 @@ def _largest(
         m = min(block_rows, n_rows - start)
         for k in range(n_forms):
             # Without gaps every row has every column's constant.
-            scores[k, :] = constants[k] if gaps else constants[k] + column_constants[k].sum()
+            constant = constants[k]
+            if not gaps:
+                of_columns = 0.0
+                for j in range(n_columns):
+                    of_columns += column_constants[k, j]
+                constant += of_columns
+            for i in range(m):
+                scores[k, i] = constant
         for j in range(n_columns):
             column = values[start * n_columns + j * m : start * n_columns + (j + 1) * m]
             for k in range(n_forms):
