@@ -51,8 +51,9 @@ def test_decision_is_weighted_outputs_of_the_base_models(kind):
         np.outer(np.clip(machine.decision_function(X[:, columns]), -1, 1), weights)
         for machine, columns, weights in zip(model.estimators_, model.estimators_features_, model.label_weights_)
     ]
-    assert_allclose(model.decision_function(X), sum(parts), atol=1e-10)
-    for stage, expected in zip(model.staged_decision_function(X), np.cumsum(parts, axis=0), strict=True):
+    assert_allclose(model.decision_function(X), model.intercepts_ + sum(parts), atol=1e-10)
+    sums = model.intercepts_ + np.cumsum(parts, axis=0)
+    for stage, expected in zip(model.staged_decision_function(X), sums, strict=True):
         assert_allclose(stage, expected, atol=1e-10)
     assert_array_equal(list(model.staged_predict(X))[-1], model.predict(X))
 

@@ -390,6 +390,33 @@ def test_estimators(kind, name):
     assert_allclose(model.decision_function(X), expected["F"], rtol=tolerance, atol=5 * tolerance)
 
 
+@pytest.mark.parametrize("kind", [MSSBoostClassifier, NSBoostClassifier])
+def test_decision_functions_that_begin_at_the_log_odds(kind):
+    X, Y = data()
+    settings = {"n_estimators": 5, "data_ratio": 0.4, "feature_ratio": 0.3, "random_state": 2, "fit_intercept": True}
+    model = kind(TreeOfOneSeed(), **settings).fit(X, Y)
+    draw = oracle_draws(X, Y, tree, 2, 0.4, 0.3)
+    expected = naive.boost(draw, range(4), Y, 5, shared=kind is MSSBoostClassifier, intercept=True)
+    assert_array_equal(model.source_labels_, expected["slots"])
+    assert_allclose(model.label_weights_, expected["weights"], rtol=1e-9, atol=1e-9)
+    assert_allclose(model.loss_curve_, expected["losses"], rtol=1e-9)
+    assert_allclose(model.decision_function(X), expected["F"], rtol=1e-9, atol=1e-9)
+
+
+def test_none_is_our_setting_with_the_default_base_model_and_the_papers_with_another():
+    X, Y = data()
+    ours = MSSBoostClassifier(n_estimators=4, feature_ratio=0.5, random_state=0).fit(X, Y)
+    assert_allclose(ours.intercepts_, np.log(Y.mean(axis=0) / (1 - Y.mean(axis=0))))
+    assert ours.estimators_[0].max_vectors == "auto"
+    same = MSSBoostClassifier(
+        RbfSVC(max_vectors="auto"), n_estimators=4, feature_ratio=0.5, pool_size=39, fit_intercept=True, random_state=0
+    )
+    assert_array_equal(same.fit(X, Y).loss_curve_, ours.loss_curve_)
+    papers = MSSBoostClassifier(RbfSVC(), n_estimators=4, feature_ratio=0.5, random_state=0).fit(X, Y)
+    assert_array_equal(papers.intercepts_, 0.0)
+    assert_array_equal(RSBagClassifier(n_estimators=4, random_state=0).fit(X, Y).intercepts_, 0.0)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("name", ["tree", "ours"])
 @pytest.mark.parametrize(("data_ratio", "feature_ratio"), [("auto", "auto"), ("auto", 0.5), (0.3, "auto")])
@@ -415,7 +442,7 @@ def test_the_bag_is_boosting_with_the_weights_of_the_paper():
     bag = RSBagClassifier(**common).fit(X, Y)
     assert_array_equal(bag.label_weights_, np.eye(4)[np.arange(8) % 4])
     # The first candidates of the pool are those of the bag's first turn.
-    boosted = NSBoostClassifier(significance=1.0, **common).fit(X, Y)
+    boosted = NSBoostClassifier(significance=1.0, pool_size=4, **common).fit(X, Y)
     first_model = {label: boosted.estimators_[i] for i, label in reversed(list(enumerate(boosted.source_labels_)))}
     for label, model in first_model.items():
         assert_array_equal(model.support_vectors_, bag.estimators_[label].support_vectors_)

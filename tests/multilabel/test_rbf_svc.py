@@ -9,7 +9,9 @@ from sklearn.svm import SVC
 
 from fuselearn import MSSBoostClassifier
 from fuselearn.multilabel import RbfSVC, rbf_svc
+from fuselearn.numeric import fixed_size_svm
 from fuselearn.numeric.rbf import ALL_CANCELLED, CANCELLED, NEAR, NEGLIGIBLE, rbf_decision_values, rbf_gram
+from tests.naive import mssboost as naive
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 20))
@@ -32,6 +34,52 @@ def test_large_samples_go_to_libsvm(monkeypatch):
     assert_allclose(small.decision_function(X), large.decision_function(X), atol=1e-5)
 
 
+@pytest.mark.parametrize(("max_vectors", "n_vectors"), [(1, 1), (7, 7), (40, 40), ("auto", 24), (1000, 60)])
+def test_machine_of_fixed_size(max_vectors, n_vectors):
+    """√40·ln 40 is 23.3."""
+    rows, y = X[:60, :4], Y[:60, 0]
+    if max_vectors == "auto":
+        rows, y = rows[:40], y[:40]
+    machine = RbfSVC(C=0.7, gamma=0.3, max_vectors=max_vectors).fit(rows, y)
+    assert machine.support_vectors_.shape == (n_vectors, 4)
+    vectors = [int(np.flatnonzero((rows == vector).all(axis=1))[0]) for vector in machine.support_vectors_]
+    assert len(set(vectors)) == n_vectors
+    coefficients, intercept = naive.least_squares_machine(rows, y, 0.7, 0.3, vectors)
+    expected = rbf_kernel(X[:, :4], rows[vectors], gamma=0.3) @ coefficients + intercept
+    assert_allclose(machine.decision_function(X[:, :4]), expected, atol=1e-4)
+
+
+def test_machine_of_fixed_size_with_all_rows_is_suykens():
+    """The dual system of the least squares machine: 1'a = 0, K a + a / C + b = y."""
+    rows, y = X[:50, :5], 2 * Y[:50, 0] - 1
+    weights = rng.uniform(0.5, 2, 50)
+    machine = RbfSVC(C=2.0, gamma=0.2, max_vectors=50).fit(rows, y, sample_weight=weights)
+    K = rbf_kernel(rows, gamma=0.2)
+    system = np.block([[np.zeros((1, 1)), np.ones((1, 50))], [np.ones((50, 1)), K + np.diag(1 / (2.0 * weights))]])
+    solution = np.linalg.solve(system, np.r_[0, y])
+    expected = K @ solution[1:] + solution[0]
+    assert_allclose(machine.decision_function(rows), expected, atol=1e-5)
+
+
+def test_machine_of_fixed_size_in_blocks(monkeypatch):
+    whole = RbfSVC(max_vectors=20).fit(X, Y[:, 0])
+    monkeypatch.setattr(fixed_size_svm, "ROWS_AT_A_TIME", 77)
+    assert_allclose(RbfSVC(max_vectors=20).fit(X, Y[:, 0]).dual_coef_, whole.dual_coef_, rtol=1e-6)
+
+
+def test_machine_of_fixed_size_of_equal_rows():
+    rows = np.repeat(X[:6], 10, axis=0)
+    machine = RbfSVC(max_vectors=30, C=1e6).fit(rows, np.repeat(Y[:6, 0], 10))
+    assert np.isfinite(machine.decision_function(X)).all()
+
+
+def test_vectors_of_a_rare_class_are_all_kept():
+    signs = np.r_[np.ones(3), -np.ones(97)]
+    chosen = fixed_size_svm.choose_vectors(signs, 20)
+    assert_array_equal(chosen[:3], [0, 1, 2])
+    assert len(np.unique(chosen)) == 20
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
@@ -39,6 +87,8 @@ def test_large_samples_go_to_libsvm(monkeypatch):
         ({"gamma": "wide"}, "gamma must be 'scale', 'auto' or a number above 0; got 'wide'"),
         ({"gamma": -1.0}, "gamma must be 'scale', 'auto' or a number above 0; got -1.0"),
         ({"tol": 0}, "tol must be a number above 0; got 0"),
+        ({"max_vectors": 0}, "max_vectors must be an integer of at least 1; got 0"),
+        ({"max_vectors": "few"}, "max_vectors must be"),
     ],
 )
 def test_settings_of_the_rbf_machine(settings, message):
@@ -145,7 +195,7 @@ def test_a_row_far_away(far):
     values = model.decision_function(away)
     assert np.isfinite(values).all()
     assert_array_equal(np.delete(values, 7, axis=0), np.delete(model.decision_function(X), 7, axis=0))
-    expected = sum(
+    expected = model.intercepts_ + sum(
         np.clip(machine.intercept_[0], -1, 1) * weights
         for machine, weights in zip(model.estimators_, model.label_weights_)
     )

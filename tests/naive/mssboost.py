@@ -5,6 +5,7 @@ above 0 is a 1), and y' = 2y - 1 is S2's y. A candidate is its outputs h in [-1,
 has slots; slot k holds one candidate, learned on the label ``source_labels[k]``. What S2 leaves open is settled thus:
 
 - a Newton step can raise the loss, so :func:`safe_weight` shortens it, and the joint loss never rises;
+- with ``intercept``, which S2 does not have, decision functions begin at the log-odds of their labels;
 - the chi-squared test takes h > 0 against y over all rows, with one degree of freedom and no correction;
 - losses are in natural logarithms, so S2's Theorem 2 reads: training errors <= joint loss / ln 2;
 - a candidate that can serve no label is not let into the pool: its slot draws the next generation, up to ten times in
@@ -83,7 +84,7 @@ def safe_weight(h, y, F):
     return 0.0
 
 
-def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=True):
+def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=True, intercept=False):
     """MSSBoost, S2 Alg. 2; with ``shared=False`` NSBoost (S2 section 4.1, Remark).
 
     Parameters
@@ -96,6 +97,7 @@ def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=Tr
     n_estimators : T, the number of rounds
     significance : of the chi-squared test; see :func:`is_related`
     shared : False lets a candidate serve the label it was learned on and no other
+    intercept : True lets F begin at ln(positives / negatives) of each label; the first loss is still that of F = 0
 
     Returns a dict: ``weights`` (T, n_labels), ``slots`` (T winners), ``losses`` (T + 1 joint losses: before the first
     round and after each) and ``F`` (n_rows, n_labels).
@@ -125,6 +127,12 @@ def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=Tr
     for slot in range(n_slots):
         fill(slot)
     weights, slots, losses = [], [], [joint_loss(Y, F)]
+    current = losses[0]
+    if intercept:
+        for label in range(n_labels):
+            positives = sum(1 for i in range(n_rows) if Y[i, label] > 0)
+            F[:, label] = math.log(positives / (n_rows - positives))
+        current = joint_loss(Y, F)
     for t in range(n_estimators):
         # Step 2(a): the candidate and weights of the smallest joint loss.
         weights_of, loss_of = [], []
@@ -137,7 +145,7 @@ def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=Tr
             weights_of.append(a)
             loss_of.append(math.fsum(label_loss(h, Y[:, label], F[:, label], a[label]) for label in range(n_labels)))
         best = min(loss_of)
-        if best < losses[-1] - TIE * (1 + losses[-1]):
+        if best < current - TIE * (1 + current):
             winner = next(slot for slot in range(n_slots) if loss_of[slot] <= best + TIE * (1 + abs(best)))
         else:
             winner = generations.index(min(generations))
@@ -146,6 +154,7 @@ def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=Tr
         weights.append(weights_of[winner])
         slots.append(winner)
         losses.append(joint_loss(Y, F))
+        current = losses[-1]
         if t + 1 < n_estimators:  # step 2(c)
             generations[winner] += 1
             fill(winner)
@@ -170,6 +179,25 @@ def bag(draw, source_labels, Y, n_estimators):
         slots.append(slot)
         losses.append(joint_loss(Y, F))
     return as_arrays(weights, slots, losses, F)
+
+
+def least_squares_machine(X, y, C, gamma, vectors):
+    """Suykens' machine of fixed size: (coefficients of the rows `vectors`, intercept), from the normal equations.
+
+    The minimum of 1/2 c'Gc + C/2 sum_i (y'_i - sum_j c_j k(x_i, z_j) - b)^2 over c and b, with the kernel matrix G of
+    the vectors z. With all rows as vectors it is the machine of Suykens and Vandewalle (1999).
+    """
+    n_rows, n_vectors = len(X), len(vectors)
+    A, target = np.ones((n_rows, n_vectors + 1)), np.zeros(n_rows)
+    G = np.zeros((n_vectors + 1, n_vectors + 1))
+    for i in range(n_rows):
+        target[i] = 1 if y[i] > 0 else -1
+        for j, vector in enumerate(vectors):
+            A[i, j] = math.exp(-gamma * np.sum((X[i] - X[vector]) ** 2))
+    for j, vector in enumerate(vectors):
+        G[j, :n_vectors] = A[vector, :n_vectors]
+    solution = np.linalg.lstsq(G + C * A.T @ A, C * A.T @ target, rcond=None)[0]
+    return solution[:n_vectors], solution[n_vectors]
 
 
 def strength_and_correlation(H, y):

@@ -15,7 +15,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fuselearn import progress
-from fuselearn.arguments import check_count, check_jobs
+from fuselearn.arguments import check_count, check_flag, check_jobs
 from fuselearn.backends.gpu.arrays import arrays_of
 from fuselearn.backends.gpu.gpu_pool import GpuJointLoss
 from fuselearn.backends.gpu.gpu_table import table_and_labels_to_host
@@ -23,7 +23,7 @@ from fuselearn.classifiers.adapter import keep_sklearn_config, takes_nan
 from fuselearn.data import is_gpu_array, note_features, read_indicator_data
 from fuselearn.data.view_table import to_host
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.multilabel.pool import JointLoss
+from fuselearn.multilabel.pool import JointLoss, log_odds
 from fuselearn.multilabel.ratios import check_ratio, choose_ratios
 from fuselearn.multilabel.rbf_svc import RbfSVC
 from fuselearn.multilabel.subspace_models import (
@@ -49,6 +49,9 @@ from fuselearn.typing import (
 )
 
 AnyJointLoss: TypeAlias = JointLoss | GpuJointLoss
+
+LEAST_POOL = 39
+"""Least number of candidates by default, that of S2's TREC collection: six labels would leave little to choose from."""
 
 
 class Member(NamedTuple):
@@ -87,6 +90,7 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
         feature_ratio: float | str = 0.1,
         pool_size: int | None = None,
         significance: float = 0.025,
+        fit_intercept: bool | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -98,6 +102,7 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
         self.feature_ratio = feature_ratio
         self.pool_size = pool_size
         self.significance = significance
+        self.fit_intercept = fit_intercept
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -132,13 +137,15 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
             )
             trainer = Trainer(estimator, table, signs, data.columns, ratios.data, ratios.feature, seed, Scratch())
             joint = JointLoss(signs) if gpu is None else GpuJointLoss(signs, gpu)
-            members, losses = self._run(trainer, joint, threads)
+            intercepts = log_odds(signs) if self._has_intercept() else np.zeros(len(signs))
+            members, losses = self._run(trainer, joint, intercepts, threads)
         # The model is not changed before this: a fit that fails leaves it as it was.
         note_features(self, data.features)
         self.classes_, self.label_names_ = data.labels.classes, data.labels.names
         self._one_column = data.labels.one_column
         self.view_names_, self.view_columns_ = data.names, data.columns
         self.data_ratio_, self.feature_ratio_, self.ratio_scores_ = ratios.data, ratios.feature, ratios.scores
+        self.intercepts_ = intercepts
         self._publish_models(
             [member.model for member in members],
             [member.columns for member in members],
@@ -162,7 +169,8 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
         if "estimators_" not in vars(self):
             return
         n_columns, n_models = check_integer(self, "n_features_in_"), len(self.estimators_)
-        check_array(self, "label_weights_", np.float64, (n_models, None))
+        n_labels = check_array(self, "label_weights_", np.float64, (n_models, None)).shape[1]
+        check_array(self, "intercepts_", np.float64, (n_labels,))
         if not n_models or len(self.estimators_features_) != n_models or type(self._one_column) is not bool:
             raise ValueError("it has other base models than columns for them")
         for model, columns in zip(self.estimators_, self.estimators_features_):
@@ -174,7 +182,7 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"it has a base model of {model.n_features_in_} columns that is given {len(columns)}")
 
     def decision_function(self, X: TableLike) -> FloatArray:
-        """Return F of each row and label: Σ over the models of weight × output.
+        """Return F of each row and label: the label's intercept, and Σ over the models of weight × output.
 
         Parameters
         ----------
@@ -201,6 +209,7 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
                     values = part.columns(self.estimators_features_[model])
                     model_outputs[position] = outputs(self.estimators_[model], values, scratch=scratch)
                 np.matmul(model_outputs.T, self.label_weights_[used], out=decision[rows])
+                decision[rows] += self.intercepts_
 
         with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
             threads.share(table.n_chunks, work)
@@ -251,7 +260,7 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
             Decision values, as of `decision_function`.
         """
         table = self._table(X)
-        decision = np.zeros((len(table), self.label_weights_.shape[1]))
+        decision = np.tile(self.intercepts_, (len(table), 1))
         model_outputs, scratch = np.empty(len(table)), Scratch()
         for model, columns, weights in zip(self.estimators_, self.estimators_features_, self.label_weights_):
             if weights.any():
@@ -349,13 +358,29 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
         level = self.significance
         if isinstance(level, bool) or not (isinstance(level, Real) and 0 < float(level) <= 1):
             raise ValueError(f"significance must be in (0, 1], where 1 is no test; got {level!r}.")
+        if self.fit_intercept is not None:
+            check_flag("fit_intercept", self.fit_intercept)
         check_jobs(self.n_jobs)
         check_count("verbose", self.verbose, least=0)
 
-    def _run(self, trainer: Trainer, joint: AnyJointLoss, threads: Threads) -> tuple[list[Member], list[float]]:
+    def _has_intercept(self) -> bool:
+        """Return whether decision functions begin at the log-odds of their labels."""
+        return self.estimator is None if self.fit_intercept is None else self.fit_intercept
+
+    def _pool_size(self, joint: AnyJointLoss) -> int:
+        """Return the number of candidates."""
+        n_labels = len(joint.signs)
+        if self.pool_size is None:
+            return max(n_labels, LEAST_POOL) if self.estimator is None else n_labels
+        return int(self.pool_size)
+
+    def _run(
+        self, trainer: Trainer, joint: AnyJointLoss, intercepts: FloatArray, threads: Threads
+    ) -> tuple[list[Member], list[float]]:
         """Run the rounds, and return members and losses; an interrupt ends the rounds and keeps those done."""
         members: list[Member] = []
         losses = [joint.total]
+        joint.add(intercepts, np.ones(joint.signs.shape[1]), threads)
         try:
             for candidate, weights in self._rounds(trainer, joint, threads):
                 joint.add(weights, candidate.outputs, threads)

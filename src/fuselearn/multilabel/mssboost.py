@@ -27,7 +27,8 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
     ----------
     estimator : classifier or None, default=None
         Classifier that base models are clones of: anything with `predict_proba` (outputs 2p - 1) or `decision_function`
-        (clipped to [-1, 1]). None is :class:`fuselearn.multilabel.RbfSVC`, an RBF support vector machine.
+        (clipped to [-1, 1]). None is ``RbfSVC(max_vectors="auto")`` of :mod:`fuselearn.multilabel`, an RBF
+        support vector machine of least squares that few rows span.
     views : dict, list or None, default=None
         Views of the columns of `X`: a dict of name to selector, or a list of selectors. A base model draws its columns
         inside one view, and the views take turns. None is one view of all columns.
@@ -40,11 +41,15 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
         the mean average precision of models on all rows and columns, in two-fold cross-validation. A sparse `X` stays
         sparse there, unless `estimator` does not take sparse rows: then half of it is made dense for each label.
     pool_size : int or None, default=None
-        Number of candidates to choose from in each round; None is one for each label. With fewer than labels, the
-        labels take turns to bring in new candidates. Memory grows with rows × (labels + pool).
+        Number of candidates to choose from in each round; None is one for each label, and with the default base model
+        at least 39. With fewer than labels, the labels take turns to bring in new candidates. Memory grows with rows ×
+        (labels + pool).
     significance : float in (0, 1], default=0.025
         A base model gets no weight for a label that its sign is not related to by a χ² test at this level. 1 is no
         test.
+    fit_intercept : bool or None, default=None
+        Whether the decision function of a label begins at its log-odds rather than at 0, so that no base model has to
+        show how rare it is. None is True with the default base model and False, as in the paper, with another one.
     n_jobs : int, default=None
         Number of threads. The model is the same, bit for bit, for any number.
     random_state : int, RandomState or None, default=None
@@ -65,6 +70,8 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
         Columns of `X` that each base model reads.
     label_weights_ : ndarray of shape (n_models, n_labels)
         α: weight of each base model's output for each label.
+    intercepts_ : ndarray of shape (n_labels,)
+        Log-odds ln(n₊ / n₋) of each label, or 0.
     source_labels_ : int ndarray of shape (n_models,)
         Label that each base model was learned on.
     loss_curve_ : ndarray of shape (n_models + 1,)
@@ -101,6 +108,11 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
     joins with weights of 0 and is replaced by a new one. Such models are not used in predictions. A candidate that can
     serve no label does not enter the pool; its slot draws again, at most ten times in a row.
 
+    Three settings of None are ours and not S2's: base models are spanned by √n·ln n of their n rows, the pool has at
+    least 39 candidates, and decision functions begin at the log-odds of their labels. Without that the first models
+    show which labels are rare, not what they have in common: sharing pays less then than it costs. With an `estimator`
+    given, None is S2's rule: one candidate for each label, and no intercept.
+
     The default base model takes γ = 1 / (n_features · variance) of its own sample, where S2 cross-validates one width
     for all. Numbers of rows and columns are rounded, and at least 1. Base models are fitted on plain arrays: they do
     not see the names of the columns.
@@ -129,7 +141,7 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
         self, trainer: Trainer, joint: AnyJointLoss, threads: Threads
     ) -> Iterator[tuple[Candidate, FloatArray]]:
         return boosted_rounds(
-            trainer, joint, threads, pool_size=self.pool_size, significance=self.significance, shared=True
+            trainer, joint, threads, pool_size=self._pool_size(joint), significance=self.significance, shared=True
         )
 
 

@@ -56,7 +56,10 @@ class JointLoss:
         return float(self.losses.sum())
 
     def add(self, weights: FloatArray, outputs: FloatArray, threads: Threads = SERIAL) -> IntArray:
-        """Set F_l ← F_l + α_l·h for every label l (S2 Alg. 2 step 2b); return the labels whose F changed."""
+        """Set F_l ← F_l + α_l·h for every label l (S2 Alg. 2 step 2b); return the labels whose F changed.
+
+        Intercepts are the weights of outputs of 1.
+        """
         changed = np.flatnonzero(weights)
         self._add(changed, weights, outputs, threads)
         return changed
@@ -212,6 +215,12 @@ class Pool:
             self._curvatures[slots, label] = squares @ self._joint.curvatures[label]
         else:
             threads.share(len(blocks), work)
+
+
+def log_odds(signs: IntArray) -> FloatArray:
+    """Return the constant F of least loss for each label: ln(n₊ / n₋)."""
+    n_positives = np.count_nonzero(signs > 0, axis=1)
+    return np.log(n_positives) - np.log(signs.shape[1] - n_positives)
 
 
 def related(positive: BoolArray, signs: IntArray, n_positives: FloatArray, significance: float) -> BoolArray:

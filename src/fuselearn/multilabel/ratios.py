@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.metrics import average_precision_score
 from sklearn.svm import SVC
 from sklearn.utils import get_tags
@@ -100,6 +101,8 @@ class _Search:
         halves = np.sort(order[::2]), np.sort(order[1::2])
         self._estimator = estimator
         self._full_estimator = estimator
+        if isinstance(estimator, RbfSVC):
+            self._full_estimator = clone(estimator).set_params(max_vectors=None)
         if table.is_sparse and isinstance(estimator, RbfSVC):  # libsvm has the same optimum, and takes sparse rows
             self._full_estimator = SVC(C=estimator.C, gamma=estimator.gamma, tol=estimator.tol)
         # Base models read few columns, the full model all: made dense, a wide sparse table might not fit.

@@ -12,9 +12,10 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from fuselearn.arguments import check_positive
+from fuselearn.arguments import check_count, check_positive
 from fuselearn.data import check_sample_weight
 from fuselearn.numeric.execution import Scratch
+from fuselearn.numeric.fixed_size_svm import choose_vectors, number_of_vectors, solve_fixed_size
 from fuselearn.numeric.rbf import rbf_decision_values, rbf_gram
 from fuselearn.numeric.svm import solve_svm
 from fuselearn.persistence.validation import check_array, check_integer, described
@@ -40,6 +41,10 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
         Kernel coefficient γ in ``e^(-γ·|x - z|²)``: 1 / (n_features · variance of X), 1 / n_features, or a number.
     tol : float, default=1e-3
         Tolerance of the stopping criterion.
+    max_vectors : int, "auto" or None, default=None
+        Most support vectors. None is the machine of :class:`sklearn.svm.SVC`, whose support vectors are as many as it
+        needs. With a number the machine is one of least squares, fitted on all rows and spanned by so many of them,
+        evenly spaced in each class; ``"auto"`` is √n·ln n of n rows, at most 1,000. `tol` is not used then.
 
     Attributes
     ----------
@@ -61,7 +66,12 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
     Notes
     -----
     A row of weight 2 counts as much as the row twice, also for ``gamma="scale"``, whose variance is weighted. Samples
-    of more than 5,000 rows are fitted by libsvm.
+    of more than 5,000 rows are fitted by libsvm, unless `max_vectors` is given.
+
+    References
+    ----------
+    .. [1] Suykens, Van Gestel, De Brabanter, De Moor, Vandewalle. Least Squares Support Vector Machines. World
+       Scientific, 2002. Chapter 6: machines of fixed size.
 
     Examples
     --------
@@ -72,10 +82,17 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
     True
     """
 
-    def __init__(self, C: float = 1.0, gamma: float | str = "scale", tol: float = 1e-3) -> None:
+    def __init__(
+        self,
+        C: float = 1.0,
+        gamma: float | str = "scale",
+        tol: float = 1e-3,
+        max_vectors: int | str | None = None,
+    ) -> None:
         self.C = C
         self.gamma = gamma
         self.tol = tol
+        self.max_vectors = max_vectors
 
     def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the machine.
@@ -99,6 +116,7 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
         gamma = self.gamma
         if gamma not in ("scale", "auto") and not (isinstance(gamma, Real) and 0 < float(gamma) < np.inf):
             raise ValueError(f"gamma must be 'scale', 'auto' or a number above 0; got {gamma!r}.")
+        check_max_vectors(self.max_vectors)
         X, y = validate_data(self, X, y, dtype=np.float64, order="C")
         check_classification_targets(y)
         if type_of_target(y) != "binary":
@@ -136,13 +154,13 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         self.gamma_ = kernel_gamma(self.gamma, X, weights)
-        if len(X) <= GRAM_ROWS:
-            centred = X - X.mean(axis=0)
-            if not np.isfinite(self.gamma_ * np.einsum("ij,ij->i", centred, centred)).all():
-                raise ValueError(
-                    f"X must have squared distances that are finite numbers; its largest value is "
-                    f"{np.abs(X).max():.3g}. {SCALE_FIRST}"
-                )
+        if self.max_vectors is not None:
+            n_vectors = number_of_vectors(len(X)) if self.max_vectors == "auto" else int(self.max_vectors)
+            support = choose_vectors(signs, min(n_vectors, len(X)))
+            centred = self._centred(X)
+            coefficients, intercept = solve_fixed_size(centred, signs, self.C * weights, centred[support], self.gamma_)
+        elif len(X) <= GRAM_ROWS:
+            centred = self._centred(X)
             gram = rbf_gram(centred, self.gamma_, scratch=scratch)
             solution = solve_svm(gram, signs, self.C * weights, tolerance=self.tol)
             if not solution.converged:
@@ -164,6 +182,16 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
         if not hasattr(self, "classes_"):
             self.classes_ = np.array([0, 1])
         return self
+
+    def _centred(self, X: FloatArray) -> FloatArray:
+        """Return the rows less their mean; refuse rows whose distances are no finite numbers."""
+        centred = X - X.mean(axis=0)
+        if not np.isfinite(self.gamma_ * np.einsum("ij,ij->i", centred, centred)).all():
+            raise ValueError(
+                f"X must have squared distances that are finite numbers; its largest value is {np.abs(X).max():.3g}. "
+                f"{SCALE_FIRST}"
+            )
+        return centred
 
     def validate(self) -> None:
         """Refuse a machine, read from a file, whose support vectors and coefficients do not agree.
@@ -223,6 +251,12 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+
+def check_max_vectors(value: Any) -> None:
+    """Refuse a number of support vectors that is neither None, "auto" nor at least 1."""
+    if value is not None and not (isinstance(value, str) and value == "auto"):
+        check_count("max_vectors", value)
 
 
 def kernel_gamma(gamma: float | str, X: FloatArray, weights: FloatArray | None = None) -> float:

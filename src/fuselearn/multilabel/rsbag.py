@@ -25,7 +25,8 @@ class RSBagClassifier(BaseSubspaceEnsemble):
     ----------
     estimator : classifier or None, default=None
         Classifier that base models are clones of: anything with `predict_proba` (outputs 2p - 1) or `decision_function`
-        (clipped to [-1, 1]). None is :class:`fuselearn.multilabel.RbfSVC`, an RBF support vector machine.
+        (clipped to [-1, 1]). None is ``RbfSVC(max_vectors="auto")`` of :mod:`fuselearn.multilabel`, an RBF
+        support vector machine of least squares that few rows span.
     views : dict, list or None, default=None
         Views of the columns of `X`: a dict of name to selector, or a list of selectors. A base model draws its columns
         inside one view, and the views take turns. None is one view of all columns.
@@ -40,6 +41,8 @@ class RSBagClassifier(BaseSubspaceEnsemble):
     pool_size : int or None, default=None
         Not used: there is no pool to choose from. It is here so that the three classifiers take the same settings.
     significance : float in (0, 1], default=0.025
+        Not used, like `pool_size`.
+    fit_intercept : bool or None, default=None
         Not used, like `pool_size`.
     n_jobs : int, default=None
         Number of threads. The model is the same, bit for bit, for any number.
@@ -61,6 +64,8 @@ class RSBagClassifier(BaseSubspaceEnsemble):
         Columns of `X` that each base model reads.
     label_weights_ : ndarray of shape (n_models, n_labels)
         Weight of each base model's output for each label: 1 for the label it was learned on, 0 for the others.
+    intercepts_ : ndarray of shape (n_labels,)
+        0 for every label.
     source_labels_ : int ndarray of shape (n_models,)
         Label that each base model was learned on.
     loss_curve_ : ndarray of shape (n_models + 1,)
@@ -144,6 +149,10 @@ class RSBagClassifier(BaseSubspaceEnsemble):
             for label, label_signs in enumerate(signs)
         ]
         return {name: np.array([getattr(strength, name) for strength in strengths]) for name in Strength._fields}
+
+    def _has_intercept(self) -> bool:
+        """Return False: all weights are 1, so that there is nothing for an intercept to correct."""
+        return False
 
     def _signs(self, y: ArrayLike, n_rows: int) -> IntArray:
         """Check the labels of rows, and return +1 or -1 for each label and row."""

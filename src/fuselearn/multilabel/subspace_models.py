@@ -27,7 +27,7 @@ CHUNK_ROWS = 4096
 def base_estimator(estimator: Classifier | None) -> Classifier:
     """Return the classifier that base models are clones of, checked to have real-valued outputs."""
     if estimator is None:
-        return RbfSVC()
+        return RbfSVC(max_vectors="auto")
     check_classifier(estimator)
     if not gives_values(estimator):
         raise TypeError(
