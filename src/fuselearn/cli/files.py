@@ -230,7 +230,8 @@ def _check_options(source: Source) -> None:
     except (LookupError, ValueError):
         refuse(f"--encoding {source.encoding!r} is not known; utf-8, latin-1, cp1252 and utf-16 are.")
     # Python has codecs that turn bytes into bytes or text into text, and some that no file is written in.
-    if not getattr(codec, "_is_text_encoding", True) or not codec.incrementaldecoder or codec.name in NOT_OF_FILES:
+    decodes = getattr(codec, "incrementaldecoder", None) is not None
+    if not getattr(codec, "_is_text_encoding", True) or not decodes or codec.name in NOT_OF_FILES:
         refuse(f"--encoding {source.encoding!r} is not an encoding of text files, as utf-8, latin-1 and cp1252 are.")
 
 
