@@ -192,6 +192,28 @@ def check_id_name(name: str) -> None:
         refuse(f"--id names {name!r}, which predict writes itself; give the column another name.")
 
 
+def label_facts(model: Any, labels: AnyArray) -> dict[str, Any]:
+    """Return the share of wrong labels in each label column, and how many look wrong; nothing for other models.
+
+    `labels` are those that it was fitted on, with a column for each label column or one for all.
+    """
+    if not hasattr(model, "suspects"):
+        return {}
+    given = np.searchsorted(model.classes_, labels.reshape(len(labels), -1))
+    rates = {name: float(rate) for name, rate in zip(model.label_columns_, model.noise_rates_)}
+    doubts = 1 - np.take_along_axis(model.posterior_, given, axis=1)
+    return {"noise_rates": rates, "suspect_labels": int(np.count_nonzero(doubts > 0.5))}
+
+
+def label_words(facts: dict[str, Any]) -> str:
+    """Return these facts in words."""
+    rates = facts["noise_rates"]
+    shares = ", ".join(f"{rate:.1%}" if len(rates) == 1 else f"{name} {rate:.1%}" for name, rate in rates.items())
+    n_labels = facts["suspect_labels"]
+    which = "none is" if n_labels == 0 else "1 is" if n_labels == 1 else f"{n_labels} are"
+    return f"Labels estimated to be wrong: {shares}; {which} more probably wrong than right"
+
+
 def text_of(label: Any) -> str:
     """Return a class as it stands in names of columns and in JSON."""
     label = label.item() if hasattr(label, "item") else label

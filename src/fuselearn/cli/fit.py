@@ -67,10 +67,12 @@ if TYPE_CHECKING:
 
     from fuselearn.cli.files import OpenedFile
     from fuselearn.registry import Method
-    from fuselearn.typing import AnyArray, IntArray
+    from fuselearn.typing import AnyArray, BoolArray, IntArray
 
 CLASS_WEIGHTS = ("none", "balanced")
 SCORE_WORDS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "roc_auc": "AUC"}
+MAX_SKIPPED = 10_000
+"""Rows without a class or view that the note of a model lists, so that its rows are found again in the file."""
 FEW_IN_FOLDS = "The least populated class"
 """Begins a warning of scikit-learn: a class with fewer rows than folds is cross-fitted as well as it can be."""
 
@@ -93,13 +95,13 @@ class Task:
 
 @dataclass(frozen=True)
 class TrainingTable:
-    """The rows of a file that have a class, and how many have none."""
+    """The rows of a file that have a class, and which ones have."""
 
     table: "pyarrow.Table"
     y: "AnyArray"
     view_labels: "AnyArray | None"
     groups: "IntArray | None"
-    n_unlabelled: int
+    labelled: "BoolArray"
 
 
 def fit(
@@ -216,6 +218,7 @@ def fit(
             "seed": seed,
             "data": Path(data).name,
             "rows": facts["rows"],
+            "skipped_rows": facts.pop("skipped_rows"),
             "class_weight": facts["class_weight"],
             "label_columns": label_names,
             "views": views_found,
@@ -305,7 +308,8 @@ def _training_table(table: "pyarrow.Table", task: Task, path: str, notes: Notes)
     from fuselearn.cli.columns import check_target, check_view_columns, classes_of, groups_of, id_like, rows_with_target
 
     check_view_columns(table, task.choices, task.categorical, path)
-    total, table = table.num_rows, table.filter(rows_with_target(table.column(task.target)))
+    labelled = rows_with_target(table.column(task.target))
+    total, table = table.num_rows, table.filter(labelled)
     y = classes_of(table.column(task.target), task.target, path)
     check_target(y, task.target, path)
     if table.num_rows < total:
@@ -322,14 +326,14 @@ def _training_table(table: "pyarrow.Table", task: Task, path: str, notes: Notes)
             refuse(f"{path} has rows without a value in the label column {with_gaps!r}; fill or drop them.")
         view_labels = np.column_stack([classes_of(columns[name], name, path) for name in task.label_columns])
     groups = None if task.group is None else groups_of(table.column(task.group), task.group, path)
-    return TrainingTable(table, y, view_labels, groups, total - table.num_rows)
+    return TrainingTable(table, y, view_labels, groups, labelled.to_numpy())
 
 
 def _fit_table(training: TrainingTable, task: Task, notes: Notes) -> tuple[Any, dict[str, Any]]:
     """Return a fitted `TableClassifier`, and the facts about it in plain types."""
     import numpy as np
 
-    from fuselearn.cli.columns import class_counts
+    from fuselearn.cli.columns import class_counts, label_facts
     from fuselearn.exceptions import InterruptedFitWarning
     from fuselearn.tables import TableClassifier, ViewColumns
 
@@ -365,10 +369,14 @@ def _fit_table(training: TrainingTable, task: Task, notes: Notes) -> tuple[Any, 
             f"--group made no difference: {task.method.name} needs groups only where it holds rows out to stop early, "
             "which --set early_stopping=true asks for."
         )
+    used = training.labelled.copy()
+    used[training.labelled] = has_view
+    skipped = (np.flatnonzero(~used) + 1).tolist()
     shares, score = getattr(estimator, "view_importances_", None), getattr(estimator, "out_of_sample_score_", None)
     return TableClassifier.of(columns, estimator), {
         "rows": len(y),
-        "rows_left_out": training.n_unlabelled + int(np.sum(~has_view)),
+        "rows_left_out": len(skipped),
+        "skipped_rows": skipped if len(skipped) <= MAX_SKIPPED else None,
         "classes": class_counts(y),
         "class_weight": task.class_weight,
         "rounds": getattr(estimator, "n_iter_", None),
@@ -378,6 +386,7 @@ def _fit_table(training: TrainingTable, task: Task, notes: Notes) -> tuple[Any, 
         "out_of_sample_score": None if score is None else float(score),
         "out_of_sample_metric": getattr(estimator, "out_of_sample_metric_", None),
         "out_of_sample_scores": getattr(estimator, "out_of_sample_scores_", None),
+        **label_facts(estimator, arguments.get("view_labels", y)),
         "interrupted": any(issubclass(warning.category, InterruptedFitWarning) for warning in caught),
     }
 
@@ -429,6 +438,10 @@ def _print(summary: dict[str, Any]) -> None:
     if summary["view_importances"]:
         shares = sorted(summary["view_importances"].items(), key=lambda pair: -pair[1])
         say("Share of the views: " + ", ".join(f"{name} {share:.0%}" for name, share in shares))
+    if "noise_rates" in summary:
+        from fuselearn.cli.columns import label_words
+
+        say(f"{label_words(summary)} (fuselearn suspects {summary['model']}).")
     kept = " (what was fitted before the interrupt)" if summary["interrupted"] else ""
     say(f"Saved {summary['model']}, {size_of(summary['model'])}{kept}.")
     if summary["foreign"]:

@@ -84,7 +84,7 @@ def predict(
     the probabilities follow how frequent they are.
     """
     check_count("--chunk-rows", chunk_rows)
-    kind = _output_kind(output, output_format)
+    kind = output_kind(output, output_format)
     if output == "-" and as_json:
         refuse("--json prints to standard output, as the predictions would; name a file with --output.")
     if output != "-":
@@ -104,7 +104,7 @@ def predict(
     with interruptible(consequence), open_data(source, notes) as opened:
         identifier = _identifier(id_of(identifier, source.on), note, opened, notes)
         chunks = _predictions(loaded, opened, identifier, note, allow_missing_columns, chunk_rows, notes)
-        with writing(output), _prediction_file(output, kind, force) as write:
+        with writing(output), prediction_file(output, kind, force) as write:
             for chunk in chunks:
                 write(chunk)
                 rows += chunk.num_rows
@@ -129,7 +129,7 @@ def predict(
         say(f"{rows} predictions: {shares}. Wrote {output} in {seconds:.1f} s.")
 
 
-def _output_kind(output: str, kind: str | None) -> str:
+def output_kind(output: str, kind: str | None) -> str:
     """Return the format of an output: as given, or by its suffix; standard output is CSV."""
     if kind is not None and kind not in KINDS:
         refuse(f"--output-format must be {', '.join(KINDS[:-1])} or {KINDS[-1]}; got {kind!r}.")
@@ -228,7 +228,7 @@ def _rechunked(batches: Iterable["pyarrow.Table"], rows: int) -> Iterator["pyarr
 
 
 @contextmanager
-def _prediction_file(output: str, kind: str, force: bool) -> Iterator[Callable[["pyarrow.Table"], None]]:
+def prediction_file(output: str, kind: str, force: bool) -> Iterator[Callable[["pyarrow.Table"], None]]:
     """Open a file for predictions, which exists in whole when the block ends without an error, and otherwise not.
 
     It yields what writes a chunk; all chunks have the same columns. Standard output is written as they come.

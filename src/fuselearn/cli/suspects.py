@@ -1,0 +1,204 @@
+"""``fuselearn suspects``: the training labels of a model that look wrong."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fuselearn.cli.console import (
+    Notes,
+    check_count,
+    interruptible,
+    interrupts,
+    refuse,
+    refusing,
+    say,
+    say_json,
+    say_lines,
+)
+from fuselearn.cli.files import (
+    Source,
+    check_column,
+    check_output,
+    open_data,
+    read_opened,
+    words_for_nothing,
+    writing,
+)
+from fuselearn.cli.options import (
+    AsJson,
+    Delimiter,
+    Encoding,
+    FittedIdentifier,
+    FittedNaValues,
+    Force,
+    Format,
+    Model,
+    Trust,
+)
+from fuselearn.cli.predict import output_kind, prediction_file
+from fuselearn.cli.saved_models import load_model
+
+if TYPE_CHECKING:
+    from fuselearn.records import Records
+    from fuselearn.typing import IntArray
+
+COLUMNS = ("row", "column", "given", "proposed", "probability")
+"""Columns of the output beside the id."""
+
+
+def suspects(
+    model: Model,
+    data: Annotated[
+        str | None, typer.Option(help="File that the model was fitted on, for the ids; without it rows are numbered.")
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option(help="CSV, TSV, Parquet or Feather file for all of them; - is standard output.")
+    ] = None,
+    number: Annotated[
+        int | None, typer.Option(help="How many.", show_default="all that are more probably wrong than right")
+    ] = None,
+    identifier: FittedIdentifier = None,
+    trust: Trust = None,
+    file_format: Format = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    na_values: FittedNaValues = None,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the training labels that look wrong, the most suspect first.
+
+    Rows are numbered from 1 on below the names of the columns, as in the file that the model was fitted on.
+    """
+    if number is not None:
+        check_count("--number", number)
+    kind = None if output is None else output_kind(output, None)
+    if output == "-" and as_json:
+        refuse("--json prints to standard output, as the labels would; name a file with --output.")
+    if output is not None and output != "-":
+        check_output(output, force, model, *([data] if data else []))
+    if identifier is not None and data is None:
+        refuse("--id names a column of the training data; name their file with --data.")
+    notes = Notes(as_json)
+    with interruptible("nothing was written"):
+        loaded, note = load_model(model, notes, trust)
+        judge = getattr(loaded, "model_", loaded)
+        if not hasattr(judge, "suspects"):
+            refuse(
+                f"{model} is a {type(judge).__name__}, which does not judge the labels it is fitted on; fit with "
+                "--method fusion. fuselearn report lists labels of other rows that the model contradicts."
+            )
+        with refusing(ValueError):
+            found = judge.suspects(number)
+        rows, used = _rows_of_file(note, found, notes)
+        columns: dict[str, list[Any]] = {}
+        if data is not None:
+            source = Source(data, file_format, delimiter, encoding, words_for_nothing(note, na_values))
+            columns = _ids(source, identifier, judge, note, found, rows, used)
+        elif "index" in found.columns:
+            columns = {"index": found["index"].tolist()}
+        columns = {**_described(judge, note, found, rows), **columns}
+        table = {name: columns[name] for name in [*(name for name in columns if name not in COLUMNS), *COLUMNS]}
+        if output is not None and kind is not None:
+            import pyarrow
+
+            with writing(output), prediction_file(output, kind, force) as write:
+                write(pyarrow.table(table))
+    from fuselearn.cli.columns import label_words
+    from fuselearn.records import Records
+
+    rates = {name: float(rate) for name, rate in zip(judge.label_columns_, judge.noise_rates_)}
+    facts = {"noise_rates": rates, "suspect_labels": len(judge.suspects())}
+    if output is not None and output != "-":
+        interrupts.saved(f"{output} is written")
+    if as_json:
+        say_json({"model": model, "output": output, **facts, "suspects": list(Records(table)), "notes": notes.lines})
+    elif output != "-":
+        say(label_words(facts))
+        if output is not None:
+            say(f"Wrote {output}: {len(found)} labels.")
+        elif len(found):
+            say_lines(repr(Records(table)))
+
+
+def _rows_of_file(note: dict[str, Any], found: "Records", notes: Notes) -> "tuple[IntArray, IntArray | None]":
+    """Return the numbers of suspect rows in the file, from 0 on, and those of all rows that were learnt from.
+
+    The latter are None where a note does not tell them, so that rows are counted among those that were learnt from.
+    """
+    import numpy as np
+
+    skipped, n_rows = note.get("skipped_rows"), note.get("rows")
+    if not isinstance(skipped, list) or not all(isinstance(row, int) for row in skipped) or not n_rows:
+        if len(found) and note:
+            notes.add("Rows are counted among those that the model was fitted on: others were left out by fit.")
+        return found["row"].astype(np.intp), None
+    used = np.setdiff1d(np.arange(n_rows + len(skipped)), np.array(skipped, dtype=np.intp) - 1)
+    if len(found) and found["row"].max() >= len(used):
+        refuse("The note of the model does not fit its rows; fit it again.")
+    return used[found["row"].astype(np.intp)], used
+
+
+def _described(judge: Any, note: dict[str, Any], found: "Records", rows: "IntArray") -> dict[str, list[Any]]:
+    """Return the columns that do not need the training data."""
+    from fuselearn.cli.columns import text_of
+
+    names = _label_columns(judge, note)
+    return {
+        "row": (rows + 1).tolist(),
+        "column": [names.get(column, column) for column in found["column"].tolist()],
+        "given": [text_of(label) for label in found["given"].tolist()],
+        "proposed": [text_of(label) for label in found["proposed"].tolist()],
+        "probability": found["probability"].tolist(),
+    }
+
+
+def _label_columns(judge: Any, note: dict[str, Any]) -> dict[str, str]:
+    """Return the columns of the file that the model's label columns come from, where the note tells them."""
+    own = note.get("label_columns") or [note.get("target")]
+    return {name: column for name, column in zip(judge.label_columns_, own) if column}
+
+
+def _ids(
+    source: Source,
+    identifier: str | None,
+    judge: Any,
+    note: dict[str, Any],
+    found: "Records",
+    rows: "IntArray",
+    used: "IntArray | None",
+) -> dict[str, list[Any]]:
+    """Return the ids of suspect rows by the name of their column, after a look whether the labels are the same."""
+    import pyarrow
+
+    from fuselearn.cli.columns import model_labels
+    from fuselearn.cli.model_columns import check_ids
+
+    with open_data(source) as opened:
+        path = opened.source.name
+        named = identifier or note.get("id")
+        if named is not None:
+            check_column(named, opened.names, path, "--id")
+        if named in COLUMNS:
+            refuse(f"--id: {named!r} is the name of another column of the output; rename it.")
+        labels = {name: column for name, column in _label_columns(judge, note).items() if column in opened.names}
+        names = list(dict.fromkeys([*([named] if named else []), *labels.values()]))
+        if not names:
+            refuse(f"{path} has neither ids nor the labels that the model was fitted on; name a column with --id.")
+        table = read_opened(opened, names, dict.fromkeys(names, pyarrow.string()), named)
+    fitted_on = f"; name the file that it was fitted on, {Path(note['data']).name}" if note.get("data") else ""
+    n_rows = len(used) + len(note["skipped_rows"]) if used is not None else note.get("rows") or len(judge.posterior_)
+    if table.num_rows != n_rows:
+        refuse(f"--data: {path} has {table.num_rows} rows, and the model was fitted on a file of {n_rows}{fitted_on}.")
+    for name, column in labels.items():
+        chosen = found["column"] == name
+        taken = table.column(column).take(pyarrow.array(rows[chosen]))
+        known = not taken.null_count and model_labels(taken, judge.classes_, column, path, spelled=True)
+        if known is False or (len(taken) and (known != found["given"][chosen]).any()):
+            refuse(f"--data: labels in {column!r} of {path} are not those that the model was given{fitted_on}.")
+    if named is None:
+        return {}
+    check_ids(table.column(named), named, path)
+    ids = table.column(named).to_pylist()
+    return {named: [ids[row] for row in rows.tolist()]}
