@@ -7,13 +7,14 @@ import pytest
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
 from fuselearn import (
     AugmentedKernelClassifier,
     ConcatenatedClassifier,
     FusionClassifier,
+    FusionRegressor,
     IndependentBoostClassifier,
     LabelConsensus,
     MKLClassifier,
@@ -55,6 +56,7 @@ def estimators() -> list[BaseEstimator]:
         ConcatenatedClassifier(TREE, views=TWO_VIEWS),
         SuperKernelClassifier(cv=2, random_state=0),
         FusionClassifier(views=TWO_VIEWS, learners=["linear"], max_fits=2, random_state=0),
+        FusionRegressor(views=TWO_VIEWS, learners=["linear"], max_fits=2, random_state=0),
         TomographicClassifier(views=TWO_VIEWS, random_state=0),
         AugmentedKernelClassifier(kernel="rbf"),
         MKLClassifier(views=TWO_VIEWS, weights="mkl", norm=2.0),
@@ -100,6 +102,8 @@ def more_estimators() -> list[BaseEstimator]:
         FusionClassifier(random_state=0),
         FusionClassifier(views=TWO_VIEWS, learners=["linear"], max_fits=6, random_state=0),
         FusionClassifier(views=TWO_VIEWS, learners=["linear", TREE], max_fits=12, random_state=0),
+        FusionRegressor(random_state=0),
+        FusionRegressor(views=TWO_VIEWS, learners=["rbf", DecisionTreeRegressor(max_depth=2)], random_state=0),
         TomographicClassifier(random_state=0),
         *(
             TomographicClassifier(views=views, kernel="rbf", correspondence="cartesian", random_state=0)
@@ -127,7 +131,7 @@ def expected_failures(model: BaseEstimator) -> dict[str, str]:
     stacked = isinstance(model, ViewStackingClassifier) and not isinstance(model.final_estimator, GaussianNB)
     if stacked or isinstance(model, SuperKernelClassifier):
         failures["check_sample_weight_equivalence_on_dense_data"] = FOLDS
-    if isinstance(model, FusionClassifier):
+    if isinstance(model, FusionClassifier | FusionRegressor):
         failures["check_sample_weight_equivalence_on_dense_data"] = "rows are drawn and held out one by one"
     if getattr(model, "resample", False):
         # Drawing n rows by the weights and drawing 2n rows of a table that holds each twice are different draws.

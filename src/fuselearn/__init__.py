@@ -13,6 +13,7 @@ _PACKAGE_OF = {
     "ConcatenatedClassifier": "fuselearn.ensembles",
     "FitReport": "fuselearn.reporting",
     "FusionClassifier": "fuselearn.fusion",
+    "FusionRegressor": "fuselearn.fusion",
     "IndependentBoostClassifier": "fuselearn.boosting",
     "LabelConsensus": "fuselearn.consensus",
     "MKLClassifier": "fuselearn.kernels",

@@ -26,12 +26,13 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fuselearn import (
     AugmentedKernelClassifier,
     ConcatenatedClassifier,
     FusionClassifier,
+    FusionRegressor,
     IndependentBoostClassifier,
     LabelConsensus,
     MKLClassifier,
@@ -148,6 +149,12 @@ MODELS = {
         ),
         X,
         THREE,
+    ),
+    "fusion of numbers": (FusionRegressor(views=VIEWS, random_state=0), ONE_VIEW_EACH, SUMS),
+    "fusion of numbers of many rows": (
+        FusionRegressor(views=VIEWS, learners=["linear", "boosting", DecisionTreeRegressor(max_depth=2)]),
+        X,
+        SUMS,
     ),
     "consensus": (LabelConsensus(GaussianNB(), views=VIEWS, random_state=0), X, TWO),
     "pipeline": (make_pipeline(StandardScaler(), ShareBoostClassifier(views=VIEWS, n_estimators=3)), X, TWO),

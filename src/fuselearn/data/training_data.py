@@ -30,7 +30,7 @@ from fuselearn.data.view_table import (
     read_table,
 )
 from fuselearn.numeric.exact_sums import exact_mean
-from fuselearn.numeric.gross_outliers import ordinary_values, ranges_and_outliers
+from fuselearn.numeric.gross_outliers import LARGEST, LEAST, ordinary_values, ranges_and_outliers
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Views
 
 
@@ -130,11 +130,16 @@ class TrainingData:
 
     def over_all_rows(self, values: AnyArray, fill: float = np.nan) -> AnyArray:
         """Return values of these rows at their places among all rows of `X`, with `fill` for the others."""
-        if len(self) == self.n_rows_given:
-            return values
-        spread = np.full((self.n_rows_given, *values.shape[1:]), fill, dtype=values.dtype)
-        spread[self.row_numbers] = values
-        return spread
+        return spread_over(values, self.row_numbers, self.n_rows_given, fill)
+
+
+def spread_over(values: AnyArray, row_numbers: IntArray, n_rows: int, fill: float) -> AnyArray:
+    """Return values of some rows at their places among `n_rows`, with `fill` for the others."""
+    if len(values) == n_rows:
+        return values
+    spread = np.full((n_rows, *values.shape[1:]), fill, dtype=values.dtype)
+    spread[row_numbers] = values
+    return spread
 
 
 def targets_of(shares: FloatArray) -> FloatArray:
@@ -305,6 +310,12 @@ class RegressionData:
         Rows of the same number, from 0, belong together.
     features : dict
         ``n_features_in_`` and, for a data frame, ``feature_names_in_``.
+    row_numbers : intp ndarray of shape (n_rows,)
+        Numbers of the rows in `X`.
+    n_rows_given : int
+        Number of rows of `X`.
+    ranges : ndarray of shape (5, n_features) or None
+        Ordinary ranges of the columns; see `TrainingData`.
     """
 
     blocks: ViewBlocks
@@ -315,6 +326,9 @@ class RegressionData:
     weighted: bool
     groups: IntArray | None
     features: Features
+    row_numbers: IntArray
+    n_rows_given: int
+    ranges: FloatArray | None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -324,6 +338,10 @@ class RegressionData:
     def n_counted(self) -> int:
         """Number of rows with weight."""
         return int(np.count_nonzero(self.weights))
+
+    def over_all_rows(self, values: FloatArray) -> FloatArray:
+        """Return values of these rows at their places among all rows of `X`, with NaN for the others."""
+        return spread_over(values, self.row_numbers, self.n_rows_given, np.nan)
 
 
 def read_regression_data(
@@ -335,6 +353,9 @@ def read_regression_data(
     *,
     reset: bool = True,
     reader: TableReader = IN_MEMORY,
+    negligible_weight: float = 0.0,
+    drop_unused: bool = False,
+    clip_outliers: bool = False,
 ) -> RegressionData:
     """Check the arguments of a regressor's `fit` and resolve its views; the model is not changed.
 
@@ -348,6 +369,8 @@ def read_regression_data(
         Whether the columns of `X` may differ from those that the model was fitted on.
     reader : TableReader
         Reads `X` where it is.
+    negligible_weight, drop_unused, clip_outliers
+        As for `read_training_data`; gross outliers of `y` are clipped, too.
 
     Returns
     -------
@@ -361,24 +384,35 @@ def read_regression_data(
     """
     if y is not None and not is_gpu_array(y):
         check_target(y, type(model).__name__)
-    rows = _read_rows(model, X, y, sample_weight, reset=reset, reader=reader)
-    target = np.asarray(rows.y, dtype=np.float64)
-    for table, features in ((rows.table, rows.features), (target[:, None], None)):
-        if isinstance(table, np.ndarray):
-            _, outliers = ranges_and_outliers(table, rows.used)
-            if len(outliers.rows):
-                warn_of_outliers_in(table, outliers, features, clipped=False)
-    blocks = reader.view_blocks(rows.table, rows.names, rows.columns, None if rows.used.all() else rows.used)
-    check_presence(blocks, rows.used)
+    rows = _read_rows(model, X, y, sample_weight, reset=reset, reader=reader, negligible_weight=negligible_weight)
+    target, table, used, ranges = np.asarray(rows.y, dtype=np.float64), rows.table, rows.used, None
+    target_ranges, outliers = ranges_and_outliers(target[:, None], used)
+    if isinstance(table, np.ndarray):
+        ranges, outliers_of_table = ranges_and_outliers(table, used)
+        if len(outliers_of_table.rows):
+            warn_of_outliers_in(table, outliers_of_table, rows.features, clipped=clip_outliers)
+        table = ordinary_values(table, ranges) if clip_outliers else table
+    if len(outliers.rows):
+        warn_of_outliers_in(target[:, None], outliers, None, clipped=clip_outliers)
+        target = np.clip(target, *target_ranges[LEAST : LARGEST + 1, 0]) if clip_outliers else target
+    blocks = reader.view_blocks(table, rows.names, rows.columns, None if used.all() else used)
+    check_presence(blocks, used)
+    row_numbers = np.arange(len(target))
+    if drop_unused and not used.all():
+        row_numbers = np.flatnonzero(used)
+        blocks = reader.view_blocks(table[row_numbers], rows.names, rows.columns, None)
     return RegressionData(
         blocks=blocks,
         names=rows.names,
         columns=rows.columns,
-        target=target,
-        weights=rows.weights,
+        target=target[row_numbers],
+        weights=rows.weights[row_numbers],
         weighted=rows.weighted,
-        groups=None if groups is None else encode_groups(groups, len(target), np.arange(len(target))),
+        groups=None if groups is None else encode_groups(groups, len(target), row_numbers),
         features=rows.features,
+        row_numbers=row_numbers,
+        n_rows_given=len(target),
+        ranges=ranges,
     )
 
 

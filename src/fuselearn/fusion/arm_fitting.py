@@ -212,7 +212,7 @@ class ArmFitting:
         self.arms[number:], self._squares[number:] = [arm], [float(squares[0] / weight[0])]
         stack, _ = self._start(tuple(range(len(self.arms))))
         self.plan.measure_pass(lambda: self.ask(LossSums(stack)))
-        if self.plan.is_limited and len(self.arms) == 1:
+        if self.plan.is_limited and len(self.arms) == 1 and self._frame.n_classes > 1:
             taken = self.take(TRIED_ROWS, 5, with_table=False, arms=(0,))
             self.plan.measure_judging(logits_of(stack.scores(taken.values)), taken.codes)
 

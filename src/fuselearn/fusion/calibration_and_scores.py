@@ -87,11 +87,11 @@ class PatternCalibration:
         present : bool ndarray of shape (n_rows, n_views)
             Views that the rows have.
         """
-        pattern_of = self._pattern_of(present)
+        pattern_of = self.pattern_of(present)
         logits = self.slopes[pattern_of, None] * values + self.intercepts[pattern_of]
         return np.where((covered & (pattern_of >= 0))[:, None], logits, self.log_prior)
 
-    def _pattern_of(self, present: BoolArray) -> IntArray:
+    def pattern_of(self, present: BoolArray) -> IntArray:
         """Return the number of each row's pattern, -1 where none is known."""
         pattern_of = np.zeros(len(present), dtype=np.intp)
         incomplete = np.flatnonzero(~present.all(axis=1))
@@ -133,7 +133,7 @@ def fit_full_calibration(
 def fit_pattern_calibration(result: "PassResult", arms: Sequence[Arm], data: TrainingData) -> PatternCalibration:
     """Fit calibrations for all patterns of views on all training rows."""
     all_rows = np.ones(len(data), dtype=bool)
-    return _fit_patterns(result.calibration, result, arms, data, all_rows, _patterns(data.blocks.present))
+    return _fit_patterns(result.calibration, result, arms, data, all_rows, patterns_of_views(data.blocks.present))
 
 
 def label_loss(result: "PassResult", data: TrainingData) -> float:
@@ -242,9 +242,11 @@ def _design_effect(values: FloatArray, posterior: FloatArray, weights: FloatArra
     return max(1.0, float((sums**2).sum() / total * n_groups / (n_groups - 1))) if total > 0 else 1.0
 
 
-def _patterns(present: BoolArray) -> list[BoolArray]:
+def patterns_of_views(present: BoolArray, *, observed_only: bool = False) -> list[BoolArray]:
     """Return views that may be present, other than all of them: without each, each alone, and as in the rows."""
     n_views = present.shape[1]
+    if observed_only:
+        return _observed_patterns(present)
     if n_views == 1:
         return []
     single = np.eye(n_views, dtype=bool)

@@ -39,7 +39,7 @@ class FusionFrame:
     columns : list of intp ndarray
         Columns of each view.
     n_classes : int
-        Number of classes.
+        Number of classes; 1 where numbers are predicted.
     n_rows : int
         Number of the rows that count, in all blocks.
     n_folds : int
@@ -62,7 +62,7 @@ class FusionFrame:
 
     @property
     def n_targets(self) -> int:
-        """Number of values that an arm has for a row: one for two classes, else one for each."""
+        """Number of values that an arm has for a row: one for two classes or a number, else one for each class."""
         return 1 if self.n_classes == 2 else self.n_classes
 
     @property

@@ -290,7 +290,7 @@ def _assess(
     values = [np.where(arm.having(sample.present)[:, None], v, np.nan) for arm, v in zip(fitted.arms, sample.values)]
     offsets = log_prior + log_weights
     arm_scores = [arm_score(metric, codes, of_arm, sample.weights, offsets) for of_arm in values]
-    return Assessment(metric, scores, np.array(arm_scores), _importances(fitted.arms, weights, values, frame))
+    return Assessment(metric, scores, np.array(arm_scores), importances_of_arms(fitted.arms, weights, values, frame))
 
 
 def _logits_without_folds(stacks: tuple[Stack, ...], sample: TakenRows) -> FloatArray:
@@ -300,7 +300,7 @@ def _logits_without_folds(stacks: tuple[Stack, ...], sample: TakenRows) -> Float
     return by_fold[sample.folds, np.arange(len(sample.folds))]
 
 
-def _importances(
+def importances_of_arms(
     arms: list[FittedArm], weights: FloatArray, values: list[FloatArray], frame: FusionFrame
 ) -> FloatArray:
     """Return the share of each view in Σ weight · root mean square of the values.

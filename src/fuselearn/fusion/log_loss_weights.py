@@ -161,9 +161,19 @@ def add_derivatives(
     gradient: FloatArray,
     curvature: FloatArray,
 ) -> None:
-    """Add the loss, its gradient and its curvature by weights and intercepts to three arrays."""
+    """Add the loss, its gradient and its curvature by weights and intercepts to three arrays.
+
+    Targets of one column are numbers, whose loss is half the square.
+    """
     n_arms = len(stack.weights)
     scores = stack.scores(values)
+    if targets.shape[1] == 1:
+        errors = scores[:, 0] - targets[:, 0]
+        loss += weights @ errors**2 / 2
+        features = np.vstack([values[:, :, 0], np.ones(len(errors))])
+        gradient += features @ (weights * errors)
+        curvature += (features * weights) @ features.T
+        return
     if scores.shape[1] == 1:
         z, t = scores[:, 0], targets[:, 1]
         p = expit(z)
@@ -175,9 +185,9 @@ def add_derivatives(
     logs = log_softmax(scores, axis=1)
     p = np.exp(logs)
     loss -= weights @ (targets * logs).sum(axis=1)
-    errors = weights[:, None] * (p - targets)
-    gradient[:n_arms] += np.einsum("ant,nt->a", values, errors)
-    gradient[n_arms:] += errors.sum(axis=0)
+    surplus = weights[:, None] * (p - targets)
+    gradient[:n_arms] += np.einsum("ant,nt->a", values, surplus)
+    gradient[n_arms:] += surplus.sum(axis=0)
     weighted = weights[:, None] * p
     means = np.einsum("ant,nt->an", values, p)
     centred = values - means[:, :, None]

@@ -22,6 +22,7 @@ from fuselearn.boosting.gradient.gradient_plan import (
     FirstScores,
     GradientPart,
     GradientPlan,
+    LargestResidual,
     PlanQuestion,
     WeightScale,
     loss_planning,
@@ -29,7 +30,7 @@ from fuselearn.boosting.gradient.gradient_plan import (
 from fuselearn.boosting.gradient.gradient_rounds import GradientRows
 from fuselearn.boosting.gradient.gradient_rows import BlockSettings
 from fuselearn.boosting.gradient.local_gradient_rows import LocalGradientRows
-from fuselearn.boosting.gradient.losses import LogLoss, log_loss
+from fuselearn.boosting.gradient.losses import LogLoss, RegressionLoss, log_loss, regression_loss
 from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.data import TrainingData, View
 from fuselearn.data.categories import Categories
@@ -52,7 +53,7 @@ class FoldPlan:
 
     Attributes
     ----------
-    loss : LogLoss
+    loss : LogLoss or RegressionLoss
         The loss, with its units.
     binning : Binning
         Edges between the bins, the same for all runs.
@@ -64,7 +65,7 @@ class FoldPlan:
         Number of rows with weight.
     """
 
-    loss: LogLoss
+    loss: LogLoss | RegressionLoss
     binning: Binning
     scale: WeightScale
     sums: FoldSums
@@ -82,7 +83,8 @@ class FoldPlan:
             class_weights = np.ones_like(class_weights)
         return GradientPlan(
             self.loss,
-            self.loss.baseline(class_weights.astype(np.float64)),
+            # Targets of a regression are about their mean.
+            self.loss.baseline(class_weights.astype(np.float64)) if isinstance(self.loss, LogLoss) else np.zeros(1),
             self.binning,
             self.scale.unit,
             self.scale.one,
@@ -205,7 +207,7 @@ class GradientData(ABC):
         )
 
     def fold_plan(self, n_folds: int, max_bins: int, seed: int) -> FoldPlan:
-        """Make the plan of a cross-fitting of classes, with one label for each row.
+        """Make the plan of a cross-fitting of classes, with one label for each row, or of targets with a mean of 0.
 
         Parameters
         ----------
@@ -216,14 +218,16 @@ class GradientData(ABC):
         seed : int
             Seed of the rows that place the edges between bins.
         """
-        if self.classes is None or self.n_label_columns != 1:
-            raise ValueError("Folds need classes, with one label for each row.")
-        n_classes = len(self.classes)
+        if self.n_label_columns != 1:
+            raise ValueError("Folds need one label for each row.")
+        n_classes = 0 if self.classes is None else len(self.classes)
 
         def ask(question: PlanQuestion) -> Generator[PlanQuestion, Any, Any]:
             return (yield question)
 
         planning: dict[str, Generator[Any, Any, Any]] = {"sums": ask(FoldWeights(n_folds, n_classes))}
+        if not n_classes:
+            planning["largest"] = ask(LargestResidual(0.0))
         binning = self._known_binning()
         if binning is None:
             generator = np.random.SeedSequence(seed)
@@ -233,7 +237,9 @@ class GradientData(ABC):
         plans: dict[str, Any] = run_reductions(planning, self._plan_answers)
         return FoldPlan(
             # By the rows that count: whether others were dropped before must not matter.
-            log_loss(n_classes, self.n_counted),
+            log_loss(n_classes, self.n_counted)
+            if n_classes
+            else regression_loss(plans["largest"], self.n_counted, None),
             self.with_categories(plans["bins"]) if binning is None else binning,
             self.weight_scale,
             FoldSums(plans["sums"]),

@@ -62,7 +62,7 @@ class FoldSums:
     Attributes
     ----------
     weights : int64 ndarray of shape (n_views + 1, n_folds, n_classes)
-        The last of the views are all views together.
+        The last of the views are all views together. A regression has one class.
     """
 
     weights: IntArray
@@ -79,15 +79,16 @@ class FoldSums:
 
 @dataclass(frozen=True)
 class FoldWeights:
-    """Asks for the whole weights of the rows that count, by view, fold and class; see `FoldSums`."""
+    """Asks for the whole weights of the rows that count, by view, fold and class (0: numbers); see `FoldSums`."""
 
     n_folds: int
     n_classes: int
 
     def __call__(self, part: GradientPart) -> IntArray:
         assert part.folds is not None
-        weights = np.zeros((part.present.shape[1] + 1, self.n_folds, self.n_classes), dtype=np.int64)
-        used, counts, codes = part.roles != UNUSED, part.counts, part.labels[0]
+        weights = np.zeros((part.present.shape[1] + 1, self.n_folds, self.n_classes or 1), dtype=np.int64)
+        used, counts = part.roles != UNUSED, part.counts
+        codes = part.labels[0] if self.n_classes else np.zeros(len(used), dtype=np.intp)
         for view, sums in enumerate(weights):
             rows = used & part.present[:, view] if view < part.present.shape[1] else used
             np.add.at(sums, (part.folds[rows], codes[rows]), counts[rows])

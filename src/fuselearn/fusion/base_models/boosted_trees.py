@@ -27,6 +27,7 @@ from fuselearn.boosting.gradient.stored_trees import joined_trees
 from fuselearn.boosting.gradient.tree_format import BoostedTrees
 from fuselearn.boosting.gradient.warm_start import renumbered
 from fuselearn.data import TrainingData
+from fuselearn.data.training_data import RegressionData
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradients import ALL_VIEWS, TRAINING
 from fuselearn.persistence.validation import check_array, check_integer, check_part
@@ -99,14 +100,17 @@ class BoostingProgress(NamedTuple):
 
 
 def local_gradient_data(
-    data: TrainingData, folds: IntArray, codes: IntArray | None = None, weights: FloatArray | None = None
+    data: TrainingData | RegressionData,
+    folds: IntArray,
+    codes: IntArray | None = None,
+    weights: FloatArray | None = None,
 ) -> LocalGradientData:
     """Return rows in memory or on a GPU as boosting takes them.
 
     Parameters
     ----------
-    data : TrainingData
-        The rows as they were read.
+    data : TrainingData or RegressionData
+        The rows as they were read; targets are about their mean.
     folds : int8 ndarray of shape (n_rows,)
         Fold of each row; see `fuselearn.data.folds`.
     codes : integer ndarray of shape (n_rows,), default=None
@@ -114,9 +118,13 @@ def local_gradient_data(
     weights : ndarray of shape (n_rows,), default=None
         Weights of the rows, in any units; by default those of `data`.
     """
-    codes = data.codes[:, 0] if codes is None else codes
     weights = data.weights if weights is None else weights
     largest = float(weights.max())
+    if isinstance(data, RegressionData):
+        rows = _data_type(data)(replace(data, weights=weights / largest), 1.0, None)
+        rows.divide(folds)
+        return rows
+    codes = data.codes[:, 0] if codes is None else codes
     one_label = replace(
         data,
         codes=codes[:, None],
@@ -131,7 +139,7 @@ def local_gradient_data(
     return rows
 
 
-def _data_type(data: TrainingData) -> type[LocalGradientData]:
+def _data_type(data: TrainingData | RegressionData) -> type[LocalGradientData]:
     """Return the class of the rows, by where they are."""
     if isinstance(data.blocks.views[0].table, np.ndarray):
         return LocalGradientData
@@ -372,7 +380,7 @@ class BoostedTreesModel:
     trees : BoostedTrees
         The trees, in rounds of one for each score.
     baseline : ndarray of shape (n_outputs,)
-        Scores before the first tree: one for two classes, else one for each class.
+        Scores before the first tree: one for two classes or for a number, else one for each class.
     columns : intp ndarray
         Columns of X that the trees may read.
     n_features : int

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from fuselearn.boosting.gradient.classifier import ShareGradientBoostingClassifier
+from fuselearn.boosting.gradient.regressor import ShareGradientBoostingRegressor
 from fuselearn.classifiers.adapter import (
     check_classifier,
     check_one_column_per_class,
@@ -21,6 +22,7 @@ from fuselearn.data import ViewBlocks
 from fuselearn.fusion.base_models import Arm, FittedModel, PreparedRows
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
 from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, CrossFittedRows
+from fuselearn.fusion.base_models.cross_fitted_regressors import CrossFittedRegressors, RegressorRows, check_regressor
 from fuselearn.fusion.base_models.forests import ForestModel, ForestRows
 from fuselearn.fusion.base_models.kernel_machines import MOST_ROWS as MOST_KERNEL_ROWS
 from fuselearn.fusion.base_models.kernel_machines import WIDE, KernelMachine, KernelMachineRows, possible_scales
@@ -52,7 +54,10 @@ def are_many(n_rows: int) -> bool:
 
 
 def resolve_learners(learners: Any, n_classes: int, n_rows: int, *, by_sums: bool = False) -> Learners:
-    """Check the `learners` argument and return the learners by name; `by_sums` is for a fit on many rows."""
+    """Check the `learners` argument and return the learners by name; `by_sums` is for a fit on many rows.
+
+    Without classes, learners are regressors.
+    """
     if isinstance(learners, str) and learners == "default":
         if by_sums:
             return {name: name for name in ("boosting", "linear", "rbf")}
@@ -63,15 +68,16 @@ def resolve_learners(learners: Any, n_classes: int, n_rows: int, *, by_sums: boo
     else:
         listed = learners if isinstance(learners, list | tuple) else [learners]
         named = [(learner if isinstance(learner, str) else _name_of(learner), learner) for learner in listed]
+    kind, built_in = ("classifier", BUILT_IN) if n_classes else ("regressor", BUILT_IN[1:])
     if not named:
-        raise ValueError(f"learners is empty; name at least one of {list(BUILT_IN)}, or give classifiers.")
+        raise ValueError(f"learners is empty; name at least one of {list(built_in)}, or give {kind}s.")
     resolved: Learners = {}
     for name, learner in named:
         if isinstance(learner, str):
-            if learner not in BUILT_IN:
+            if learner not in built_in:
                 raise ValueError(
-                    f"learners has {learner!r}, which is not known; known are {list(BUILT_IN)}, and any scikit-learn "
-                    "classifier may be given."
+                    f"learners has {learner!r}, which is not known; known are {list(built_in)}, and any scikit-learn "
+                    f"{kind} may be given."
                 )
             if learner == "svm" and n_classes > 2:
                 raise ValueError(
@@ -79,15 +85,18 @@ def resolve_learners(learners: Any, n_classes: int, n_rows: int, *, by_sums: boo
                 )
         else:
             what = f"learner {name!r} in learners"
-            check_classifier(learner, what)
-            check_values(learner, what, "FusionClassifier")
-            check_one_column_per_class(learner, what, n_classes)
+            if n_classes:
+                check_classifier(learner, what)
+                check_values(learner, what, "FusionClassifier")
+                check_one_column_per_class(learner, what, n_classes)
+            else:
+                check_regressor(learner, what)
             if is_frozen(learner):
                 raise TypeError(
                     f"The {what} is frozen, but out-of-fold values need new fits; pass it without FrozenEstimator."
                 )
         if name in resolved:
-            raise ValueError(f"learners has two of the name {name!r}; give a dict of name to classifier.")
+            raise ValueError(f"learners has two of the name {name!r}; give a dict of name to {kind}.")
         if isinstance(learner, str) and learner in resolved.values():
             raise ValueError(f"learners has {learner!r} twice; name a built-in learner once.")
         resolved[name] = learner
@@ -120,9 +129,17 @@ class _Source(NamedTuple):
 
 
 def make_arms(
-    blocks: ViewBlocks, learners: Learners, weights: FloatArray, groups: IntArray | None, classes: AnyArray, seed: int
+    blocks: ViewBlocks,
+    learners: Learners,
+    weights: FloatArray,
+    groups: IntArray | None,
+    classes: AnyArray | None,
+    seed: int,
 ) -> list[Arm]:
-    """Return the arms of a fusion, each on the rows that have its view; rows of a group are held out together."""
+    """Return the arms of a fusion, each on the rows that have its view; rows of a group are held out together.
+
+    `classes` is None where numbers are predicted.
+    """
     sources = _sources(blocks)
     if groups is not None:
         sources = [source for source in sources if len(np.unique(groups[source.rows])) > 1]
@@ -176,7 +193,7 @@ def check_models(
                 width = model.n_columns
             elif isinstance(model, BoostedTreesModel):
                 width = model.n_features
-            elif isinstance(model, CrossFittedModel):  # scikit-learn counts the columns itself
+            elif isinstance(model, CrossFittedModel | CrossFittedRegressors):  # scikit-learn counts the columns itself
                 width = len(columns)
             else:
                 raise ValueError(f"it has a {type(model).__name__} for a base model")
@@ -208,7 +225,7 @@ def _preparations(
     values: FloatArray,
     weights: FloatArray,
     groups: IntArray | None,
-    classes: AnyArray,
+    classes: AnyArray | None,
 ) -> dict[str, _Prepare]:
     """Return functions from a seed to prepared rows, by the name of the learner."""
     scales = possible_scales(values, source.view_columns)
@@ -216,11 +233,15 @@ def _preparations(
     preparations: dict[str, _Prepare] = {}
     for name, learner in learners.items():
         if learner == "boosting":
-            learner = ShareGradientBoostingClassifier(n_estimators=FEW_ROWS_ROUNDS, max_leaf_nodes=15, random_state=0)
+            boosting = ShareGradientBoostingRegressor if classes is None else ShareGradientBoostingClassifier
+            learner = boosting(n_estimators=FEW_ROWS_ROUNDS, max_leaf_nodes=15, random_state=0)
         if not isinstance(learner, str):
             _check_gaps(values, learner, name, source.name)
             what = f"{name} of the view {source.name!r}"
-            preparations[name] = CrossFittedRows(learner, what, values, weights, groups, classes).prepared
+            if classes is None:
+                preparations[name] = RegressorRows(learner, values, weights, groups).prepared
+            else:
+                preparations[name] = CrossFittedRows(learner, what, values, weights, groups, classes).prepared
         elif learner == "svm":
             preparations[name] = partial(SupportVectorRows, scales, values, weights, groups)
         elif learner == "trees":

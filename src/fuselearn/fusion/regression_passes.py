@@ -1,0 +1,371 @@
+"""The fit of a regression on few rows: arms, their weights, lines for each pattern of views, and a second pass.
+
+Targets are about their mean, in units of their spread, and all arms minimise squares. Values of the arms are combined
+as those of a classifier are (`arm_weights`). Where out-of-fold residuals tell of gross outliers in the target, a second
+pass counts each row by the probability of its target not to be one. It is kept if the squared errors of all rows,
+outliers included, are not clearly larger: what was learnt without outliers is nearer to the mean of all, while tails
+that are no errors are missed.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fuselearn.classifiers.cross_fitting import deal_folds, groups_among
+from fuselearn.data.training_data import RegressionData
+from fuselearn.exceptions import InterruptedFitWarning
+from fuselearn.fusion.arm_weights import weigh_arms, weighted_sum
+from fuselearn.fusion.base_models import Arm, FittedModel
+from fuselearn.fusion.base_models.catalogue import Learners, make_arms
+from fuselearn.fusion.calibration_and_scores import PatternCalibration, importances_of_views, patterns_of_views
+from fuselearn.fusion.passes import ArmRuns, Budget, Report
+from fuselearn.fusion.prediction_intervals import PredictionIntervals, SpreadRows, fit_spread, kept_residuals
+from fuselearn.fusion.target_outliers import TargetOutliers, judge_targets
+from fuselearn.numeric.execution import Threads
+from fuselearn.typing import BoolArray, FloatArray, IntArray
+
+LEAST_BELIEF = 1e-6
+"""Weight of a row whose target is an outlier for certain."""
+WORSE = 0.5
+"""Standard errors by which squared errors may be larger after a second pass."""
+LINE_PRIOR = 20.0
+"""Rows that slope 1 and intercept 0 of a pattern of views count for."""
+
+
+@dataclass(frozen=True)
+class TargetScale:
+    """Mean of a target, and its standard deviation, by the weights of rows."""
+
+    mean: float
+    unit: float
+
+    @classmethod
+    def of(cls, target: FloatArray, weights: FloatArray) -> "TargetScale":
+        """Return the scale of a target; the unit of one that does not vary is 1."""
+        size = float(np.abs(target).max()) or 1.0  # squares of very large or small numbers are none
+        scaled = target / size
+        mean = float(weights @ scaled / weights.sum())
+        unit = float(np.sqrt(weights @ (scaled - mean) ** 2 / weights.sum()))
+        return cls(mean * size, unit * size if unit > 1e-12 else 1.0)
+
+
+@dataclass(frozen=True)
+class OutOfFold:
+    """What is predicted of the training rows out of fold, in units of the target; all of shape (n_rows,).
+
+    Attributes
+    ----------
+    predicted : ndarray
+        By weights that were found on the rows of other folds.
+    disagreement : ndarray
+        Weighted standard deviation of the values of the arms.
+    missing : ndarray
+        Sum of the importances of the views that a row lacks.
+    known : bool ndarray
+        Rows that have a view that is used.
+    """
+
+    predicted: FloatArray
+    disagreement: FloatArray
+    missing: FloatArray
+    known: BoolArray
+
+    @property
+    def spread_rows(self) -> SpreadRows:
+        """What the spread of the rows follows from."""
+        return SpreadRows(self.predicted, self.disagreement, self.missing)
+
+
+@dataclass(frozen=True)
+class RegressionResult:
+    """A fitted regression, and what out-of-fold values say of it.
+
+    Attributes
+    ----------
+    arms : list of (view number or None, view name, learner, columns)
+    models : list of list
+        Fitted models of each arm.
+    weights : ndarray of shape (n_arms,)
+    learnt : intp ndarray of shape (n_arms,)
+        Rows that each arm learnt from.
+    complete_only : bool ndarray of shape (n_arms,)
+        Whether an arm of all views has a value for complete rows only.
+    calibration : PatternCalibration
+        Lines from combined values to numbers in units of `y`.
+    intervals : PredictionIntervals
+    rows : OutOfFold
+    outliers : TargetOutliers
+    arm_scores : ndarray of shape (n_arms,)
+        R² of each arm alone.
+    importances : ndarray of shape (n_views,)
+    n_fits : int
+    """
+
+    arms: list[tuple[int | None, str, str, IntArray]]
+    models: list[list[FittedModel]]
+    weights: FloatArray
+    learnt: IntArray
+    complete_only: BoolArray
+    calibration: PatternCalibration
+    intervals: PredictionIntervals
+    rows: OutOfFold
+    outliers: TargetOutliers
+    arm_scores: FloatArray
+    importances: FloatArray
+    n_fits: int
+
+
+@dataclass(frozen=True)
+class RegressionPass:
+    """One pass over the arms; values are in units of the target's spread, about its mean."""
+
+    arms: list[Arm]
+    models: list[list[FittedModel]]
+    scale: TargetScale
+    weights: FloatArray
+    row_weights: FloatArray
+    arm_values: FloatArray
+    scored_values: FloatArray
+    rows: OutOfFold
+    importances: FloatArray
+    n_fits: int
+    interrupted: bool
+
+
+def fit_few_rows(
+    data: RegressionData,
+    learners: Learners,
+    seed: int,
+    budget: Budget,
+    threads: Threads,
+    report: Report | None = None,
+) -> RegressionResult:
+    """Fit a regression on few rows."""
+    row_weights = data.weights / data.weights.mean()
+    last = _run(data, learners, row_weights, seed, budget, threads, report)
+    n_fits = last.n_fits
+    outliers = judge_residuals(data.target, last.rows, row_weights, data.blocks.present)
+    # A second pass takes as long as the first one; half of it would be of no use.
+    in_time = budget.fits_left() >= n_fits and budget.seconds_left() >= budget.seconds_used()
+    if outliers.share > 0 and in_time and not last.interrupted:
+        believed = row_weights * np.maximum(1 - outliers.probabilities, LEAST_BELIEF)
+        second = _run(data, learners, believed / believed.mean(), seed, budget, threads, report)
+        n_fits += second.n_fits
+        if is_no_worse(data.target, second.rows.predicted, last.rows.predicted, row_weights) and not second.interrupted:
+            last = second
+            outliers = judge_residuals(data.target, last.rows, row_weights, data.blocks.present)
+        else:
+            outliers = TargetOutliers(0.0, np.zeros(len(data)))
+    if last.interrupted:
+        warnings.warn(
+            f"Interrupted: the model has the {sum(map(len, last.models))} fits that were done.",
+            InterruptedFitWarning,
+            stacklevel=3,
+        )
+    clean = row_weights * (1 - outliers.probabilities)
+    calibration, intervals = _calibrated(last, data, clean)
+    targets = ((data.target - last.scale.mean) / last.scale.unit)[:, None]
+    return RegressionResult(
+        [(arm.view, arm.view_name, arm.learner, arm.columns) for arm in last.arms],
+        last.models,
+        last.weights,
+        np.array([arm.n_learnt for arm in last.arms]),
+        np.ones(len(last.arms), dtype=bool),
+        calibration,
+        intervals,
+        last.rows,
+        outliers,
+        np.array([explained_share(targets, values, clean) for values in last.arm_values]),
+        last.importances,
+        n_fits,
+    )
+
+
+def judge_residuals(target: FloatArray, rows: OutOfFold, weights: FloatArray, present: BoolArray) -> TargetOutliers:
+    """Judge targets by the residuals of rows, each over the spread that is expected of it by its views and value."""
+    residuals = np.where(rows.known, target - rows.predicted, 0.0)
+    known, probabilities = rows.known, np.zeros(len(target))
+    if not known.any():
+        return TargetOutliers(0.0, probabilities)
+    unit = TargetScale.of(target, weights).unit
+    of_rows = rows.spread_rows.among(known)
+    scaled = residuals[known] / fit_spread(of_rows, residuals[known], weights[known], unit)(of_rows)
+    # Rows that lack views are predicted less well; theirs are no outliers.
+    _, pattern_of = np.unique(present[known], axis=0, return_inverse=True)
+    typical = np.median(np.abs(scaled)) or 1.0
+    for pattern in np.unique(pattern_of):
+        own = np.ravel(pattern_of) == pattern
+        n_own = np.count_nonzero(own)
+        scaled[own] /= (n_own * np.median(np.abs(scaled[own])) + LINE_PRIOR * typical) / (n_own + LINE_PRIOR)
+    judged = judge_targets(scaled, weights[known])
+    probabilities[known] = judged.probabilities
+    return TargetOutliers(judged.share, probabilities)
+
+
+def is_no_worse(target: FloatArray, second: FloatArray, first: FloatArray, weights: FloatArray) -> bool:
+    """Return whether the squared errors of all rows are not clearly larger after a second pass than after the first."""
+    unit = TargetScale.of(target, weights).unit
+    excess = weights * (((target - second) / unit) ** 2 - ((target - first) / unit) ** 2)
+    return bool(excess.mean() <= WORSE * excess.std() / np.sqrt(len(excess)))
+
+
+def explained_share(targets: FloatArray, values: FloatArray, weights: FloatArray) -> float:
+    """Return R² of values of shape (n_rows, 1), on the rows that have one; NaN where none has."""
+    known = ~np.isnan(values[:, 0])
+    if not known.any():
+        return np.nan
+    t, v, u = targets[known, 0], values[known, 0], weights[known]
+    mean = u @ t / u.sum()
+    total = float(u @ (t - mean) ** 2)
+    return 1 - float(u @ (t - v) ** 2) / total if total > 0 else 0.0
+
+
+def disagreement_of(values: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the weighted standard deviation of values of arms, of shape (n_arms, n_rows); NaN where one abstains."""
+    shares = np.where(np.isnan(values), 0.0, weights[:, None])
+    totals = np.maximum(shares.sum(axis=0), np.finfo(float).tiny)
+    known = np.nan_to_num(values)
+    means = (shares * known).sum(axis=0) / totals
+    return np.sqrt((shares * (known - means) ** 2).sum(axis=0) / totals)
+
+
+def _run(
+    data: RegressionData,
+    learners: Learners,
+    row_weights: FloatArray,
+    seed: int,
+    budget: Budget,
+    threads: Threads,
+    report: Report | None,
+) -> RegressionPass:
+    """Fit the arms, and weigh them."""
+    scale = TargetScale.of(data.target, row_weights)
+    targets = ((data.target - scale.mean) / scale.unit)[:, None]
+    arms = make_arms(data.blocks, learners, row_weights, data.groups, None, seed)
+    runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, False, report)
+    fits = runs.first_pass(targets)
+    arm_values, scored = runs.out_of_fold(fits, 1), runs.scored(fits, 1)
+    weights = _weights(arm_values, targets, row_weights, data.groups)
+    importances = importances_of_views(arms, weights, arm_values, len(data.names))
+    rows = _out_of_fold(scored, targets, row_weights, data, scale, ~data.blocks.present @ importances)
+    models = [[fit.model for fit in arm_fits.values()] for arm_fits in fits]
+    return RegressionPass(
+        arms, models, scale, weights, row_weights, arm_values, scored, rows, importances, runs.n_fits, runs.interrupted
+    )
+
+
+def _weights(
+    arm_values: FloatArray, targets: FloatArray, row_weights: FloatArray, groups: IntArray | None
+) -> FloatArray:
+    """Return weights of the arms that were fitted, and 0 for others."""
+    tried = ~np.isnan(arm_values[:, :, 0]).all(axis=1)
+    weights = np.zeros(len(arm_values))
+    weights[tried] = weigh_arms(arm_values[tried], targets, row_weights, groups, 1.0)
+    return weights
+
+
+def _out_of_fold(
+    values: FloatArray,
+    targets: FloatArray,
+    row_weights: FloatArray,
+    data: RegressionData,
+    scale: TargetScale,
+    missing: FloatArray,
+) -> OutOfFold:
+    """Return what is predicted of each row with weights, and lines, of the rows of other folds."""
+    n_rows, present = len(data), data.blocks.present
+    predicted, disagreement, known = np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_rows, dtype=bool)
+    _, fold_of = deal_folds(n_rows, data.groups)
+    views = [np.ones(present.shape[1], dtype=bool), *patterns_of_views(present, observed_only=True)]
+    for fold in np.unique(fold_of):
+        held_out = fold_of == fold
+        others = ~held_out if not held_out.all() else held_out
+        groups = None if data.groups is None else groups_among(data.groups, others)
+        weights = _weights(values[:, others], targets[others], row_weights[others], groups)
+        sums, covered = weighted_sum(values, weights)
+        sums = sums[:, 0]
+        for pattern in views[1:]:
+            own = (present == pattern).all(axis=1)
+            slope, intercept = fit_line(sums[own & others], targets[own & others, 0], row_weights[own & others])
+            sums[own] = slope * sums[own] + intercept
+        predicted[held_out], known[held_out] = sums[held_out], covered[held_out]
+        disagreement[held_out] = disagreement_of(values[:, held_out, 0], weights)
+    return OutOfFold(scale.mean + scale.unit * predicted, scale.unit * disagreement, missing, known)
+
+
+def fit_line(values: FloatArray, targets: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Return slope and intercept of the least squares line from values to targets, with slope 1 and 0 as prior."""
+    spread = float(weights @ values**2 / weights.sum()) if len(values) and weights.sum() > 0 else 1.0
+    design = np.column_stack([values, np.ones(len(values))])
+    prior = LINE_PRIOR * np.diag([spread or 1.0, 1.0])
+    moments = (design * weights[:, None]).T @ targets + prior @ [1.0, 0.0]
+    slope, intercept = np.linalg.solve((design * weights[:, None]).T @ design + prior, moments)
+    return max(float(slope), 0.0), float(intercept)
+
+
+def _calibrated(
+    result: RegressionPass, data: RegressionData, clean: FloatArray
+) -> tuple[PatternCalibration, PredictionIntervals]:
+    """Return lines and residuals for all patterns of views: without each, each alone, and as in the rows."""
+    present, scale = data.blocks.present, result.scale
+    everything = np.ones(present.shape[1], dtype=bool)
+    targets = (data.target - scale.mean) / scale.unit
+    rows = result.rows
+    complete = rows.known & present.all(axis=1)
+    fitted = rows.known if not complete.any() else complete
+    spread = fit_spread(
+        rows.spread_rows.among(rows.known), (data.target - rows.predicted)[rows.known], clean[rows.known], scale.unit
+    )
+
+    def residuals_of(of_pattern: SpreadRows, among: BoolArray) -> FloatArray:
+        some = of_pattern.among(among)
+        return kept_residuals((data.target[among] - some.predicted) / spread(some), clean[among])
+
+    patterns, lines = [everything], [(1.0, 0.0)]
+    residuals = [residuals_of(rows.spread_rows, fitted)]
+    _, fold_of = deal_folds(len(data), data.groups)
+    for pattern in patterns_of_views(present):
+        left = _arms_left(result.arms, result.weights, pattern)
+        having = present[:, pattern].all(axis=1)
+        if not left or not having.any():
+            continue
+        values, weights = result.scored_values[left], result.weights[left]
+        sums, covered = weighted_sum(values, weights)
+        # As in predictions: those that are left stand for the others.
+        sums = sums[:, 0] * (result.weights.sum() / weights.sum())
+        among = covered & having
+        predicted = np.zeros(len(data))
+        for fold in np.unique(fold_of):
+            others = among & (fold_of != fold) if (fold_of != fold).any() else among
+            slope, intercept = fit_line(sums[others], targets[others], clean[others])
+            predicted[fold_of == fold] = slope * sums[fold_of == fold] + intercept
+        patterns.append(pattern)
+        lines.append(fit_line(sums[among], targets[among], clean[among]))
+        disagreement = scale.unit * disagreement_of(values[:, :, 0], weights)
+        missing = np.full(len(data), float(result.importances[~pattern].sum()))
+        residuals.append(residuals_of(SpreadRows(scale.mean + scale.unit * predicted, disagreement, missing), among))
+    return pattern_lines(patterns, lines, scale), PredictionIntervals(
+        spread, [*residuals, kept_residuals(data.target - scale.mean, clean)]
+    )
+
+
+def pattern_lines(
+    patterns: Sequence[BoolArray], lines: Sequence[tuple[float, float]], scale: TargetScale
+) -> PatternCalibration:
+    """Return lines of patterns in units of the target; a row without any view gets its mean."""
+    slopes, intercepts = np.array(lines).T
+    return PatternCalibration(
+        np.array(patterns),
+        scale.unit * slopes,
+        (scale.mean + scale.unit * intercepts)[:, None],
+        np.array([scale.mean]),
+    )
+
+
+def _arms_left(arms: Sequence[Arm], weights: FloatArray, pattern: BoolArray) -> list[int]:
+    """Return the arms with weight that have a value for a row with some views only."""
+    return [
+        number for number, arm in enumerate(arms) if arm.view is not None and pattern[arm.view] and weights[number] > 0
+    ]

@@ -1,0 +1,209 @@
+"""The fusion of views into a number."""
+
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import r2_score
+
+from fuselearn import FusionRegressor
+from fuselearn.fusion.base_models import catalogue
+
+VIEWS = {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7, 8]}
+
+
+def problem(n_rows=300, seed=0, missing=0.0):
+    """Return rows and targets, both for training and, clean, for a test."""
+    draws = np.random.default_rng(seed)
+    X = draws.standard_normal((n_rows + 500, 9))
+    y = 5 + X[:, 0] + np.sin(2 * X[:, 3]) + X[:, 6] + 0.3 * draws.standard_normal(len(X))
+    for number, columns in enumerate(VIEWS.values()):
+        lost = draws.random(len(X)) < missing
+        lost &= np.arange(len(X)) % 3 != number  # every row has some view
+        X[np.ix_(lost, columns)] = np.nan
+    return X[:n_rows], y[:n_rows], X[n_rows:], y[n_rows:]
+
+
+def fusion(**settings):
+    """Return a small fusion of the three views."""
+    return FusionRegressor(**{"views": VIEWS, "learners": ["linear", "rbf"], "random_state": 0, **settings})
+
+
+def many_rows():
+    """Return a context in which 50 rows are many."""
+    return patch.object(catalogue, "MANY_ROWS", 50)
+
+
+@pytest.fixture(scope="module", params=["few", "many"])
+def fitted(request):
+    """A fusion with the default learners of few or of many rows, rows and targets of a test."""
+    X, y, X_new, y_new = problem()
+    with many_rows() if request.param == "many" else patch.object(catalogue, "MANY_ROWS", 3000):
+        return FusionRegressor(views=VIEWS, random_state=0).fit(X, y), X, y, X_new, y_new
+
+
+def test_it_predicts_better_than_its_best_arm(fitted):
+    model, _, y, X_new, y_new = fitted
+    assert model.score(X_new, y_new) > 0.8
+    board = model.leaderboard_
+    assert model.out_of_sample_score_ > board["r2"].max() - 0.02
+    assert list(board.columns) == ["view", "learner", "r2", "weight", "fits", "rows"]
+    assert abs(model.out_of_sample_score_ - model.score(X_new, y_new)) < 0.1
+    assert model.out_of_sample_score_ == pytest.approx(r2_score(y, model.out_of_sample_prediction_))
+    assert model.out_of_sample_metric_ == "r2"
+    assert model.outlier_share_ == 0
+    assert model.view_importances_.sum() == pytest.approx(1)
+    assert model.view_importances_.min() > 0.1
+
+
+def test_the_target_may_have_any_unit(fitted):
+    model, X, y, X_new, _ = fitted
+    with many_rows() if model._by_sums else patch.object(catalogue, "MANY_ROWS", 3000):
+        other = clone(model).fit(X, 2**20 * y)
+    np.testing.assert_allclose(other.predict(X_new), 2**20 * model.predict(X_new), rtol=1e-9)
+
+
+def test_intervals_cover_and_contain_the_prediction(fitted):
+    model, _, _, X_new, y_new = fitted
+    lower, upper = model.predict_interval(X_new).T
+    assert 0.85 < np.mean((lower <= y_new) & (y_new <= upper)) < 0.97
+    predicted = model.predict(X_new)
+    assert ((lower < predicted) & (predicted < upper)).all()
+    narrow = model.predict_interval(X_new, coverage=0.5)
+    assert ((lower <= narrow[:, 0]) & (narrow[:, 1] <= upper)).all()
+
+
+@pytest.mark.parametrize("coverage", [0, 1, 1.5, True, "0.9", None])
+def test_a_coverage_that_is_none_is_refused(fitted, coverage):
+    with pytest.raises(ValueError, match="coverage must be a number between 0 and 1"):
+        fitted[0].predict_interval(fitted[3], coverage=coverage)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_views_may_be_missing(many):
+    X, y, X_new, y_new = problem(400, missing=0.4)
+    with many_rows() if many else patch.object(catalogue, "MANY_ROWS", 3000):
+        model = fusion(learners="default" if many else ["linear", "rbf"]).fit(X, y)
+    assert model.score(X_new, y_new) > 0.3
+    lower, upper = model.predict_interval(X_new).T
+    inside = (lower <= y_new) & (y_new <= upper)
+    present = ~np.isnan(X_new[:, ::3])
+    for n_views in (1, 2, 3):
+        assert inside[present.sum(axis=1) == n_views].mean() > 0.8
+    nothing = np.full((1, 9), np.nan)
+    assert model.predict(nothing)[0] == pytest.approx(y.mean())
+    lower, upper = model.predict_interval(nothing)[0]
+    assert np.mean((lower <= y_new) & (y_new <= upper)) > 0.85
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_gross_outliers_of_the_target_count_next_to_nothing(many):
+    X, y, X_new, y_new = problem(400)
+    draws = np.random.default_rng(0)
+    wrong = draws.random(400) < 0.1
+    spoilt = y + wrong * 15 * draws.standard_normal(400)
+    with many_rows() if many else patch.object(catalogue, "MANY_ROWS", 3000):
+        model, clean = fusion().fit(X, spoilt), fusion().fit(X, y)
+    assert 0.05 < model.outlier_share_ < 0.12
+    assert model.outlier_probabilities_[wrong & (np.abs(spoilt - y) > 6)].min() > 0.9
+    assert model.score(X_new, y_new) > clean.score(X_new, y_new) - 0.03
+    assert model.out_of_sample_scores_["r2_all_rows"] < 0.6 < model.out_of_sample_score_
+
+
+def test_a_skewed_target_has_no_outliers():
+    X, y, _, _ = problem(400)
+    assert fusion().fit(X, np.exp(y / 2)).outlier_share_ == 0
+
+
+def test_out_of_fold_values_of_groups_have_not_seen_the_group():
+    draws = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 5)
+    X = np.repeat(draws.standard_normal((60, 9)), 5, axis=0) + 0.01 * draws.standard_normal((300, 9))
+    y = np.repeat(draws.standard_normal(60), 5)  # known from the group alone
+    assert fusion().fit(X, y).out_of_sample_score_ > 0.5
+    assert fusion().fit(X, y, groups=groups).out_of_sample_score_ < 0.2
+
+
+def test_weights_of_rows_count():
+    X, y, X_new, _ = problem(200)
+    weights = np.ones(200)
+    weights[100:] = 0
+    spoilt = y.copy()
+    spoilt[100:] = -100.0
+    model = fusion().fit(X, spoilt, sample_weight=weights)
+    half = fusion().fit(X[:100], y[:100])
+    np.testing.assert_allclose(model.predict(X_new), half.predict(X_new))
+    assert np.isnan(model.out_of_sample_prediction_[100:]).all()
+    assert np.isnan(model.outlier_probabilities_[100:]).all()
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_the_model_is_the_same_for_any_number_of_threads(many):
+    X, y, X_new, _ = problem(200)
+    with many_rows() if many else patch.object(catalogue, "MANY_ROWS", 3000):
+        one, two = (fusion(learners="default", n_jobs=n).fit(X, y) for n in (1, 2))
+    np.testing.assert_array_equal(one.predict(X_new), two.predict(X_new))
+    np.testing.assert_array_equal(one.predict_interval(X_new), two.predict_interval(X_new))
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_regressors_of_the_user_are_arms(many):
+    X, y, X_new, y_new = problem(120)
+    with many_rows() if many else patch.object(catalogue, "MANY_ROWS", 3000):
+        model = fusion(learners={"line": LinearRegression(), "ridge": Ridge(), "forest": "trees"}).fit(X, y)
+    assert {learner for _, learner in model.arms_} == {"line", "ridge", "forest"}
+    assert model.score(X_new, y_new) > 0.6
+
+
+@pytest.mark.parametrize(
+    ("learners", "error", "words"),
+    [
+        ("svm", ValueError, "'svm', which is not known; known are .*'rbf'.*regressor"),
+        ([], ValueError, "give regressors"),
+        (LogisticRegression(), TypeError, "must be a scikit-learn regressor"),
+        (Ridge, TypeError, "must be an instance"),
+    ],
+)
+def test_wrong_learners_are_refused(learners, error, words):
+    X, y, _, _ = problem(50)
+    with pytest.raises(error, match=words):
+        fusion(learners=learners).fit(X, y)
+
+
+def test_wrong_settings_and_rows_are_refused():
+    X, y, _, _ = problem(50)
+    with pytest.raises(ValueError, match="max_fits"):
+        fusion(max_fits=0).fit(X, y)
+    with pytest.raises(ValueError, match="time_limit"):
+        fusion(time_limit=-1).fit(X, y)
+    with pytest.raises(ValueError, match="text 'a'"):
+        fusion().fit(X, np.full(50, "a"))
+    with pytest.raises(TypeError, match="takes rows in memory, but X is files"):
+        fusion().fit("rows.parquet", "y")
+    with pytest.raises(ValueError, match="n_samples=1"):
+        fusion().fit(X, y, sample_weight=np.eye(50)[0])
+
+
+def test_a_budget_is_kept():
+    X, y, X_new, _ = problem(100)
+    model = fusion(learners="default", max_fits=3).fit(X, y)
+    assert model.n_fits_ == 3
+    assert (model.leaderboard_["fits"] > 0).sum() == 3
+    assert np.isfinite(model.predict(X_new)).all()
+
+
+def test_a_target_that_does_not_vary_is_predicted():
+    X, _, X_new, _ = problem(60)
+    model = fusion().fit(X, np.full(60, 3.5))
+    np.testing.assert_allclose(model.predict(X_new), 3.5)
+    np.testing.assert_allclose(model.predict_interval(X_new), 3.5, atol=1e-6)
+
+
+def test_diabetes():
+    X, y = load_diabetes(return_X_y=True)
+    model = FusionRegressor(views={"person": slice(0, 4), "blood": slice(4, 10)}, random_state=0).fit(X, y)
+    assert model.out_of_sample_score_ > 0.48
+    assert model.outlier_share_ == 0
