@@ -4,6 +4,7 @@ QUESTIONS = (
     "first_five_minutes",
     "noisy_sensors",
     "missing_omics",
+    "prediction_sets",
     "suspect_labels",
     "unmatched_biometrics",
     "hundreds_of_tags",

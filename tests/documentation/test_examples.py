@@ -261,6 +261,12 @@ def check_search_over_views(defined, printed):
     assert set(defined["held_out"]) == {1, 2, 3, 4}
 
 
+def check_sets_cover_what_was_asked_for_with_any_number_of_views(defined, printed):
+    assert (defined["right"][1] > 0.87).all()
+    assert (np.diff(defined["sizes"], axis=1) < 0).all()
+    assert "out of fold" in printed
+
+
 CHECKS = {
     "cluster": check_scores_do_not_depend_on_where_they_were_computed,
     "first_five_minutes": check_fusion_and_suspects,
@@ -268,6 +274,7 @@ CHECKS = {
     "hundreds_of_tags": check_sharing_helps_where_there_is_something_to_share,
     "missing_omics": check_leaving_out_patients_is_the_worst_way,
     "noisy_sensors": check_one_machine_of_all_columns_falls_with_a_sensor,
+    "prediction_sets": check_sets_cover_what_was_asked_for_with_any_number_of_views,
     "suspect_labels": check_suspects_are_wrong,
     "unmatched_biometrics": check_putting_objects_together_beats_one_archive_but_not_the_sum,
 }

@@ -105,6 +105,10 @@ def assert_same(one, other, *, exact=False):
             assert_array_equal(mine[name], theirs[name], err_msg=name)
     X, _, _ = rows()
     close(one._logits(X), other._logits(X), err_msg="logits")
+    for part, of_other in ((one._out_of_fold, other._out_of_fold), (one._out_of_fold.own, other._out_of_fold.own)):
+        for name, array in vars(part).items() if part is not None else ():
+            if isinstance(array, np.ndarray):  # in single precision
+                assert_allclose(array, vars(of_other)[name], rtol=0, atol=1e-5, err_msg=name)
     for mine, theirs in zip(one.suspects(30), other.suspects(30)):
         assert {**mine, "probability": 0} == {**theirs, "probability": 0}
         close(mine["probability"], theirs["probability"])

@@ -12,7 +12,7 @@ import fuselearn
 from fuselearn import FusionClassifier
 from fuselearn.data.folds import Folds
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.fusion import arm_fitting, fusion_options, fusion_prediction, local_fusion
+from fuselearn.fusion import arm_fitting, fused_arms, fusion_options, local_fusion
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, BoostedTreesModel
 from fuselearn.fusion.base_models.ridge_features import LINEAR_STRENGTHS, RidgeModel
 from fuselearn.fusion.fusion_rows import draw_rows
@@ -133,7 +133,7 @@ def test_threads_share_out_the_rows_to_predict(monkeypatch):
     X, y = table(300, 3, missing=0.2)
     model = fusion(learners=["linear", "boosting"]).fit(X, y)
     whole = model.predict_proba(X)
-    monkeypatch.setattr(fusion_prediction, "ROWS_TO_PREDICT", 64)
+    monkeypatch.setattr(fused_arms, "ROWS_TO_PREDICT", 64)
     counts = []
 
     class Noted(Threads):
@@ -141,7 +141,7 @@ def test_threads_share_out_the_rows_to_predict(monkeypatch):
             counts.append((self.count, len(items)))
             return super().map(function, items)
 
-    monkeypatch.setattr(fusion_prediction, "Threads", Noted)
+    monkeypatch.setattr(fused_arms, "Threads", Noted)
     serial = model.predict_proba(X)
     assert_allclose(serial, whole, rtol=1e-12)
     assert_array_equal(model.set_params(n_jobs=3).predict_proba(X), serial)

@@ -111,6 +111,11 @@ def first_inner(forest):
 
 
 FORGERIES = {
+    "targets of other rows": ("OutOfFoldValues", "targets", lambda v: shorter, "targets of a OutOfFoldValues"),
+    "a unit outside": ("OutOfFoldValues", "units", lambda v: put(0, len(v.units)), "units of a OutOfFoldValues"),
+    "sums of other views": ("OutOfFoldValues", "view_sums", lambda v: shorter, "view_sums of a OutOfFoldValues"),
+    "sums of other patterns": ("OutOfFoldValues", "joint_sums", lambda v: shorter, "joint_sums of a OutOfFoldValues"),
+    "a weight below 0": ("OutOfFoldValues", "weights", lambda v: put(0, -1.0), "weights of a OutOfFoldValues"),
     "children before parents": ("Forest", "left", lambda forest: put(first_inner(forest), 0), "back to itself"),
     "a circle": ("Forest", "left", lambda f: put(first_inner(f), first_inner(f)), "back to itself"),
     "a child outside": ("Forest", "left", lambda f: put(first_inner(f), len(f.left)), "numbers that are not from 0"),

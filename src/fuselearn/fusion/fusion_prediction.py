@@ -35,6 +35,7 @@ from fuselearn.fusion.fused_arms import FusedArms, NewRows
 from fuselearn.fusion.fusion_run import FusionResult
 from fuselearn.fusion.listed_suspects import ListedSuspects
 from fuselearn.fusion.passes import PassResult
+from fuselearn.fusion.pattern_values import OutOfFoldValues
 from fuselearn.numeric.votes import TIE, codes_of
 from fuselearn.persistence.validation import check_array, check_classes, check_index, check_part, check_views
 from fuselearn.records import Records
@@ -62,6 +63,7 @@ class FusionPrediction(ClassifierMixin, FusedArms):
     out_of_sample_decision_: FloatArray
     out_of_sample_score_: float
     out_of_sample_scores_: dict[str, float]
+    _out_of_fold: OutOfFoldValues | None = None  # models in files of earlier versions have none
 
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return decision values of the classes: logits of `predict_proba`, plus the logarithms of the class weights.
@@ -170,24 +172,34 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         calibration = check_part(self, "_calibration", PatternCalibration)
         if calibration.patterns.shape[1] != len(self.view_names_) or len(calibration.log_prior) != n_classes:
             raise ValueError("it has a calibration of other views or classes")
+        if self._out_of_fold is not None:
+            values = check_part(self, "_out_of_fold", OutOfFoldValues)
+            if (values.present.shape[1], values.targets.shape[1]) != (len(self.view_names_), n_classes):
+                raise ValueError("it has out-of-fold values of other views or classes")
 
     def _predicted(self, X: TableLike, method: "PredictMethod", of_logits: Callable[[FloatArray], AnyArray]) -> Any:
         """Return what follows from the logits of rows, wherever these are; a method does it for some of the rows."""
+        return self._of_rows(X, method, lambda rows: of_logits(self._logits_of(rows)))
+
+    def _of_rows(
+        self, X: TableLike, method: "PredictMethod", work: Callable[[NewRows], AnyArray], **options: Any
+    ) -> Any:
+        """Return what follows from rows, wherever these are; a method with options does it for some of the rows."""
         check_is_fitted(self)
         location = row_location(X)
         if location == "dask":
             from fuselearn.backends.partitioned.dask_collections import predict_lazily
 
-            return predict_lazily(self, method, X)
+            return predict_lazily(self, method, X, **options)
         if location == "files":
             from fuselearn.backends.partitioned.parquet import map_files
 
-            return map_files(X, self, lambda table: of_logits(self._logits(table)))
+            return map_files(X, self, lambda table: self._in_parts(table, work))
         if location == "gpu" and self._by_sums:
             from fuselearn.fusion.gpu_fusion import GpuNewRows
 
-            return of_logits(self._logits_of(GpuNewRows.read(self, X)))
-        return of_logits(self._logits(read_new_rows(self, to_host(X))))
+            return work(GpuNewRows.read(self, X))
+        return self._in_parts(read_new_rows(self, to_host(X)), work)
 
     def _logits(self, table: FloatArray) -> FloatArray:
         """Return z of rows in memory, of shape (n_rows, n_classes); softmax(z) are the probabilities."""
@@ -228,6 +240,23 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         self._publish_scores(calibration, assessment)
         logits = calibration.logits(by_class(result.values), result.covered, data.blocks.present)
         self._publish_rows(data, logits, result.posterior)
+        # What training rows would be predicted with fewer views.
+        view_of, n_views = np.array([-1 if arm.view is None else arm.view for arm in arms]), len(data.names)
+        weighted = result.weights[:, None, None] * np.nan_to_num(result.scored_values)
+        sums = np.array([weighted[view_of == view].sum(axis=0) for view in (*range(n_views), -1)], dtype=np.float32)
+        self._out_of_fold = OutOfFoldValues(
+            data.blocks.present,
+            result.class_targets.astype(np.float32),
+            data.weights,
+            np.arange(len(data)) if data.groups is None else data.groups,
+            sums[:-1],
+            np.array([result.weights[view_of == view].sum() for view in (*range(n_views), -1)]),
+            np.ones((1, n_views), dtype=bool),
+            sums[-1:],
+            joint_everywhere=False,
+            scaled=True,
+            own=None,
+        )
         note_features(self, data.features)
 
     def _publish_sums(self, data: "FusionFacts", result: FusionResult) -> None:
@@ -246,6 +275,7 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         self._complete_only = np.array([arm.complete_only for arm in arms])
         self._arm_offsets = np.array([arm.offset for arm in arms])
         self._publish_scores(result.calibration, result.assessment)
+        self._out_of_fold = result.out_of_fold
         note_features(self, data.features)
 
     def _publish_rows(self, data: TrainingData, logits: FloatArray, posterior: FloatArray) -> None:

@@ -44,6 +44,7 @@ from fuselearn.fusion.log_loss_weights import (
     without_folds,
 )
 from fuselearn.fusion.passes import CONSENSUS_ROWS
+from fuselearn.fusion.pattern_values import OutOfFoldValues, listed_patterns, rows_to_mask, values_of_many_rows
 from fuselearn.fusion.time_plan import TimePlan
 from fuselearn.typing import BoolArray, FloatArray
 
@@ -74,6 +75,8 @@ class FusionResult:
         Number of fits that were made.
     updates : list
         All updates of the blocks.
+    out_of_fold : OutOfFoldValues
+        Out-of-fold values of some rows by view.
     """
 
     arms: list[FittedArm]
@@ -85,6 +88,7 @@ class FusionResult:
     judged: bool
     n_fits: int
     updates: list[Any]
+    out_of_fold: OutOfFoldValues
 
     @property
     def matrices(self) -> FloatArray | None:
@@ -124,10 +128,11 @@ def run_on_many_rows(
     stack, stacks = _stacks(fitted, sample, frame, fitting.plan)
     noise_rates = np.zeros(sample.codes.shape[1])
     # Probabilities are those of the labels as given; of several columns, those of what they agree on.
-    judged = options.consensus and len(noise_rates) > 1
+    judged, judgement = options.consensus and len(noise_rates) > 1, None
     log_prior = fitting.log_prior
     if options.consensus:
-        fitting.updates.append(_judge_sample(stack, sample))
+        judgement = _judge_sample(stack, sample)
+        fitting.updates.append(judgement)
         [(wrong, given, true_classes)] = fitting.ask(JudgedSums())
         noise_rates = np.divide(wrong, given, out=np.full(len(wrong), np.nan), where=given > 0)
         if judged:
@@ -147,7 +152,30 @@ def run_on_many_rows(
         options.consensus,
         fitting.n_fits,
         fitting.updates,
+        _values_by_view(fitting, fitted, stack, sample, frame, calibration, judgement if judged else None),
     )
+
+
+def _values_by_view(
+    fitting: ArmFitting,
+    fitted: FittedArms,
+    stack: Stack,
+    sample: TakenRows,
+    frame: FusionFrame,
+    calibration: PatternCalibration,
+    judgement: Judgement | None,
+) -> OutOfFoldValues:
+    """Return out-of-fold values of some rows by view, for prediction sets and the choice of views."""
+    patterns = listed_patterns(sample.present)
+    if not fitting.plan.may_improve():  # other patterns borrow from these
+        patterns = patterns[patterns.all(axis=1) | (patterns.sum(axis=1) == 1)]
+    n_rows = rows_to_mask(len(patterns), frame.n_targets)
+    taken = fitting.take(n_rows, 5, arms=tuple(range(len(fitted.arms))))
+
+    def targets(rows: TakenRows) -> FloatArray:
+        return votes_of(rows.codes, frame.n_classes) if judgement is None else judgement.of_taken(rows)
+
+    return values_of_many_rows(taken, sample, fitted.arms, stack, frame, patterns, calibration, targets)
 
 
 def _kept(arm: FittedArm, weight: float) -> FittedArm:
@@ -201,6 +229,11 @@ class Judgement:
             values = logits_of(self.stack.block_scores(block, part)) / self.scale
             posterior[part] = judge(values[:, None, :], block.codes[part], self.agreement)[0]
         block.keep_posterior(posterior)
+
+    def of_taken(self, rows: TakenRows) -> FloatArray:
+        """Return the posterior of rows that were taken out of the blocks, with values of all arms."""
+        values = logits_of(self.stack.scores(rows.values[list(self.stack.arms)])) / self.scale
+        return judge(values[:, None, :], rows.codes, self.agreement)[0]
 
 
 @dataclass(frozen=True)

@@ -78,6 +78,8 @@ DEFINED_IN: dict[str, str] = {
     "fusion.Forest": "fuselearn.fusion.base_models.forests:ForestModel",
     "fusion.KernelMachine": "fuselearn.fusion.base_models.kernel_machines:KernelMachine",
     "fusion.ListedSuspects": "fuselearn.fusion.listed_suspects:ListedSuspects",
+    "fusion.OutOfFoldLogits": "fuselearn.fusion.pattern_values:OutOfFoldLogits",
+    "fusion.OutOfFoldValues": "fuselearn.fusion.pattern_values:OutOfFoldValues",
     "fusion.LoggedFit": "fuselearn.fusion.fusion_log:LoggedFit",
     "fusion.LinearMachine": "fuselearn.fusion.base_models.kernel_machines:LinearMachine",
     "fusion.PredictionIntervals": "fuselearn.fusion.prediction_intervals:PredictionIntervals",

@@ -32,7 +32,9 @@ Collection: TypeAlias = Any
 """A Dask Array, DataFrame or Series, whose types Dask does not publish."""
 Block: TypeAlias = tuple[TableLike, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
 """A partition of X, y, sample_weight, view_labels and groups."""
-PredictMethod: TypeAlias = Literal["predict", "predict_proba", "decision_function"]
+PredictMethod: TypeAlias = Literal["predict", "predict_proba", "decision_function", "predict_set", "next_view"]
+OTHER_TYPES: dict[str, type[Any]] = {"predict_set": np.bool_, "next_view": np.object_}
+"""Types of what methods return that is neither a label nor a number."""
 
 
 class FittedModel(Protocol):
@@ -310,8 +312,8 @@ def _aligned_blocks(
     return blocks
 
 
-def predict_lazily(model: FittedModel, method: PredictMethod, X: Collection) -> Collection:
-    """Return what a method of a fitted model predicts for each partition of a Dask Array or DataFrame.
+def predict_lazily(model: FittedModel, method: PredictMethod, X: Collection, **options: Any) -> Collection:
+    """Return what a method of a fitted model, with options, predicts for each partition of a Dask Array or DataFrame.
 
     This is a Dask Array; of a DataFrame a Series, or a DataFrame with a column per class, with the index of X.
     """
@@ -319,26 +321,28 @@ def predict_lazily(model: FittedModel, method: PredictMethod, X: Collection) -> 
     _check_columns(model, X)
     dtype, classes = _prediction_format(model, method)
     if hasattr(X, "columns"):
-        return X.map_partitions(predict_frame, model, method, meta=_empty_prediction(X, model, method))
+        meta = _empty_prediction(X, model, method)
+        return X.map_partitions(predict_frame, model, method, meta=meta, **options)
     X = _with_whole_rows(X)
     if classes is not None:
-        return X.map_blocks(predict_array, model, method, dtype=dtype, chunks=(X.chunks[0], (len(classes),)))
-    return X.map_blocks(predict_array, model, method, dtype=dtype, drop_axis=1)
+        chunks = (X.chunks[0], (len(classes),))
+        return X.map_blocks(predict_array, model, method, dtype=dtype, chunks=chunks, **options)
+    return X.map_blocks(predict_array, model, method, dtype=dtype, drop_axis=1, **options)
 
 
-def predict_array(rows: TableLike, model: FittedModel, method: PredictMethod) -> AnyArray:
+def predict_array(rows: TableLike, model: FittedModel, method: PredictMethod, **options: Any) -> AnyArray:
     """Return the predictions for a chunk of rows. Runs on a worker."""
     if len(rows) == 0:
         dtype, classes = _prediction_format(model, method)
         return np.empty(0 if classes is None else (0, len(classes)), dtype=dtype)
-    return getattr(model, method)(rows)
+    return getattr(model, method)(rows, **options)
 
 
-def predict_frame(rows: TableLike, model: FittedModel, method: PredictMethod) -> TableLike:
+def predict_frame(rows: TableLike, model: FittedModel, method: PredictMethod, **options: Any) -> TableLike:
     """Return the predictions for a partition, as a pandas object. Runs on a worker."""
     import pandas as pd
 
-    values = predict_array(rows, model, method)
+    values = predict_array(rows, model, method, **options)
     if values.ndim == 2:
         return pd.DataFrame(values, index=rows.index, columns=_prediction_format(model, method)[1])
     return pd.Series(values, index=rows.index, name=method)
@@ -347,6 +351,8 @@ def predict_frame(rows: TableLike, model: FittedModel, method: PredictMethod) ->
 def _prediction_format(model: FittedModel, method: PredictMethod) -> tuple[np.dtype[Any], AnyArray | None]:
     """Return the type of predictions, and the classes where there is a column for each of them."""
     classes: AnyArray | None = getattr(model, "classes_", None)
+    if method in OTHER_TYPES:
+        return np.dtype(OTHER_TYPES[method]), classes if method == "predict_set" else None
     if classes is None:
         return np.dtype(np.float64), None
     by_class = method == "predict_proba" or (method == "decision_function" and len(classes) > 2)

@@ -1,0 +1,269 @@
+"""Out-of-fold values of training rows as they are, and as they would be with fewer views.
+
+An arm of a view has the same value whatever other views a row has. So what a model would have predicted for a training
+row without some of its views, by models that did not see the row, follows from the sums of the arms' weighted
+out-of-fold values by view. Arms of all views are the exception: on few rows they abstain where a view is missing; on
+many rows boosted trees take what there is, and their values are computed at the end of the fit, for some rows and
+patterns of views.
+
+Prediction sets and the choice of the next view to measure are calibrated by these values. They are kept with the model,
+in single precision: a number for each row, view and class, of some thousand rows at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from fuselearn.fusion.arm_weights import by_class
+from fuselearn.fusion.calibration_and_scores import PatternCalibration
+from fuselearn.fusion.fusion_rows import FittedArm, FusionFrame, TakenRows, rows_of
+from fuselearn.fusion.log_loss_weights import Stack, logits_of
+from fuselearn.persistence.validation import check_array
+from fuselearn.typing import BoolArray, FloatArray, IntArray
+
+MOST_LISTED_VIEWS = 6
+"""Views up to which arms of all views are computed for every pattern; with more, for frequent and simple ones."""
+MOST_MASKED_ROWS, LEAST_MASKED_ROWS = 4096, 512
+"""Rows whose values with fewer views are computed after a fit on many rows."""
+MOST_MASKED_NUMBERS = 2**19
+"""Values of arms of all views, over rows, patterns and classes, above which there are fewer rows."""
+MOST_OWN_NUMBERS = 2**18
+"""Logits of rows with the views that they have, over rows and classes, that are kept of many rows."""
+
+
+@dataclass(frozen=True)
+class OutOfFoldLogits:
+    """Logits of training rows with the views that they have, by models that did not see them.
+
+    Attributes
+    ----------
+    present : bool ndarray of shape (n_rows, n_views)
+        Views that the rows have.
+    logits : float32 ndarray of shape (n_rows, n_classes)
+    targets : float32 ndarray of shape (n_rows, n_classes)
+        Probabilities of the classes that the model is calibrated to: labels, or what they agree on.
+    weights : ndarray of shape (n_rows,)
+    """
+
+    present: BoolArray
+    logits: FloatArray
+    targets: FloatArray
+    weights: FloatArray
+
+    def validate(self) -> None:
+        """Check that all arrays are of the same rows and classes."""
+        n_rows = len(check_array(self, "present", np.bool_, (None, None)))
+        n_classes = check_array(self, "logits", np.float32, (n_rows, None)).shape[1]
+        check_array(self, "targets", np.float32, (n_rows, n_classes), at_least=0.0)
+        check_array(self, "weights", np.float64, (n_rows,), at_least=0.0)
+
+
+@dataclass(frozen=True)
+class OutOfFoldValues:
+    """Out-of-fold values of training rows by view.
+
+    Attributes
+    ----------
+    present : bool ndarray of shape (n_rows, n_views)
+        Views that the rows have.
+    targets : float32 ndarray of shape (n_rows, n_classes)
+        Probabilities of the classes that the model is calibrated to: labels, or what they agree on.
+    weights : ndarray of shape (n_rows,)
+    units : intp ndarray of shape (n_rows,)
+        Rows of the same number belong together.
+    view_sums : float32 ndarray of shape (n_views, n_rows, n_targets)
+        Σ weight · value of the arms of each view; 0 where it is absent.
+    view_weights : ndarray of shape (n_views + 1,)
+        Weight of the arms of each view, and of those of all views.
+    joint_patterns : bool ndarray of shape (n_patterns, n_views)
+        Patterns of views for which arms of all views have values.
+    joint_sums : float32 ndarray of shape (n_patterns, n_rows, n_targets)
+        Σ weight · value of the arms of all views, for each of these patterns; 0 for rows that lack some of its views.
+    joint_everywhere : bool
+        Whether arms of all views have a value for other patterns, too, which is not known here.
+    scaled : bool
+        Whether absent arms count as if they agreed with the others, as after a fit on few rows.
+    own : OutOfFoldLogits or None
+        More rows, with the views that they have; None where the rows above are all rows.
+    """
+
+    present: BoolArray
+    targets: FloatArray
+    weights: FloatArray
+    units: IntArray
+    view_sums: FloatArray
+    view_weights: FloatArray
+    joint_patterns: BoolArray
+    joint_sums: FloatArray
+    joint_everywhere: bool
+    scaled: bool
+    own: OutOfFoldLogits | None
+
+    def validate(self) -> None:
+        """Check that all arrays are of the same rows, views and classes."""
+        n_rows, n_views = check_array(self, "present", np.bool_, (None, None)).shape
+        n_classes = check_array(self, "targets", np.float32, (n_rows, None), at_least=0.0).shape[1]
+        n_targets = 1 if n_classes == 2 else n_classes
+        check_array(self, "weights", np.float64, (n_rows,), at_least=0.0)
+        check_array(self, "units", np.integer, (n_rows,), at_least=0, below=max(n_rows, 1))
+        check_array(self, "view_sums", np.float32, (n_views, n_rows, n_targets))
+        check_array(self, "view_weights", np.float64, (n_views + 1,), at_least=0.0)
+        n_patterns = len(check_array(self, "joint_patterns", np.bool_, (None, n_views)))
+        check_array(self, "joint_sums", np.float32, (n_patterns, n_rows, n_targets))
+        if self.own is not None and (self.own.present.shape[1:], self.own.logits.shape[1:]) != (
+            (n_views,),
+            (n_classes,),
+        ):
+            raise ValueError("own of an OutOfFoldValues is of other views or classes")
+
+    def knows(self, views: BoolArray) -> bool:
+        """Return whether values are known for rows that have just these views."""
+        return not self.joint_everywhere or not views.any() or self._place(views) is not None
+
+    def having(self, views: BoolArray) -> IntArray:
+        """Return the numbers of the rows that have these views, and maybe others."""
+        return np.flatnonzero((self.present | ~views).all(axis=1))
+
+    def logits(self, views: BoolArray, rows: IntArray, calibration: PatternCalibration) -> FloatArray:
+        """Return logits of rows as if they had just these of their views, of shape (n_rows, n_classes)."""
+        chosen = np.flatnonzero(views)
+        sums: FloatArray = self.view_sums[chosen][:, rows].sum(axis=0, dtype=np.float64)
+        known, place = float(self.view_weights[chosen].sum()), self._place(views)
+        if place is not None:
+            sums = sums + self.joint_sums[place, rows]
+            known += float(self.view_weights[-1])
+        if self.scaled and known > 0:
+            sums = sums * (self.view_weights.sum() / known)
+        covered = np.full(len(rows), known > 0 and len(chosen) > 0)
+        return calibration.logits(by_class(sums), covered, np.broadcast_to(views, (len(rows), len(views))))
+
+    def _place(self, views: BoolArray) -> int | None:
+        """Return the place of a pattern among those for which arms of all views have values."""
+        places = np.flatnonzero((self.joint_patterns == views).all(axis=1))
+        return int(places[0]) if len(places) else None
+
+
+def listed_patterns(present: BoolArray, most: int = 64) -> BoolArray:
+    """Return patterns of views: all but the empty one, or of many views those of most rows and simple ones."""
+    n_views = present.shape[1]
+    if n_views <= MOST_LISTED_VIEWS:
+        return np.array(list(product([True, False], repeat=n_views))[:-1], dtype=bool)
+    observed, counts = np.unique(present, axis=0, return_counts=True)
+    frequent = observed[np.argsort(-counts, kind="stable")[:most]]
+    single = np.eye(n_views, dtype=bool)[: most // 2]
+    patterns = np.unique(np.vstack([np.ones((1, n_views), dtype=bool), ~single, single, frequent]), axis=0)
+    return patterns[patterns.any(axis=1)]
+
+
+def rows_to_mask(n_patterns: int, n_targets: int) -> int:
+    """Return of how many rows the values with fewer views are computed."""
+    return int(np.clip(MOST_MASKED_NUMBERS // (n_patterns * n_targets), LEAST_MASKED_ROWS, MOST_MASKED_ROWS))
+
+
+def values_of_many_rows(
+    taken: TakenRows,
+    sample: TakenRows,
+    arms: Sequence[FittedArm],
+    stack: Stack,
+    frame: FusionFrame,
+    patterns: BoolArray,
+    calibration: PatternCalibration,
+    targets_of_rows: Callable[[TakenRows], FloatArray],
+) -> OutOfFoldValues:
+    """Return values of some rows by view, after a fit on many rows; arms of all views predict them again.
+
+    Parameters
+    ----------
+    taken : TakenRows
+        Rows with their table, and values of all arms.
+    sample : TakenRows
+        More rows, with values of all arms.
+    arms : sequence of FittedArm
+        All arms, with the models of folds.
+    stack : Stack
+        Weights of the arms.
+    frame : FusionFrame
+    patterns : bool ndarray of shape (n_patterns, n_views)
+        Patterns of views that arms of all views are computed for.
+    calibration : PatternCalibration
+    targets_of_rows : callable
+        Returns the probabilities of the classes that the model is calibrated to.
+    """
+    n_views, n_rows = frame.n_views, len(taken.weights)
+    # As in predictions: of two classes, each has minus or plus half of the log-odds.
+    weights = stack.weights / 2 if frame.n_targets == 1 else stack.weights
+    factors = weights if stack.matrices is None else stack.matrices
+    view_sums = np.zeros((n_views, n_rows, frame.n_targets), dtype=np.float32)
+    view_weights = np.zeros(n_views + 1)
+    joint: list[int] = []
+    for place, number in enumerate(stack.arms):
+        view = arms[number].view
+        view_weights[-1 if view is None else view] += weights[place]
+        if view is None:
+            joint.append(place)
+        else:
+            view_sums[view] += _times(taken.values[number], factors[place])
+    everywhere = any(not arms[stack.arms[place]].complete_only for place in joint)
+    if not joint:
+        patterns = patterns[:0]
+    elif not everywhere:
+        patterns = np.ones((1, n_views), dtype=bool)
+    joint_sums = np.zeros((len(patterns), n_rows, frame.n_targets), dtype=np.float32)
+    table = np.full((n_rows, frame.n_features), np.nan)
+    table[:, frame.used_columns] = taken.table
+    for pattern, sums in zip(patterns, joint_sums):
+        rows = np.flatnonzero((taken.present | ~pattern).all(axis=1))
+        gone = np.setdiff1d(
+            frame.used_columns, np.concatenate([frame.columns[view] for view in np.flatnonzero(pattern)])
+        )
+        masked = table[rows]
+        masked[:, gone] = np.nan
+        for place in joint:
+            arm = arms[stack.arms[place]]
+            if pattern.all() or not arm.complete_only:
+                sums[rows] += _times(_out_of_fold(arm, masked, taken.folds[rows]), factors[place])
+    return OutOfFoldValues(
+        taken.present,
+        targets_of_rows(taken).astype(np.float32),
+        taken.weights,
+        np.arange(n_rows),
+        view_sums,
+        view_weights,
+        patterns,
+        joint_sums,
+        everywhere,
+        False,
+        _own_logits(sample, stack, frame, calibration, targets_of_rows(sample)),
+    )
+
+
+def _own_logits(
+    sample: TakenRows, stack: Stack, frame: FusionFrame, calibration: PatternCalibration, targets: FloatArray
+) -> OutOfFoldLogits:
+    """Return logits of as many rows of a sample as are kept, with the views that they have."""
+    most = max(LEAST_MASKED_ROWS, MOST_OWN_NUMBERS // frame.n_classes)
+    some = slice(None, None, -(-len(targets) // most))
+    scores = logits_of(stack.without_intercepts.scores(sample.values[list(stack.arms)][:, some]))
+    present = sample.present[some]
+    logits = calibration.logits(scores, np.asarray(present.any(axis=1)), present)
+    return OutOfFoldLogits(present, logits.astype(np.float32), targets[some].astype(np.float32), sample.weights[some])
+
+
+def _times(values: FloatArray, factor: FloatArray) -> FloatArray:
+    """Return values times a weight, or a matrix of the classes."""
+    product_of: FloatArray = values @ factor if np.ndim(factor) == 2 else values * factor
+    return product_of
+
+
+def _out_of_fold(arm: FittedArm, table: FloatArray, folds: IntArray) -> FloatArray:
+    """Return the values of an arm for rows, each by the model that was fitted without its fold."""
+    values = np.zeros((len(table), len(arm.offset)))
+    for fold, model in enumerate(arm.fold_models):
+        rows = np.flatnonzero(folds == fold)
+        if model is not None and len(rows):
+            values[rows] = model.predict(rows_of(table, rows, arm.columns)) - arm.offset
+    return values
