@@ -1,16 +1,19 @@
 """``fuselearn reproduce``: experiments by name, records and pages that keep them, and data that is missing."""
 
 import json
+import re
 import shutil
+import subprocess
 
 import pytest
 from matplotlib.figure import Figure
 
 from fuselearn.evaluation import Table
 from fuselearn.papers import paired_runs, unmatched_music
+from fuselearn.papers.code_revision import code_revision
 from fuselearn.papers.experiments import EXPERIMENTS, PAPERS, Experiment, experiments_named
 from fuselearn.papers.reproduction import load_record, page_of, rerun, save_outcome
-from fuselearn.papers.verdicts import FAILS, HOLDS, UNTESTED, Effort, Finding, Outcome
+from fuselearn.papers.verdicts import HOLDS, REFUTED, UNTESTED, Effort, Finding, Outcome
 from tests.cli.command_line import run as run_command
 
 
@@ -70,18 +73,34 @@ def test_what_is_there_is_not_run_again(folder, tmp_path):
 def test_record_comes_back_as_it_was(tmp_path):
     table = Table("Title", ("method", "accuracy"), [("a", 0.5), ("b", None)], "Note.", {"accuracy": 1})
     outcome = Outcome(
-        [table], [Finding("claim | with a bar", FAILS, "why")], {"drawn": lambda figure: figure.subplots(1, 2)}
+        [table], [Finding("claim | with a bar", REFUTED, "why")], {"drawn": lambda figure: figure.subplots(1, 2)}
     )
     saved = save_outcome(tmp_path, "textures", Effort(seed=3), outcome, 61.0)
     loaded = load_record(tmp_path, "textures")
     assert loaded == saved
     page = page_of([loaded])
-    assert r"| textures | claim \| with a bar | does not hold | why |" in page
-    assert "1 claims of five papers, judged by 1 of 13 experiments: 0 hold, 1 does not, 0 cannot be tested" in page
+    assert r"| textures | claim \| with a bar | refuted | why |" in page
+    assert "1 claims of five papers, judged by 1 of 13 experiments: 0 hold, 1 is refuted, 0 are not shown, 0" in page
+    assert f"| textures | {code_revision()} | its own | 61 | 0 | 1 | 0 | 0 |" in page
     assert "--seed 3" in page
     assert "quick run" not in page
     (tmp_path / "textures.json").write_text("{}")
     assert load_record(tmp_path, "textures") is None
+
+
+def test_revision_of_the_code(tmp_path):
+    """A checksum of the files, a commit, and a commit with changes."""
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "a.py").write_text("a = 1")
+    assert re.fullmatch("files [0-9a-f]{10}", code_revision.__wrapped__(package))
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-q", "-m", "first"]):
+        subprocess.run([*git, *arguments], check=True)
+    first = code_revision.__wrapped__(package)
+    assert re.fullmatch("[0-9a-f]{10}", first)
+    (package / "a.py").write_text("a = 2")
+    assert code_revision.__wrapped__(package) == f"{first} with changes"
 
 
 def test_interruption_keeps_what_is_finished(tmp_path, monkeypatch):
@@ -102,7 +121,7 @@ def test_interruption_keeps_what_is_finished(tmp_path, monkeypatch):
     lines = []
     records = rerun("all", Effort(quick=True), tmp_path / "pages", tell=lines.append)
     assert len(records) == len(EXPERIMENTS)
-    assert lines[0] == "[1 of 13] noisy-flowers: there already"
+    assert lines[0] == f"[1 of 13] noisy-flowers: there already, of revision {code_revision()}"
 
 
 def test_absent_data_is_told_instead_of_failing(tmp_path, monkeypatch):

@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 
 from fuselearn.evaluation.leaderboard import interval, paired_tests
-from fuselearn.papers.verdicts import FAILS, HOLDS, UNTESTED, Effort, Finding, Pair, judge, mean_interval
+from fuselearn.papers.verdicts import (
+    HOLDS,
+    NOT_SHOWN,
+    REFUTED,
+    UNTESTED,
+    Effort,
+    Finding,
+    Pair,
+    judge,
+    judge_number,
+    mean_interval,
+)
 
 
 def pair(first, second, where="set", seed=0):
@@ -18,11 +29,12 @@ def pair(first, second, where="set", seed=0):
     ("first", "second", "margin", "verdict"),
     [
         (0.90, 0.80, 0.0, HOLDS),
-        (0.80, 0.90, 0.0, FAILS),
-        (0.85, 0.85, 0.0, FAILS),
+        (0.80, 0.90, 0.0, REFUTED),
+        (0.85, 0.85, 0.0, NOT_SHOWN),
         (0.85, 0.85, 0.02, HOLDS),
         (0.90, 0.80, 0.02, HOLDS),
-        (0.80, 0.90, 0.02, FAILS),
+        (0.80, 0.90, 0.02, REFUTED),
+        (0.83, 0.85, 0.02, NOT_SHOWN),
     ],
 )
 def test_verdict_follows_the_scores(first, second, margin, verdict):
@@ -33,8 +45,8 @@ def test_verdict_follows_the_scores(first, second, margin, verdict):
 
 def test_few_and_noisy_runs_decide_nothing():
     noisy = [Pair("set", np.array([0.9, 0.6, 0.8]), np.array([0.7, 0.75, 0.7]), 2 / 3)]
-    assert judge("claim", noisy).verdict == UNTESTED
-    assert judge("claim", noisy, margin=0.02).verdict == UNTESTED
+    assert judge("claim", noisy).verdict == NOT_SHOWN
+    assert judge("claim", noisy, margin=0.02).verdict == NOT_SHOWN
     assert judge("claim", [Pair("set", [0.9], [0.8])]).verdict == UNTESTED
     assert judge("claim", []).verdict == UNTESTED
 
@@ -44,9 +56,12 @@ def test_one_set_that_is_behind_spoils_a_claim():
     behind = pair(0.8, 0.85, "d", seed=3)
     undecided = pair(0.8, 0.8, "e", seed=4)
     assert judge("claim", ahead).verdict == HOLDS
-    assert judge("claim", [*ahead, behind]).verdict == FAILS
+    assert judge("claim", [*ahead, behind]).verdict == NOT_SHOWN  # the sets contradict each other
+    assert judge("claim", [*ahead, behind], every=True).verdict == REFUTED
+    assert judge("claim", [behind, behind, ahead[0]]).verdict == NOT_SHOWN
+    assert judge("claim", [behind, undecided]).verdict == REFUTED
     assert judge("claim", [*ahead, undecided]).verdict == HOLDS
-    assert judge("claim", [*ahead, undecided], every=True).verdict == FAILS
+    assert judge("claim", [*ahead, undecided], every=True).verdict == NOT_SHOWN
     assert "a +0.100*" in judge("claim", ahead).evidence
 
 
@@ -59,6 +74,11 @@ def test_interval_of_one_set_is_that_of_the_corrected_test():
     # Four independent sets with the same scores halve the interval, and have more degrees of freedom besides.
     _, low_of_four, high_of_four = mean_interval([Pair("set", first, second, 0.5)] * 4)
     assert high_of_four - low_of_four < (high - low) / 2
+
+
+def test_a_number_decides():
+    assert judge_number("claim", True, "why").verdict == HOLDS
+    assert judge_number("claim", False, "why").verdict == REFUTED
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,20 @@ from fuselearn import __version__
 from fuselearn.evaluation.result_table import Table, wrap_markdown
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.numeric.execution import single_threaded_blas
+from fuselearn.papers.code_revision import code_revision
 from fuselearn.papers.experiments import EXPERIMENTS, PAPERS, Experiment, experiments_named
-from fuselearn.papers.verdicts import FAILS, HOLDS, RULE, UNTESTED, Drawing, Effort, Finding, Outcome
+from fuselearn.papers.verdicts import (
+    HOLDS,
+    NOT_SHOWN,
+    REFUTED,
+    RULE,
+    UNTESTED,
+    VERDICTS,
+    Drawing,
+    Effort,
+    Finding,
+    Outcome,
+)
 from fuselearn.persistence import write_atomically
 
 PAGE = "README.md"
@@ -31,6 +43,10 @@ SETTLED = (
     "runs); the sum of SVMs is judged on noisy and on clean labels separately; synthetic labels are drawn anew each "
     "time. There is no correction for the number of claims."
 )
+
+
+UNKNOWN = "not noted"
+"""Revision of a record that was made before revisions were."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +67,8 @@ class Record:
         Names of PNG files in the same folder.
     missing : dict of str to str
         Data sets that could not be loaded, and why.
+    revision : str
+        Of the code that it came from, see :func:`fuselearn.papers.code_revision.code_revision`.
     """
 
     name: str
@@ -61,6 +79,7 @@ class Record:
     findings: list[Finding]
     figures: list[str]
     missing: dict[str, str] = field(default_factory=dict)
+    revision: str = UNKNOWN
 
 
 def rerun(
@@ -102,7 +121,7 @@ def rerun(
         head = f"[{number} of {len(experiments)}] {experiment.name}"
         record = None if force else load_record(folder, experiment.name)
         if record is not None and record.settings == settings_of(effort) and not record.missing:
-            tell(f"{head}: there already")
+            tell(f"{head}: there already, of revision {record.revision}")
         else:
             tell(f"{head}: {experiment.paper} {experiment.reruns}")
             start = time.monotonic()
@@ -127,7 +146,15 @@ def save_outcome(folder: Path, name: str, effort: Effort, outcome: Outcome, seco
         _save_figure(draw, folder / f"{stem}.png")
         figures.append(f"{stem}.png")
     record = Record(
-        name, settings_of(effort), seconds, __version__, outcome.tables, outcome.findings, figures, outcome.missing
+        name,
+        settings_of(effort),
+        seconds,
+        __version__,
+        outcome.tables,
+        outcome.findings,
+        figures,
+        outcome.missing,
+        code_revision(),
     )
     content = {
         "name": name,
@@ -138,6 +165,7 @@ def save_outcome(folder: Path, name: str, effort: Effort, outcome: Outcome, seco
         "findings": [asdict(finding) for finding in record.findings],
         "figures": figures,
         "missing": record.missing,
+        "revision": record.revision,
     }
     with write_atomically(folder / f"{name}.json") as file:
         file.write(json.dumps(content, ensure_ascii=False, indent=1) + "\n")
@@ -176,6 +204,8 @@ def page_of(records: Sequence[Record]) -> str:
         "\n".join(f"- {name}: {title}" for name, title in PAPERS.items()),
         "## Verdicts",
         verdict_table(records).to_markdown(),
+        "## Which code, how many runs",
+        effort_table(records).to_markdown(),
         *(section_of(record) for record in records),
         "## How to rerun",
         _how_to_rerun(records),
@@ -184,8 +214,13 @@ def page_of(records: Sequence[Record]) -> str:
 
 
 def counted(findings: Sequence[Finding]) -> str:
-    """Return in words how many claims hold, do not, and cannot be tested."""
-    words = {HOLDS: ("holds", "hold"), FAILS: ("does not", "do not"), UNTESTED: (UNTESTED, UNTESTED)}
+    """Return in words how many claims hold, are refuted, are not shown, and cannot be tested."""
+    words = {
+        HOLDS: ("holds", "hold"),
+        REFUTED: ("is refuted", "are refuted"),
+        NOT_SHOWN: ("is not shown", "are not shown"),
+        UNTESTED: (UNTESTED, UNTESTED),
+    }
     counts = {verdict: sum(finding.verdict == verdict for finding in findings) for verdict in words}
     return ", ".join(f"{count} {words[verdict][count != 1]}" for verdict, count in counts.items())
 
@@ -198,6 +233,27 @@ def verdict_table(records: Sequence[Record]) -> Table:
         for finding in record.findings
     ]
     return Table("", ("experiment", "claim", "verdict", "evidence"), rows)
+
+
+def effort_table(records: Sequence[Record]) -> Table:
+    """Return what each experiment was run with, and its counts of verdicts."""
+    rows = [
+        (
+            record.name,
+            record.revision,
+            record.settings["runs"] or ("quick" if record.settings["quick"] else "its own"),
+            round(record.seconds),
+            *(sum(finding.verdict == verdict for finding in record.findings) for verdict in VERDICTS),
+        )
+        for record in records
+    ]
+    return Table(
+        "",
+        ("experiment", "revision of the code", "runs", "seconds", *VERDICTS),
+        rows,
+        note="Revision: the last commit that changed the package, or a checksum of its files. Where it differs from "
+        "that of other experiments, the numbers are those of older code.",
+    )
 
 
 def section_of(record: Record) -> str:

@@ -23,21 +23,20 @@ from fuselearn.typing import FloatArray
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-HOLDS, FAILS, UNTESTED = "holds", "does not hold", "cannot be tested"
-VERDICTS = (HOLDS, FAILS, UNTESTED)
+HOLDS, REFUTED, NOT_SHOWN, UNTESTED = "holds", "refuted", "not shown", "cannot be tested"
+VERDICTS = (HOLDS, REFUTED, NOT_SHOWN, UNTESTED)
 MARGIN = 0.02
 """Difference of accuracies up to which a method counts as no worse than another."""
-TOO_WIDE = 0.05
-"""Half of an interval that shows nothing: a difference that large would not be seen."""
 RULE = (
     "That one method is above another *holds* if the 95 % interval of the mean difference over the sets lies above 0, "
-    "and the interval of no set lies below 0. If 0 lies within the interval of the mean, the claim *does not hold*, "
-    f'or, where half of that interval is more than {TOO_WIDE:g}, *cannot be tested* by these runs. "As good as, '
-    'within a margin" puts the margin, below 0, in the place of 0, and is not tested by intervals wider than that. '
-    "Intervals are corrected for splits that share rows (Nadeau and Bengio), which is stricter than the papers' paired "
-    "t-tests. Evidence is the mean difference with its interval, and that of each set; an asterisk marks a set whose "
-    "own interval leaves out 0. With so many claims at 95 %, a few verdicts will be chance: nothing is corrected for "
-    "that."
+    "and the interval of no set lies below 0. It is *refuted* if the interval of the mean lies below 0. Otherwise it "
+    "is *not shown*: the interval contains 0, or the sets contradict each other. A claim about every set holds if all "
+    'intervals lie above 0, and is refuted if one lies below. "As good as, within a margin" puts the margin, below 0, '
+    "in the place of 0. A claim that one number decides holds or is refuted. *Cannot be tested* is what needs data "
+    "that is not there. Intervals are corrected for splits that share rows (Nadeau and Bengio), which is stricter than "
+    "the papers' paired t-tests. Evidence is the mean difference with its interval, and that of each set; an asterisk "
+    "marks a set whose own interval leaves out 0. With so many claims at 95 %, a few verdicts will be chance: nothing "
+    "is corrected for that."
 )
 
 Drawing: TypeAlias = Callable[["Figure"], None]
@@ -89,7 +88,7 @@ class Finding:
     Attributes
     ----------
     claim : str
-    verdict : {"holds", "does not hold", "cannot be tested"}
+    verdict : {"holds", "refuted", "not shown", "cannot be tested"}
     evidence : str
         The numbers that decided it, or what is missing.
     """
@@ -164,7 +163,7 @@ def judge(claim: str, pairs: Sequence[Pair], *, margin: float = 0.0, every: bool
     >>> judge("a above b", [Pair("digits", *scores)]).verdict
     'holds'
     >>> judge("b above a", [Pair("digits", *scores[::-1])])
-    Finding(claim='b above a', verdict='does not hold', evidence='-0.088 (-0.118 to -0.058): digits -0.088*')
+    Finding(claim='b above a', verdict='refuted', evidence='-0.088 (-0.118 to -0.058): digits -0.088*')
     """
     if not pairs:
         return Finding(claim, UNTESTED, "None of the data sets could be loaded.")
@@ -180,19 +179,15 @@ def judge(claim: str, pairs: Sequence[Pair], *, margin: float = 0.0, every: bool
         mean, low, high = mean_interval(pairs)
         deciding = [(low, high)]
         evidence = f"{mean:+z.3f} ({low:+z.3f} to {high:+z.3f}): {evidence}"
-    if any(high < -margin for _, high in (*by_pair, *deciding)):
-        return Finding(claim, FAILS, evidence)
-    undecided = [(high - low) / 2 for low, high in deciding if low <= -margin]
-    if not undecided:
-        return Finding(claim, HOLDS, evidence)
-    if max(undecided) > (margin or TOO_WIDE):
-        return Finding(claim, UNTESTED, f"These runs cannot tell. {evidence}")
-    return Finding(claim, FAILS, evidence)
+    if any(high < -margin for _, high in deciding):
+        return Finding(claim, REFUTED, evidence)
+    shown = all(low > -margin for low, _ in deciding) and not any(high < -margin for _, high in by_pair)
+    return Finding(claim, HOLDS if shown else NOT_SHOWN, evidence)
 
 
 def judge_number(claim: str, true: bool, evidence: str) -> Finding:
     """Judge a claim that one number decides."""
-    return Finding(claim, HOLDS if true else FAILS, evidence)
+    return Finding(claim, HOLDS if true else REFUTED, evidence)
 
 
 def mean_interval(pairs: Sequence[Pair], level: float = 0.95) -> tuple[float, float, float]:
