@@ -62,10 +62,11 @@ def as_signs(Y):
     return np.ascontiguousarray(np.where(Y.T > 0, 1, -1).astype(np.int8))
 
 
-def run(trainer, n_rounds, *, pool_size=None, significance=0.025, shared=True, threads=SERIAL):
+def run(trainer, n_rounds, *, pool_size=None, threads=SERIAL, **settings):
     """Rounds as the estimators run them."""
     joint = JointLoss(as_signs(trainer.Y))
-    rounds = boosted_rounds(trainer, joint, threads, pool_size=pool_size, significance=significance, shared=shared)
+    settings = {"significance": 0.025, "shared": True} | settings
+    rounds = boosted_rounds(trainer, joint, threads, pool_size=pool_size, **settings)
     weights, losses, labels = [], [joint.total], []
     for candidate, given_weights in islice(rounds, n_rounds):
         joint.add(given_weights, candidate.outputs, threads)
@@ -97,6 +98,14 @@ def test_rounds(trainer, shared, significance):
     ours, labels = run(trainer, 6, significance=significance, shared=shared)
     expected = naive.boost(trainer.outputs, range(n_labels), trainer.Y, 6, significance=significance, shared=shared)
     assert_array_equal(labels, expected["slots"])  # a pool of one slot per label: the slot is the label
+    assert_equal_runs(ours, expected)
+
+
+@given(trainers, st.integers(2, 4))
+def test_several_newton_steps(trainer, newton_steps):
+    ours, labels = run(trainer, 4, newton_steps=newton_steps)
+    expected = naive.boost(trainer.outputs, range(trainer.Y.shape[1]), trainer.Y, 4, newton_steps=newton_steps)
+    assert_array_equal(labels, expected["slots"])
     assert_equal_runs(ours, expected)
 
 

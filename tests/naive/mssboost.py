@@ -84,7 +84,7 @@ def safe_weight(h, y, F):
     return 0.0
 
 
-def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=True, intercept=False):
+def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=True, intercept=False, newton_steps=1):
     """MSSBoost, S2 Alg. 2; with ``shared=False`` NSBoost (S2 section 4.1, Remark).
 
     Parameters
@@ -98,6 +98,7 @@ def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=Tr
     significance : of the chi-squared test; see :func:`is_related`
     shared : False lets a candidate serve the label it was learned on and no other
     intercept : True lets F begin at ln(positives / negatives) of each label; the first loss is still that of F = 0
+    newton_steps : steps for the weights of the winner, which the first step decides
 
     Returns a dict: ``weights`` (T, n_labels), ``slots`` (T winners), ``losses`` (T + 1 joint losses: before the first
     round and after each) and ``F`` (n_rows, n_labels).
@@ -150,6 +151,10 @@ def boost(draw, source_labels, Y, n_estimators, *, significance=0.025, shared=Tr
         else:
             winner = generations.index(min(generations))
             weights_of[winner] = [0.0] * n_labels
+        for label in np.flatnonzero(weights_of[winner]):
+            for _ in range(newton_steps - 1):  # S2 section 4.2: the same step again, from where the last one led
+                moved = F[:, label] + weights_of[winner][label] * pool[winner]
+                weights_of[winner][label] += safe_weight(pool[winner], Y[:, label], moved)
         add_candidate(F, pool[winner], weights_of[winner])  # step 2(b)
         weights.append(weights_of[winner])
         slots.append(winner)

@@ -91,6 +91,7 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
         pool_size: int | None = None,
         significance: float = 0.025,
         fit_intercept: bool | None = None,
+        newton_steps: int = 1,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         verbose: int = 0,
@@ -103,6 +104,7 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
         self.pool_size = pool_size
         self.significance = significance
         self.fit_intercept = fit_intercept
+        self.newton_steps = newton_steps
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -360,6 +362,7 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
             raise ValueError(f"significance must be in (0, 1], where 1 is no test; got {level!r}.")
         if self.fit_intercept is not None:
             check_flag("fit_intercept", self.fit_intercept)
+        check_count("newton_steps", self.newton_steps)
         check_jobs(self.n_jobs)
         check_count("verbose", self.verbose, least=0)
 

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.special import expit
 
 from fuselearn.multilabel.subspace_models import Candidate
 from fuselearn.numeric.execution import SERIAL, Threads
-from fuselearn.numeric.logistic import Winner, add_to_margins, least_losses, passes_test, safe_steps
+from fuselearn.numeric.logistic import FLOOR, HALVINGS, Winner, add_to_margins, least_losses, passes_test, safe_steps
 from fuselearn.numeric.votes import TIE
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -54,6 +55,10 @@ class JointLoss:
     def total(self) -> float:
         """The joint loss."""
         return float(self.losses.sum())
+
+    def host_margins(self) -> FloatArray:
+        """Return the margins as an array of NumPy."""
+        return self.margins
 
     def add(self, weights: FloatArray, outputs: FloatArray, threads: Threads = SERIAL) -> IntArray:
         """Set F_l ← F_l + α_l·h for every label l (S2 Alg. 2 step 2b); return the labels whose F changed.
@@ -215,6 +220,31 @@ class Pool:
             self._curvatures[slots, label] = squares @ self._joint.curvatures[label]
         else:
             threads.share(len(blocks), work)
+
+
+def further_steps(
+    weights: FloatArray, outputs: FloatArray, signs: IntArray, margins: FloatArray, n_steps: int
+) -> FloatArray:
+    """Return the weights of a model after further Newton steps of each label that has one (S2 section 4.2).
+
+    Each step is that of S2 equation 2, taken at the weight so far, and halved up to five times where it raises the
+    loss. Labels without a weight stay without. `margins` are those without the model.
+    """
+    weights = weights.copy()
+    for label in np.flatnonzero(weights):
+        moves, margin, weight = signs[label] * outputs, margins[label], weights[label]
+        loss = np.logaddexp(0.0, -(margin + weight * moves)).sum()
+        for _ in range(n_steps):
+            share = expit(-(margin + weight * moves))
+            step = (share @ moves) / (np.maximum(share * (1.0 - share), FLOOR) @ moves**2)
+            for _ in range(HALVINGS + 1):
+                new_loss = np.logaddexp(0.0, -(margin + (weight + step) * moves)).sum()
+                if new_loss <= loss:
+                    weight, loss = weight + step, new_loss
+                    break
+                step *= 0.5
+        weights[label] = weight
+    return weights
 
 
 def log_odds(signs: IntArray) -> FloatArray:

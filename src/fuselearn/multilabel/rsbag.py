@@ -44,6 +44,8 @@ class RSBagClassifier(BaseSubspaceEnsemble):
         Not used, like `pool_size`.
     fit_intercept : bool or None, default=None
         Not used, like `pool_size`.
+    newton_steps : int, default=1
+        Not used, like `pool_size`.
     n_jobs : int, default=None
         Number of threads. The model is the same, bit for bit, for any number.
     random_state : int, RandomState or None, default=None

@@ -69,6 +69,11 @@ class GpuJointLoss:
         return float(self.losses.sum())
 
     @on_its_gpu
+    def host_margins(self) -> FloatArray:
+        """Return the margins as an array of NumPy."""
+        return self.arrays.to_host(self.margins)
+
+    @on_its_gpu
     def add(self, weights: FloatArray, outputs: FloatArray, threads: Threads = SERIAL) -> IntArray:
         """Set F_l ← F_l + α_l·h for every label l (S2 Alg. 2 step 2b); return the labels whose F changed."""
         arrays, xp = self.arrays, self.arrays.xp
