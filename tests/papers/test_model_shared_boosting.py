@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import make_multilabel_classification
 
+from fuselearn.papers import label_sharing_tables as tables
 from fuselearn.papers import model_shared_boosting as s2
 
 METHODS = list(s2.METHODS)
@@ -25,7 +26,6 @@ def comparison():
         n_models=8,
         data_ratio=0.4,
         feature_ratio=0.3,
-        pool_size=6,
     )
 
 
@@ -52,14 +52,14 @@ def test_every_method_is_judged_on_every_split(comparison):
 
 @pytest.mark.long
 def test_table_2(comparison):
-    table = s2.method_table(comparison)
+    table = tables.method_table(comparison)
     assert list(table.column("method")) == METHODS
     assert_allclose(table.column("mean AP")[0], comparison.mean_precisions("Baseline").mean())
     assert all(seconds > 0 for seconds in table.column("fit, CPU s"))
 
 
 def test_figure_5(comparison):
-    table = s2.sharing_table(comparison, n_models=5)
+    table = tables.sharing_table(comparison, n_models=5)
     assert "after 5 models" in table.title
     assert_allclose(table.column("mean AP")[2], comparison.curves("MSSBoost")[:, 4].mean())
     assert table.column("p, paired t")[2] is None
@@ -67,7 +67,7 @@ def test_figure_5(comparison):
 
 
 def test_figure_6(comparison):
-    baseline, full, most = s2.speed_table(comparison).records()
+    baseline, full, most = tables.speed_table(comparison).records()
     assert baseline["times faster"] == 1.0
     curve = comparison.curves("MSSBoost").mean(axis=0)
     for share, row in ((1.0, full), (0.9, most)):
@@ -78,18 +78,18 @@ def test_figure_6(comparison):
         else:
             assert row["models"] is None
     easy = replace(comparison, runs=[replace(run, precisions=run.precisions | LOW) for run in comparison.runs])
-    assert [row["models"] for row in s2.speed_table(easy).records()] == [None, 1, 1]
+    assert [row["models"] for row in tables.speed_table(easy).records()] == [None, 1, 1]
 
 
 def test_figure_7(comparison):
-    table = s2.label_table(comparison)
+    table = tables.label_table(comparison)
     assert sorted(table.column("label")) == ["car", "sand", "sea", "sky"]
     ahead = np.count_nonzero(np.array(table.column("MSSBoost")) > table.column("NSBoost"))
     assert f"MSSBoost is above NSBoost on {ahead} of 4 labels" in table.note
 
 
 def test_figure_8(comparison):
-    weights, sources = s2.sharing_matrix(comparison, n_models=5)
+    weights, sources = tables.sharing_matrix(comparison, n_models=5)
     assert weights.shape == (4, 5)
     assert set(sources) <= {"sky", "sea", "sand", "car"}
     assert_allclose(weights, comparison.runs[0].weights[:5].T)
@@ -100,7 +100,7 @@ def test_ratios_are_chosen_once_for_all_methods():
     result = s2.compare_methods(X, Y, methods=("Subspace", "MSSBoost"), runs=1, n_models=3, random_state=3)
     assert list(result.runs[0].precisions) == ["Subspace", "MSSBoost"]
     assert all(0 < ratio <= 1 for ratio in result.runs[0].ratios)
-    assert s2.method_table(result).column("± (95 %)") == (None, None)
+    assert tables.method_table(result).column("± (95 %)") == (None, None)
 
 
 @pytest.mark.long

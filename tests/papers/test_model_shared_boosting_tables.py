@@ -8,13 +8,14 @@ from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn.datasets import make_multilabel_classification
 
+from fuselearn.papers import label_sharing_tables as tables
 from fuselearn.papers import model_shared_boosting as s2
 
 
 @pytest.fixture(scope="module")
 def comparison():
     X, Y = make_multilabel_classification(n_samples=160, n_features=20, n_classes=4, random_state=0)
-    settings = {"data_ratio": 0.4, "feature_ratio": 0.3, "pool_size": 6}
+    settings = {"data_ratio": 0.4, "feature_ratio": 0.3}
     return s2.compare_methods(X, Y, methods=list(s2.ENSEMBLES), runs=3, n_models=8, **settings)
 
 
@@ -43,7 +44,7 @@ def test_a_label_without_a_difference_is_no_loss(comparison, value):
     ahead = np.count_nonzero(np.delete(ours > theirs, 1))
     n_labels = 3 if np.isnan(value) else 4
     p_value = stats.binomtest(ahead, 3).pvalue
-    note = s2.label_table(changed).note
+    note = tables.label_table(changed).note
     assert f"MSSBoost is above NSBoost on {ahead} of {n_labels} labels (sign test, p = {p_value:.4f})" in note
 
 
@@ -59,7 +60,7 @@ def test_runs_with_the_models_of_others_are_counted(comparison):
     first, *others = comparison.runs
     own = np.zeros_like(first.weights)
     own[np.arange(len(own)), first.sources] = 1.0
-    table = s2.label_table(replace(comparison, runs=[replace(first, weights=own), *others]))
+    table = tables.label_table(replace(comparison, runs=[replace(first, weights=own), *others]))
     counted = dict(zip(table.column("label"), table.column("runs with others' models")))
     for label in range(4):
         borrowed = [np.any((run.weights[:, label] != 0) & (run.sources != label)) for run in others]

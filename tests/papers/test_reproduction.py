@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from fuselearn.evaluation import Table
-from fuselearn.papers import paired_runs, unmatched_music
+from fuselearn.papers import label_sharing, paired_runs, unmatched_music
 from fuselearn.papers.code_revision import code_revision
 from fuselearn.papers.experiments import EXPERIMENTS, PAPERS, Experiment, experiments_named
 from fuselearn.papers.reproduction import load_record, page_of, rerun, save_outcome
@@ -150,8 +150,20 @@ def test_absent_data_is_told_instead_of_failing(tmp_path, monkeypatch):
 
 def test_synthetic_claims_of_s2_in_a_quick_run():
     outcome = EXPERIMENTS["synthetic-labels"].run(Effort(quick=True, runs=2))
-    assert len(outcome.findings) == 3
+    assert len(outcome.findings) == 4
     outcome.figures["synthetic_labels"](Figure())
+
+
+@pytest.mark.long
+def test_claims_of_s2_in_a_quick_run(monkeypatch):
+    """On the set that needs no data: every claim but that about bagging is judged, and every figure drawn."""
+    monkeypatch.setattr(label_sharing, "SETS", ("made up",))
+    outcome = label_sharing.run_real(Effort(quick=True))
+    assert [finding.claim for finding in outcome.findings] == list(label_sharing.REAL_CLAIMS.values())
+    untested = [finding.claim for finding in outcome.findings if finding.verdict == UNTESTED]
+    assert untested == [label_sharing.REAL_CLAIMS["Bagging"]]
+    for draw in outcome.figures.values():
+        draw(Figure())
 
 
 def test_list():

@@ -2,10 +2,11 @@
 
 S2: Yan, Tešić, Smith. Model-Shared Subspace Boosting for Multi-label Classification. KDD 2007. Its two image
 collections are not public; yeast and scene stand in for them (``fuselearn.datasets.fetch_views``). Everything of a
-study comes from one set of runs, `compare_methods`; the functions after it draw S2's table and figures from these.
+study comes from one set of runs, `compare_methods`; `label_sharing_tables` draws S2's table and figures from these.
 
-Ratios are chosen as in S2, by two-fold cross-validation. S2's pool has one candidate for each of its 39 or 33 labels;
-one for each of scene's six would leave little to choose from, so the pool has 39 here too.
+All methods have the same solver, and ratios are chosen as in S2, by two-fold cross-validation. `settings="S2"` is the
+paper's algorithm: exact support vector machines, one candidate for each label, no intercept. `settings="default"` is
+what the classifiers do when nothing is set.
 """
 
 import time
@@ -16,21 +17,18 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import stats
 from sklearn.ensemble import BaggingClassifier
 from sklearn.metrics import average_precision_score
 from sklearn.model_selection import train_test_split
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import check_random_state
 
-from fuselearn.arguments import check_count
+from fuselearn.arguments import check_choice, check_count
 from fuselearn.datasets import make_overlapping_labels
-from fuselearn.evaluation.leaderboard import half_interval, paired_tests
-from fuselearn.evaluation.result_table import Cell, Table
-from fuselearn.multilabel import MSSBoostClassifier, NSBoostClassifier, RSBagClassifier
-from fuselearn.typing import ArrayLike, BoolArray, FloatArray, IntArray, RandomState
+from fuselearn.evaluation.result_table import Table
+from fuselearn.multilabel import MSSBoostClassifier, NSBoostClassifier, RbfSVC, RSBagClassifier
+from fuselearn.typing import ArrayLike, FloatArray, IntArray, RandomState
 
 ENSEMBLES = {"RSBag": RSBagClassifier, "NSBoost": NSBoostClassifier, "MSSBoost": MSSBoostClassifier}
 METHODS = ("Baseline", "Bagging", "Subspace", *ENSEMBLES)
@@ -39,8 +37,11 @@ TEST_SHARE = (1 - TRAIN_SHARE) / TRAIN_SHARE
 """Number of test rows by number of training rows."""
 BAGS = 10
 """Models of a label in S2's bagging."""
-POOL = 39
-"""Candidates of S2's pool on its TREC collection."""
+SETTINGS: dict[str, dict[str, Any]] = {
+    "S2": {"estimator": RbfSVC(), "pool_size": None, "fit_intercept": False},
+    "default": {},
+}
+"""Settings of the ensembles: those of the paper, and none."""
 FEW_MODELS = 35
 """Number of models at which S2 sees the largest gain of sharing (§6.2.2)."""
 
@@ -190,7 +191,7 @@ def compare_methods(
     n_models: int = 100,
     data_ratio: float | str = "auto",
     feature_ratio: float | str = "auto",
-    pool_size: int | None = POOL,
+    settings: str = "S2",
     n_jobs: int | None = None,
     random_state: RandomState = 0,
 ) -> Comparison:
@@ -215,8 +216,8 @@ def compare_methods(
         Number of base models of the last three.
     data_ratio, feature_ratio : float or "auto", default="auto"
         Chosen once for a split, for all methods that draw subspaces; the search is not part of their times.
-    pool_size : int or None, default=39
-        Number of candidates of MSSBoost's pool; None is one for each label.
+    settings : {"S2", "default"}, default="S2"
+        Whether base models are S2's, or those of the classifiers when nothing is set; see :data:`SETTINGS`.
     n_jobs : int, default=None
         Number of processes, each with its own run.
     random_state : int or RandomState, default=0
@@ -234,118 +235,11 @@ def compare_methods(
         raise ValueError(f"methods must be some of {list(METHODS)}; got {unknown[0]!r}.")
     X, Y = np.asarray(X), np.asarray(Y)
     names = [f"label{number}" for number in range(Y.shape[1])] if label_names is None else [str(n) for n in label_names]
-    settings = {"data_ratio": data_ratio, "feature_ratio": feature_ratio, "pool_size": pool_size}
+    check_choice("settings", settings, tuple(SETTINGS))
+    common = {**SETTINGS[settings], "data_ratio": data_ratio, "feature_ratio": feature_ratio}
     seeds = _seeds(runs, random_state)
-    results = Parallel(n_jobs)(delayed(_run)(X, Y, methods, n_models, settings, seed) for seed in seeds)
+    results = Parallel(n_jobs)(delayed(_run)(X, Y, methods, n_models, common, seed) for seed in seeds)
     return Comparison(name, names, Y.mean(axis=0), results)
-
-
-def method_table(comparison: Comparison) -> Table:
-    """Return mean AP, time, models and size of every method (S2 table 2)."""
-    rows = []
-    for method in comparison.runs[0].precisions:
-        scores = comparison.mean_precisions(method)
-        rows.append(
-            (
-                method,
-                scores.mean(),
-                _half_width(scores),
-                _mean(comparison, "fit_seconds", method),
-                _mean(comparison, "predict_seconds", method),
-                comparison.runs[0].n_models[method],
-                round(_mean(comparison, "sizes", method)),
-            )
-        )
-    return Table(
-        f"{comparison.name}: the six methods (S2 table 2)",
-        ("method", "mean AP", "± (95 %)", "fit, CPU s", "predict, CPU s", "models", "model size"),
-        rows,
-        note=f"Mean of {len(comparison.runs)} splits. Model size: support vectors × features.",
-    )
-
-
-def sharing_table(comparison: Comparison, n_models: int = FEW_MODELS) -> Table:
-    """Return the ensembles' mean AP after a few models, and paired tests of MSSBoost against each (S2 figure 5)."""
-    place = min(n_models, comparison.curves("MSSBoost").shape[1]) - 1
-    ours = comparison.curves("MSSBoost")[:, place]
-    rows = []
-    for name in ENSEMBLES:
-        scores = comparison.curves(name)[:, place]
-        ahead: int | None = None
-        p_plain: float | None = None
-        p_corrected: float | None = None
-        if name != "MSSBoost":
-            tests = paired_tests(ours, scores, TEST_SHARE)
-            ahead, p_plain, p_corrected = int(np.count_nonzero(ours > scores)), tests.t, tests.corrected
-        rows.append((name, scores.mean(), _half_width(scores), ahead, p_plain, p_corrected))
-    return Table(
-        f"{comparison.name}: mean AP after {place + 1} models (S2 figure 5)",
-        ("method", "mean AP", "± (95 %)", "MSSBoost ahead in", "p, paired t", "p, corrected"),
-        rows,
-        note=f"{len(ours)} splits. Corrected: Nadeau and Bengio's variance, for splits that share rows.",
-        decimals={"p, paired t": 5, "p, corrected": 5},
-    )
-
-
-def speed_table(comparison: Comparison) -> Table:
-    """Return how many models reach 100 % and 90 % of the baseline, and the time to predict with these (S2 figure 6)."""
-    baseline = comparison.mean_precisions("Baseline").mean()
-    seconds = _mean(comparison, "predict_seconds", "Baseline")
-    curve = comparison.curves("MSSBoost").mean(axis=0)
-    stages = np.mean([run.stage_seconds for run in comparison.runs], axis=0)
-    rows: list[tuple[Cell, ...]] = [("Baseline", None, baseline, seconds, 1.0)]
-    for share in (1.0, 0.9):
-        reached = np.flatnonzero(curve >= share * baseline)
-        row: tuple[Cell, ...] = (None,) * 4
-        if len(reached):
-            first = reached[0]
-            row = (int(first) + 1, curve[first], stages[first], seconds / stages[first])
-        rows.append((f"MSSBoost ({share:.0%})", *row))
-    return Table(
-        f"{comparison.name}: time to predict the test rows (S2 figure 6)",
-        ("method", "models", "mean AP", "predict, CPU s", "times faster"),
-        rows,
-        note="The first models that together reach so much of the baseline's mean AP; none where they do not.",
-    )
-
-
-def label_table(comparison: Comparison) -> Table:
-    """Return the average precision of each label, and the sign test of MSSBoost over the labels (S2 figure 7)."""
-    precisions = {name: comparison.label_precisions(name) for name in ENSEMBLES}
-    n_borrowed = np.sum([_borrowing_labels(run) for run in comparison.runs], axis=0)
-    order = np.lexsort((-comparison.label_frequencies, n_borrowed == 0))
-    rows = [
-        (
-            comparison.label_names[label],
-            comparison.label_frequencies[label],
-            int(n_borrowed[label]),
-            *(precisions[name][label] for name in ENSEMBLES),
-        )
-        for label in order
-    ]
-    notes = []
-    for name in ("NSBoost", "RSBag"):
-        # A label that the test rows of no run have decides nothing, and neither does a tie.
-        gains = precisions["MSSBoost"] - precisions[name]
-        gains = gains[np.isfinite(gains)]
-        ahead, n_labels = int(np.count_nonzero(gains > 0)), int(np.count_nonzero(gains))
-        p_value = stats.binomtest(ahead, n_labels).pvalue if n_labels else 1.0
-        notes.append(f"MSSBoost is above {name} on {ahead} of {len(gains)} labels (sign test, p = {p_value:.4f}).")
-    notes.append(
-        f"Of {len(comparison.runs)} runs those in which a label uses models of others; labels of none come last."
-    )
-    return Table(
-        f"{comparison.name}: average precision of each label (S2 figure 7)",
-        ("label", "frequency", "runs with others' models", *ENSEMBLES),
-        rows,
-        note=" ".join(notes),
-    )
-
-
-def sharing_matrix(comparison: Comparison, *, run: int = 0, n_models: int = 30) -> tuple[FloatArray, list[str]]:
-    """Return the (n_labels, n_models) weights of a run's first models, and each one's own label (S2 figure 8)."""
-    weights, sources = comparison.runs[run].weights[:n_models].T, comparison.runs[run].sources[:n_models]
-    return weights, [comparison.label_names[source] for source in sources]
 
 
 def _seeds(runs: int, random_state: RandomState) -> list[int]:
@@ -386,8 +280,8 @@ def _classifiers(
     """Return the unfitted classifiers of some methods, in S2's order."""
     common = {**settings, "random_state": seed}
     makers: dict[str, Callable[[], Any]] = {
-        "Baseline": lambda: OneVsRestClassifier(SVC()),
-        "Bagging": lambda: OneVsRestClassifier(BaggingClassifier(SVC(), n_estimators=BAGS, random_state=seed)),
+        "Baseline": lambda: OneVsRestClassifier(RbfSVC()),
+        "Bagging": lambda: OneVsRestClassifier(BaggingClassifier(RbfSVC(), n_estimators=BAGS, random_state=seed)),
         "Subspace": lambda: RSBagClassifier(n_estimators=n_labels, **common),
         **{name: partial(ensemble, n_estimators=n_models, **common) for name, ensemble in ENSEMBLES.items()},
     }
@@ -416,20 +310,3 @@ def _extent(model: Any) -> tuple[int, int]:
         return len(model.estimators_), model.model_size_
     machines = [machine for base in model.estimators_ for machine in getattr(base, "estimators_", [base])]
     return len(machines), sum(machine.support_vectors_.size for machine in machines)
-
-
-def _borrowing_labels(run: Run) -> BoolArray:
-    """Return True for each label that uses a base model of another one."""
-    foreign = run.weights != 0
-    foreign[np.arange(len(foreign)), run.sources] = False
-    return foreign.any(axis=0)
-
-
-def _mean(comparison: Comparison, quantity: str, method: str) -> float:
-    """Return the mean of a quantity of a method over the runs."""
-    return float(np.mean([getattr(run, quantity)[method] for run in comparison.runs]))
-
-
-def _half_width(values: FloatArray) -> float | None:
-    """Return half of the 95 % confidence interval of a mean, None for one value."""
-    return None if len(values) < 2 else half_interval(values)
