@@ -48,6 +48,7 @@ _PACKAGES = (
     "ensembles",
     "evaluation",
     "exceptions",
+    "explanation",
     "fusion",
     "inspection",
     "kernels",

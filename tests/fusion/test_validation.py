@@ -189,6 +189,8 @@ def test_what_does_not_agree_is_refused(several, two, forgery):
 @pytest.mark.parametrize("kind", ["Forest", "ForestModel", "KernelMachine", "RadialMachine", "LinearMachine", "Scale"])
 def test_a_missing_attribute_is_refused(several, kind):
     for name in vars(part_named(several, kind)):
+        if name == "weight":  # files of earlier versions have none
+            continue
         part = part_named(several, kind)
         vars(part).pop(name)
         with pytest.raises(ValueError, match=name):

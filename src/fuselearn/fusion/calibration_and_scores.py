@@ -91,6 +91,13 @@ class PatternCalibration:
         logits = self.slopes[pattern_of, None] * values + self.intercepts[pattern_of]
         return np.where((covered & (pattern_of >= 0))[:, None], logits, self.log_prior)
 
+    def line(self, present: BoolArray, covered: bool) -> tuple[float, FloatArray]:
+        """Return slope and intercepts of the logits of rows that have the views of a mask; see `logits`."""
+        pattern = int(self.pattern_of(present[None])[0])
+        if not covered or pattern < 0:
+            return 0.0, self.log_prior
+        return float(self.slopes[pattern]), self.intercepts[pattern]
+
     def pattern_of(self, present: BoolArray) -> IntArray:
         """Return the number of each row's pattern, -1 where none is known."""
         pattern_of = np.zeros(len(present), dtype=np.intp)

@@ -1,6 +1,6 @@
 """What a fitted fusion of classes or numbers has in common: arms, their values of new rows, and their sum."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +10,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import ViewBlocks
-from fuselearn.data.view_table import data_frame
+from fuselearn.data.view_table import data_frame, read_new_rows, to_host
+from fuselearn.explanation.explained_rows import ExplainedRows, ExplainsRows
 from fuselearn.fusion.arm_weights import weighted_sum
 from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.catalogue import check_models
@@ -19,7 +20,7 @@ from fuselearn.fusion.log_loss_weights import plain_sum
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
 from fuselearn.persistence.validation import check_array
-from fuselearn.typing import BoolArray, FloatArray, IntArray
+from fuselearn.typing import BoolArray, FloatArray, IntArray, TableLike
 
 ROWS_TO_PREDICT = 2**13
 """Rows in memory that a thread predicts at a time; a constant, so that predictions do not depend on n_jobs."""
@@ -52,17 +53,17 @@ class LocalNewRows:
     """
 
     def __init__(self, model: Any, table: FloatArray) -> None:
-        self._table = ordinary_values(table, model._ranges)
-        self.present = ViewBlocks.of(self._table, model.view_names_, model.view_columns_).present
+        self.table = ordinary_values(table, model._ranges)
+        self.present = ViewBlocks.of(self.table, model.view_names_, model.view_columns_).present
 
     def mean_values(self, models: Sequence[FittedModel], columns: IntArray, rows: IntArray) -> FloatArray:
         """Return the mean of what models of some columns say of some rows, of shape (n_rows, n_targets)."""
-        cells = rows_of(self._table, slice(None) if len(rows) == len(self._table) else rows, columns)
+        cells = rows_of(self.table, slice(None) if len(rows) == len(self.table) else rows, columns)
         mean: FloatArray = np.mean([model.predict(cells) for model in models], axis=0)
         return mean
 
 
-class FusedArms(BaseEstimator):
+class FusedArms(ExplainsRows, BaseEstimator):
     """Base of a fusion: `estimators_` with `arm_weights_`, whose values of a row are added up."""
 
     n_jobs: int | None
@@ -109,9 +110,12 @@ class FusedArms(BaseEstimator):
 
     def _combined(self, rows: NewRows) -> tuple[FloatArray, BoolArray]:
         """Return the sum of the arms' values of rows, of shape (n_rows, n_targets), and the rows with some value."""
-        present = rows.present
         used = np.flatnonzero(self.arm_weights_ > 0)
-        arm_values = (self._arm_values(rows, arm) for arm in used.tolist())
+        return self._sum_of_arms((self._arm_values(rows, arm) for arm in used.tolist()), rows.present)
+
+    def _sum_of_arms(self, arm_values: Iterable[FloatArray], present: BoolArray) -> tuple[FloatArray, BoolArray]:
+        """Return the sum of the values of arms with weight, and the rows with some value; see `_combined`."""
+        used = np.flatnonzero(self.arm_weights_ > 0)
         weights = (self.arm_weights_ if self.arm_matrices_ is None else self.arm_matrices_)[used]
         if self._by_sums:
             values, covered = plain_sum(arm_values, weights, (len(present), self._arm_offsets.shape[1]))
@@ -119,6 +123,16 @@ class FusedArms(BaseEstimator):
             values, covered = weighted_sum(arm_values, weights)
         # Trees of all views have a value even for a row without any, of which nothing is known.
         return values, covered & present.any(axis=1)
+
+    def _decision_of_sum(self, values: FloatArray, covered: BoolArray, present: BoolArray) -> FloatArray:
+        """Return decision values, or predicted numbers, from sums of the arms' values."""
+        raise NotImplementedError
+
+    def _rows_to_explain(self, X: TableLike) -> ExplainedRows:
+        """Return rows in memory and the fusion as an explanation needs them."""
+        from fuselearn.fusion.fusion_explanation import FusionRowsToExplain
+
+        return FusionRowsToExplain(self, read_new_rows(self, to_host(X)))
 
     def _arm_values(self, rows: NewRows, arm: int) -> FloatArray:
         """Return the values of an arm about their mean; NaN for rows that lack its view."""

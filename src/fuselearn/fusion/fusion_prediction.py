@@ -39,7 +39,7 @@ from fuselearn.fusion.pattern_values import OutOfFoldValues
 from fuselearn.numeric.votes import TIE, codes_of
 from fuselearn.persistence.validation import check_array, check_classes, check_index, check_part, check_views
 from fuselearn.records import Records
-from fuselearn.typing import AnyArray, FloatArray, IntArray, TableLike
+from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, TableLike
 
 if TYPE_CHECKING:
     from fuselearn.backends.partitioned.dask_collections import PredictMethod
@@ -209,6 +209,10 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         """Return z of rows, wherever they are."""
         values, covered = self._combined(rows)
         return self._calibration.logits(by_class(values), covered, rows.present)
+
+    def _decision_of_sum(self, values: FloatArray, covered: BoolArray, present: BoolArray) -> FloatArray:
+        """Return decision values from sums of the arms' values."""
+        return self._decide(self._calibration.logits(by_class(values), covered, present))
 
     def _decide(self, logits: FloatArray) -> FloatArray:
         """Return decision values from logits: one column for two classes."""

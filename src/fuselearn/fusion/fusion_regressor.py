@@ -31,7 +31,7 @@ from fuselearn.fusion.regression_passes import RegressionResult, disagreement_of
 from fuselearn.fusion.regression_sums import fit_many_rows
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.persistence.validation import check_number, check_part, check_views
-from fuselearn.typing import ArrayLike, FloatArray, RandomState, TableLike, Views
+from fuselearn.typing import ArrayLike, BoolArray, FloatArray, RandomState, TableLike, Views
 
 NEGLIGIBLE_WEIGHT = 1e-9
 """A row that counts no more than this share of the heaviest one counts nothing: rounding would be as large."""
@@ -351,8 +351,11 @@ class FusionRegressor(RegressorMixin, FusedArms):
 
     def _predicted(self, rows: NewRows) -> FloatArray:
         """Return what is predicted of some rows."""
-        values, covered = self._combined(rows)
-        return self._calibration.logits(values, covered, rows.present)[:, 0]
+        return self._decision_of_sum(*self._combined(rows), rows.present)
+
+    def _decision_of_sum(self, values: FloatArray, covered: BoolArray, present: BoolArray) -> FloatArray:
+        """Return predicted numbers from sums of the arms' values."""
+        return self._calibration.logits(values, covered, present)[:, 0]
 
     def _predicted_interval(self, rows: NewRows, coverage: float) -> FloatArray:
         """Return intervals of some rows."""

@@ -20,7 +20,7 @@ from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, local_gradient_data
 from fuselearn.fusion.base_models.catalogue import LEAST_ROWS
 from fuselearn.fusion.base_models.cross_fitted_regressors import CrossFittedRegressors, fit_regressor
-from fuselearn.fusion.base_models.forests import ForestRows
+from fuselearn.fusion.base_models.forests import ForestRows, column_means
 from fuselearn.fusion.fusion_options import FusionOptions, n_folds_of
 from fuselearn.fusion.fusion_rows import FittedArm, FusionBlock, FusionFrame, TakenRows, draw_rows, having_of
 from fuselearn.fusion.fusion_run import LEAST_PATTERN_ROWS, importances_of_arms
@@ -135,7 +135,7 @@ class RegressionArmFitting(ArmFitting):
                 models.append(forest.fit(target[others, None], 0, draws).model)
             else:
                 fitted = fit_regressor(learner, cells, target, weights, others, (fold, seed))
-                models.append(CrossFittedRegressors([fitted]))
+                models.append(CrossFittedRegressors([fitted], column_means(cells)))
         view_name = self._view_name(view)
         self._report(f"{name} on {view_name!r}")
         used = [model for model in models if model is not None]

@@ -5,6 +5,7 @@ Pictures need matplotlib, which is imported when the first one is drawn; the num
 
 from fuselearn.inspection.displays import (
     CorrespondenceDisplay,
+    ExplanationDisplay,
     LabelSharingDisplay,
     LeaderboardDisplay,
     MarginDisplay,
@@ -21,6 +22,7 @@ from fuselearn.inspection.view_statistics import Missingness, Redundancy, missin
 __all__ = [
     "Correspondence",
     "CorrespondenceDisplay",
+    "ExplanationDisplay",
     "LabelSharingDisplay",
     "LeaderboardDisplay",
     "MarginDisplay",

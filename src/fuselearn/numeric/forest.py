@@ -23,8 +23,8 @@ MOST_SKETCHED = 4
 """Targets that cuts are chosen by. More are projected on as many random directions: distances between the means of two
 leaves survive that (Joly et al., Random forests with random projections of the output space, 2014)."""
 
-Tree: TypeAlias = tuple[IntArray, FloatArray, IntArray, FloatArray]
-"""Features, thresholds, left children and values of the nodes."""
+Tree: TypeAlias = tuple[IntArray, FloatArray, IntArray, FloatArray, FloatArray]
+"""Features, thresholds, left children, values and weights of the nodes."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class Forest:
         Means of the leaves.
     n_columns : int
         Of the rows that they were grown on.
+    weight : float32 ndarray of shape (n_nodes,) or None
+        Weight of the drawn rows in each node; None in files of earlier versions.
     """
 
     roots: IntArray
@@ -53,6 +55,7 @@ class Forest:
     left: IntArray
     values: FloatArray
     n_columns: int
+    weight: FloatArray | None = None
 
     def validate(self) -> None:
         """Check what the compiled walk down the trees relies on: every way ends in a leaf of these arrays."""
@@ -63,6 +66,8 @@ class Forest:
         check_array(self, "threshold", np.float32, (n_nodes,))
         left = check_array(self, "left", np.int32, (n_nodes,))
         values = check_array(self, "values", np.float32, (n_nodes, None))
+        if self.weight is not None:
+            check_array(self, "weight", np.float32, (n_nodes,), at_least=0.0)
         if not len(roots) or not values.shape[1]:
             raise ValueError(f"a Forest has {len(roots)} trees of {values.shape[1]} targets, but needs one of each")
         check_indices(self, "roots", roots, n_nodes)
@@ -178,6 +183,7 @@ def grow_forest(
         np.concatenate([tree[2] + root for tree, root in zip(trees, roots)]).astype(np.int32),
         np.concatenate([tree[3] for tree in trees]),
         n_columns,
+        np.concatenate([tree[4] for tree in trees]),
     )
     return forest, *forest.sums(columns, in_bag, threads)
 
@@ -202,6 +208,7 @@ def _tree(
     threshold = np.zeros(most_nodes, dtype=np.float32)
     left = np.zeros(most_nodes, dtype=np.int32)
     values = np.zeros((most_nodes, n_targets), dtype=np.float32)
+    weight = np.zeros(most_nodes, dtype=np.float32)
     used = _grow(
         columns.take(rows, axis=1),  # small enough for the cache, which the whole table may not be
         np.ascontiguousarray(sketch[rows], dtype=np.float64),
@@ -215,8 +222,9 @@ def _tree(
         threshold,
         left,
         values,
+        weight,
     )
-    return feature[:used], threshold[:used], left[:used], values[:used]
+    return feature[:used], threshold[:used], left[:used], values[:used], weight[:used]
 
 
 @compiled(reassociate=True)
@@ -233,6 +241,7 @@ def _grow(
     threshold: FloatArray,
     left: IntArray,
     values: FloatArray,
+    node_weight: FloatArray,
 ) -> int:
     """Grow one tree on the rows in `order`, which is rearranged. Returns the number of nodes."""
     n_columns = columns.shape[0]
@@ -257,6 +266,7 @@ def _grow(
             row = order[start + i]
             weight[i] = counts[row]
             total += weight[i]
+        node_weight[node] = total
         spread = 0.0
         for s in range(n_sketched):
             mean = 0.0

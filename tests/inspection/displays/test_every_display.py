@@ -14,6 +14,7 @@ import pytest
 import fuselearn
 from fuselearn.inspection import (
     CorrespondenceDisplay,
+    ExplanationDisplay,
     LabelSharingDisplay,
     LeaderboardDisplay,
     MarginDisplay,
@@ -33,6 +34,7 @@ DISPLAYS = {
     "many weights": SampleWeightDisplay(weights=np.full((3, 100), 0.01)),
     "margins": MarginDisplay(margins={"a": [-0.5, 0.5]}),
     "sharing": LabelSharingDisplay(weights=[[1.0, -1.0]], label_names=["a", "b"], source_labels=[1]),
+    "explanation": ExplanationDisplay(names=["a", "b", "c"], values=[0.3, -0.7, 0.1], base=0.2, n_largest=2),
     "leaderboard": LeaderboardDisplay(methods=["a", "view:b"], scores=[0.5, 0.6], lows=[0.4, 0.5], highs=[0.6, 0.7]),
     "correspondence": CorrespondenceDisplay(
         view_names=["a", "b"], objects=[[0, 1], [2]], meta_objects=[[0, 2], [1, 2]], meta_labels=[0, 1]
@@ -108,7 +110,7 @@ def test_matplotlib_is_imported_when_it_is_needed():
 
 def test_every_display_follows_the_convention():
     names = [name for name in fuselearn.inspection.__all__ if name.endswith("Display")]
-    assert len(names) == 8
+    assert len(names) == 9
     for name in names:
         kind = getattr(fuselearn.inspection, name)
         arguments = list(inspect.signature(kind.__init__).parameters.values())[1:]

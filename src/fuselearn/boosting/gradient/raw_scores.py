@@ -41,6 +41,8 @@ class RawScores:
 
     Attributes
     ----------
+    view_columns : list of intp ndarray
+        Columns of each view.
     of_views : bool
         Whether each tree reads one view.
     view_order : intp ndarray
@@ -52,7 +54,7 @@ class RawScores:
         self, trees: BoostedTrees, baseline: FloatArray, view_names: list[str], view_columns: list[IntArray]
     ) -> None:
         self._trees, self._baseline = trees, np.asarray(baseline, dtype=np.float64)
-        self._names, self._columns = view_names, view_columns
+        self._names, self.view_columns = view_names, view_columns
         self._packed = packed_trees(trees)
         self.of_views = bool(np.any(trees.view >= 0))
         self._smallest, self._largest = trees.leaf_bounds()
@@ -115,9 +117,11 @@ class RawScores:
 
     def present(self, X: FloatArray) -> BoolArray:
         """Return which views the rows have, where trees abstain without; else an array without columns."""
-        if not self.of_views:
-            return np.zeros((len(X), 0), dtype=bool)
-        return ViewBlocks.of(X, self._names, self._columns).present
+        return self.views_of(X) if self.of_views else np.zeros((len(X), 0), dtype=bool)
+
+    def views_of(self, X: FloatArray) -> BoolArray:
+        """Return which views the rows have, of shape (n_rows, n_views)."""
+        return ViewBlocks.of(X, self._names, self.view_columns).present
 
     def classes_of_block(self, X: FloatArray, used: BoolArray | None = None) -> IntArray:
         """Return the class codes of rows, from as few views as decide them where each tree reads one.
@@ -177,7 +181,7 @@ class RawScores:
         """Return the views that are read, in the order in which they are."""
         if not self.of_views:
             split = np.unique(self._trees.column)
-            with_split = [number for number, columns in enumerate(self._columns) if np.isin(columns, split).any()]
+            with_split = [number for number, columns in enumerate(self.view_columns) if np.isin(columns, split).any()]
             return np.array(with_split, dtype=np.intp)
         strengths = np.bincount(self._trees.view, self._largest - self._smallest, minlength=len(self._names))
         order = np.argsort(-strengths, kind="stable")

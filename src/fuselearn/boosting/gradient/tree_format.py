@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from fuselearn.explanation.tree_values import TreeNodes
 from fuselearn.numeric.tree_scores import CATEGORY_BINS as CATEGORY_BINS
 from fuselearn.persistence.validation import check_array, check_children
 from fuselearn.typing import BoolArray, FloatArray, IntArray
@@ -287,6 +288,28 @@ class BoostedTrees(_Nodes):
         first, last = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
         arrays["category_row"][by_category] -= first
         return GradientTree(**arrays, categories_left=self.categories_left[first:last].copy())
+
+    def nodes(self) -> TreeNodes:
+        """Return the trees as explanations read them, whatever their views.
+
+        Returns
+        -------
+        TreeNodes
+            Trees that add to the raw scores.
+        """
+        return TreeNodes(
+            roots=self.starts[:-1],
+            column=self.column,
+            threshold=self.threshold,
+            missing_left=self.missing_left,
+            left=self.left,
+            right=self.right,
+            weight=self.weight,
+            values=self.value[:, None],
+            output=self.output,
+            category_row=self.category_row,
+            categories_left=self.categories_left,
+        )
 
     def leaf_bounds(self) -> tuple[FloatArray, FloatArray]:
         """Return the smallest and the largest leaf value of each tree.

@@ -10,15 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 from fuselearn.backends.partitioned.dask_collections import predict_lazily
 from fuselearn.backends.protocol import ReadsNewRows
 from fuselearn.boosting.gradient.raw_scores import RawScores, decision_values, in_chunks
+from fuselearn.boosting.gradient.tree_explanation import TreeRowsToExplain
 from fuselearn.boosting.gradient.tree_format import BoostedTrees
 from fuselearn.data import ViewBlocks
 from fuselearn.data.categories import Categories
+from fuselearn.explanation.explained_rows import ExplainedRows, ExplainsRows
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.votes import codes_of
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, TableLike
 
 
-class TreePrediction(ReadsNewRows):
+class TreePrediction(ExplainsRows, ReadsNewRows):
     """Mixin that predicts from `trees_` and `baseline_`; see `TreeClassification` and `TreeRegression`."""
 
     n_jobs: int | None
@@ -77,6 +79,10 @@ class TreePrediction(ReadsNewRows):
         table = self._read_rows(X)
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             yield from self._raw().staged(table, threads)
+
+    def _rows_to_explain(self, X: TableLike) -> ExplainedRows:
+        """Return rows and trees as an explanation needs them."""
+        return TreeRowsToExplain(self._raw(), self.trees_, self.baseline_, self._read_rows(X))
 
     def _raw(self) -> RawScores:
         """Return the trees as prediction needs them."""

@@ -14,7 +14,8 @@ from fuselearn.classifiers.cross_fitting import CrossFitting, as_folds, stratifi
 from fuselearn.classifiers.view_model import ViewModel
 from fuselearn.data.training_data import targets_of
 from fuselearn.fusion.base_models import ArmFit
-from fuselearn.persistence.validation import check_equal, check_parts
+from fuselearn.fusion.base_models.forests import column_means
+from fuselearn.persistence.validation import check_array, check_equal, check_parts
 from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
 FOLDS = 5
@@ -64,7 +65,7 @@ class CrossFittedRows:
         out_of_fold = values
         if self._groups is not None:
             out_of_fold, _ = self._cross_fit(targets, seed, self._groups)
-        return ArmFit(out_of_fold, values, CrossFittedModel(models))
+        return ArmFit(out_of_fold, values, CrossFittedModel(models, column_means(self._rows)))
 
     def _cross_fit_here(
         self, targets: FloatArray, seed: np.random.SeedSequence, groups: IntArray | None
@@ -99,9 +100,17 @@ class CrossFittedRows:
 
 @dataclass(frozen=True)
 class CrossFittedModel:
-    """The mean of the models of all folds."""
+    """The mean of the models of all folds.
+
+    Attributes
+    ----------
+    models : list of ViewModel
+    reference : ndarray of shape (n_columns,) or None
+        Means of the columns, which stand for unknown values in explanations; None in files of earlier versions.
+    """
 
     models: list[ViewModel]
+    reference: FloatArray | None = None
 
     def validate(self) -> None:
         """Check the classes of the models; their classifiers are not ours."""
@@ -109,6 +118,8 @@ class CrossFittedModel:
         for model in models:
             model.validate()
         check_equal(self, "classes", [model.n_classes for model in models])
+        if self.reference is not None:
+            check_array(self, "reference", np.float64, (None,))
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Return values of shape (n_rows, n_targets)."""

@@ -11,6 +11,8 @@ from sklearn.base import is_regressor
 from fuselearn.classifiers.adapter import keep_sklearn_config, seeded_clone, weight_parameter
 from fuselearn.classifiers.cross_fitting import stratified_folds, target_codes
 from fuselearn.fusion.base_models import ArmFit
+from fuselearn.fusion.base_models.forests import column_means
+from fuselearn.persistence.validation import check_array
 from fuselearn.typing import FloatArray, IntArray
 
 FOLDS = 5
@@ -54,7 +56,7 @@ class RegressorRows:
         out_of_fold = values
         if self._groups is not None:
             out_of_fold, _ = self._cross_fit(targets, seed, self._groups)
-        return ArmFit(out_of_fold, values, CrossFittedRegressors(models))
+        return ArmFit(out_of_fold, values, CrossFittedRegressors(models, column_means(self._rows)))
 
     def _cross_fit_here(
         self, targets: FloatArray, seed: np.random.SeedSequence, groups: IntArray | None
@@ -67,7 +69,7 @@ class RegressorRows:
             key = (*seed.spawn_key, fold, seed.entropy)
             used = ~held_out if not held_out.all() else held_out
             models.append(fit_regressor(self._estimator, self._rows, targets[:, 0], self._weights, used, key))
-            values[held_out] = CrossFittedRegressors(models[-1:]).predict(self._rows[held_out])
+            values[held_out] = _predicted(models[-1:], self._rows[held_out])
         return values, models
 
 
@@ -83,9 +85,17 @@ def fit_regressor(
 
 @dataclass(frozen=True)
 class CrossFittedRegressors:
-    """The mean of the models of all folds."""
+    """The mean of the models of all folds.
+
+    Attributes
+    ----------
+    models : list of regressors
+    reference : ndarray of shape (n_columns,)
+        Means of the columns, which stand for unknown values in explanations.
+    """
 
     models: list[Any]
+    reference: FloatArray
 
     def validate(self) -> None:
         """Check that there are models; they are not ours."""
@@ -93,7 +103,13 @@ class CrossFittedRegressors:
             raise ValueError("it has cross-fitted regressors without models")
         if not all(hasattr(model, "predict") for model in self.models):
             raise ValueError("it has a cross-fitted regressor that does not predict")
+        check_array(self, "reference", np.float64, (None,))
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Return values of shape (n_rows, 1)."""
-        return np.mean([np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1) for model in self.models], axis=0)
+        return _predicted(self.models, X)
+
+
+def _predicted(models: list[Any], X: FloatArray) -> FloatArray:
+    """Return the mean of what regressors predict, of shape (n_rows, 1)."""
+    return np.mean([np.asarray(model.predict(X), dtype=np.float64).reshape(-1, 1) for model in models], axis=0)

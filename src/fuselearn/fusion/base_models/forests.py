@@ -46,8 +46,8 @@ class ForestRows:
     n_fits = MOST_FITS
 
     def __init__(self, rows: FloatArray, weights: FloatArray, groups: IntArray | None) -> None:
-        self._fill = _column_means(rows)
-        self._columns = _as_columns(rows, self._fill)
+        self._fill = column_means(rows)
+        self._columns = as_columns(rows, self._fill)
         self._weights, self._groups = weights, groups
         self._n_trees = int(np.clip(ROWS_IN_ALL // len(rows), LEAST_TREES, MOST_TREES))
         self._share = min(1.0, MOST_VALUES / (_n_drawn(len(rows)) * rows.shape[1]))
@@ -125,7 +125,7 @@ class ForestModel:
 
     def predict(self, X: FloatArray) -> FloatArray:
         """Return values of shape (n_rows, n_targets)."""
-        columns = _as_columns(X, self.fill)
+        columns = as_columns(X, self.fill)
         return np.sum([share * forest.predict(columns) for share, forest in zip(self.shares, self.forests)], axis=0)
 
 
@@ -133,12 +133,13 @@ def _n_drawn(n_rows: int) -> int:
     return min(n_rows, max(LEAST_ROWS, round(DRAWN * n_rows)))
 
 
-def _column_means(rows: FloatArray) -> FloatArray:
+def column_means(rows: FloatArray) -> FloatArray:
+    """Return the means of columns, whatever their gaps; 0 where there is no value."""
     finite = np.isfinite(rows)
     return np.where(finite, rows, 0.0).sum(axis=0) / np.maximum(finite.sum(axis=0), 1)
 
 
-def _as_columns(rows: FloatArray, fill: FloatArray) -> FloatArray:
+def as_columns(rows: FloatArray, fill: FloatArray) -> FloatArray:
     """Return columns one after the other, about their means, without gaps, in the precision that trees cut in."""
     largest = np.finfo(np.float32).max
     centred = np.clip(np.where(np.isnan(rows), 0.0, rows - fill), -largest, largest)

@@ -18,7 +18,7 @@ from fuselearn.classifiers.cross_fitting import CrossFitting
 from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.catalogue import Learners
 from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, target_values
-from fuselearn.fusion.base_models.forests import ForestRows
+from fuselearn.fusion.base_models.forests import ForestRows, column_means
 from fuselearn.fusion.base_models.kernel_machines import possible_scales
 from fuselearn.fusion.base_models.support_vector_machines import SupportVectorRows
 from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame
@@ -139,4 +139,4 @@ def _fit_classifiers(
     train = [(np.flatnonzero(folds != fold), no_rows) for fold in range(n_folds)]
     width = 1 if len(classes) == 2 else len(classes)
     [fitted], _ = cross_fitting.run(codes[:, None], [train], target_values, width, lambda view, fold: (fold, seed))
-    return [None if model is None else CrossFittedModel([model]) for model in fitted]
+    return [None if model is None else CrossFittedModel([model], column_means(rows)) for model in fitted]

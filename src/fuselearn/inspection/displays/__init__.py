@@ -1,6 +1,7 @@
 """Pictures of fitted models: one Display per file, all drawn with matplotlib in the style of `style.py`."""
 
 from fuselearn.inspection.displays.correspondence_display import CorrespondenceDisplay
+from fuselearn.inspection.displays.explanation_display import ExplanationDisplay
 from fuselearn.inspection.displays.importance_display import ViewImportanceDisplay
 from fuselearn.inspection.displays.label_sharing_display import LabelSharingDisplay
 from fuselearn.inspection.displays.leaderboard_display import LeaderboardDisplay
@@ -11,6 +12,7 @@ from fuselearn.inspection.displays.staged_score_display import StagedScoreDispla
 
 __all__ = [
     "CorrespondenceDisplay",
+    "ExplanationDisplay",
     "LabelSharingDisplay",
     "LeaderboardDisplay",
     "MarginDisplay",
