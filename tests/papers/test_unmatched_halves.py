@@ -177,3 +177,17 @@ def test_unmatched_halves_reach_the_accuracy_of_the_paper(real_data, name, trial
     assert means["tomographic"] > means["augmented"]
     # Nothing of this is random but the folds and the halves: S4's true matches are ours.
     assert abs(means["true matches"] - halves.S4_TEST[name][-1][0]) < 2
+
+
+def test_trend_of_the_deficit():
+    """S4 figure 12: by the correlations within the sets, not by the sets' means."""
+    rng = np.random.default_rng(0)
+    distances = np.sort(rng.uniform(1, 3, (2, 20)), axis=1)
+    for sign, verdict in ((1, "holds"), (-1, "refuted"), (0, "not shown")):
+        deficits = sign * distances + 0.1 * rng.normal(size=distances.shape)
+        test = np.zeros((2, 20, 1, 2))
+        test[..., 0] = deficits[:, :, None]
+        result = halves.UnmatchedHalves(
+            ("iris", "wine"), ("true matches", "tomographic, S4's way"), "halves", test, test, distances, np.zeros(0)
+        )
+        assert halves.trend_finding("claim", result).verdict == verdict

@@ -7,7 +7,6 @@ kernels on features of the range ±1, C = 1, as in S4 §4.2.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -23,11 +22,9 @@ from fuselearn.datasets import fetch_views
 from fuselearn.evaluation.result_table import Table
 from fuselearn.kernels import AugmentedKernelClassifier, TomographicClassifier
 from fuselearn.numeric.execution import single_threaded_blas
-from fuselearn.papers.verdicts import MARGIN, Effort, Outcome, Pair, judge, reason
+from fuselearn.papers.unmatched_halves_figures import plot_deficits, plot_halves, plot_trials, trend_finding
+from fuselearn.papers.verdicts import MARGIN, Drawing, Effort, Outcome, Pair, judge, reason
 from fuselearn.typing import AnyArray, FloatArray, IntArray, RandomState
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 DATASETS = ("ionosphere", "heart_statlog", "iris", "pima_diabetes", "sonar", "wine")
 FUSIONS = (
@@ -52,6 +49,7 @@ CLAIMS = {
     "augmented": "S4 table 2: tomographic fusion is better than the augmented kernel",
     "apart": "S4 table 2: the same where halves of an object are decided apart, as S4 seems to have done",
     "order": "S4 §3: the tomographic order is better than pairing at random within the class",
+    "trend": "S4 §5, figure 12: the deficit does not fall with the distance of the classes, but rises",
 }
 
 # Columns of S4's tables, by our names. Its augmented column is the mean of its two single halves within 1.4 points in
@@ -219,9 +217,15 @@ def run(effort: Effort) -> Outcome:
         judge(CLAIMS["true"], pairs("tomographic", "true matches"), margin=MARGIN),
         judge(CLAIMS["way"], pairs("tomographic, S4's way", "true matches"), margin=MARGIN),
         *(judge(CLAIMS[claim], pairs("tomographic", rival)) for claim, rival in rivals.items()),
+        trend_finding(CLAIMS["trend"], result),
     ]
     tables = [result.overview(), result.table(), result.deficit_table(), result.walk_table()]
-    return Outcome(tables, findings, {"unmatched_halves": lambda figure: _plot_halves(figure, result)}, missing)
+    figures: dict[str, Drawing] = {
+        "unmatched_halves": lambda figure: plot_halves(figure, result),
+        "unmatched_trials": lambda figure: plot_trials(figure, result),
+        "unmatched_deficits": lambda figure: plot_deficits(figure, result),
+    }
+    return Outcome(tables, findings, figures, missing)
 
 
 def unmatched_halves(
@@ -408,24 +412,3 @@ def _correlation(first: FloatArray, second: FloatArray) -> float:
     if len(first) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return np.nan
     return float(np.corrcoef(first, second)[0, 1])
-
-
-def _plot_halves(figure: "Figure", result: UnmatchedHalves) -> None:
-    """Draw the mean test accuracy of each fusion on each set."""
-    axes = figure.subplots()
-    shown = (
-        "true matches",
-        "tomographic",
-        "tomographic, S4's way",
-        "cartesian",
-        "augmented",
-        "augmented, halves apart",
-    )
-    for number, (fusion, marker) in enumerate(zip(shown, "osv^xd")):
-        means = 100 * result.test[..., result.fusions.index(fusion)].mean(axis=(1, 2))
-        places = np.arange(len(means)) + 0.1 * (number - 2.5)
-        axes.plot(places, means, marker, label=fusion, markersize=6)
-    axes.set_xticks(range(len(result.datasets)), result.datasets)
-    axes.set_ylabel("test accuracy, %")
-    axes.grid(axis="y", alpha=0.3)
-    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9)
