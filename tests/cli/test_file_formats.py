@@ -114,15 +114,18 @@ SAME = {
     "classes of large numbers": {"kind": pa.array([2**63 + number % 2 for number in range(N_ROWS)], pa.uint64())},
     "classes with gaps": {"kind": gaps(["a", "b"] * (N_ROWS // 2))},
     "classes that are dates": {"kind": [datetime.date(2020, 1, 1 + number % 2) for number in range(N_ROWS)]},
+    "dates": {"day": [datetime.date(2020, 1, 1 + number % 9) for number in range(N_ROWS)]},
+    "dates as text": {"day": [f"2020-01-{1 + number % 9:02d}" for number in range(N_ROWS)]},
+    "times": {"day": [datetime.datetime(2020, 1, 1 + number % 9, number % 24) for number in range(N_ROWS)]},
+    "odd cells": {"x": ["odd" if number % 20 == 7 else f"{number % 3}.5" for number in range(N_ROWS)]},
     "words that are given": {"x": [["?", "1.5", "-999", "-"][number % 4] for number in range(N_ROWS)]},
 }
 REFUSED = {
-    "dates": ({"day": [datetime.date(2020, 1, 1)] * N_ROWS}, "dates or times"),
-    "dates as text": ({"day": [f"2020-01-{1 + number % 9:02d}" for number in range(N_ROWS)]}, "dates or times"),
+    "dates of another format": ({"day": [f"0{1 + number % 9}.12.2020" for number in range(N_ROWS)]}, "'day=%d.%m.%Y'"),
     "text among numbers": ({"x": ["1.5", "2.5", "3.5", "many"] * (N_ROWS // 4)}, "'many' in row 4"),
     "a word for nothing among numbers": ({"x": ["1.5", "2.5", "3.5", "?"] * (N_ROWS // 4)}, "--na-values '?'"),
     "infinite": ({"x": [1.5, np.inf, 2.5, 3.5] * (N_ROWS // 4)}, "infinite value in the column 'x', row 2"),
-    "decimal commas": ({"x": ["1,5", "2,5"] * (N_ROWS // 2)}, "decimal comma"),
+    "decimal commas": ({"x": ["1,5", "2,5"] * (N_ROWS // 2)}, "--decimal ,"),
     "measured classes": ({"kind": [0.5, 1.5] * (N_ROWS // 2)}, "measured numbers in the target"),
     "measured classes of decimals": ({"kind": [Decimal("0.5"), Decimal("1.5")] * (N_ROWS // 2)}, "measured numbers"),
 }
@@ -130,7 +133,7 @@ ONLY_WITH_TYPES = {
     "lists": ({"x": [[1.0, 2.0]] * N_ROWS}, "nested values"),
     "records": ({"x": [{"a": 1}] * N_ROWS}, "nested values"),
     "bytes": ({"x": [b"\x00\xff"] * N_ROWS}, "not UTF-8"),
-    "durations": ({"x": pa.array([1] * N_ROWS, pa.duration("s"))}, "dates or times"),
+    "durations": ({"x": pa.array([1] * N_ROWS, pa.duration("s"))}, "times without a date"),
 }
 WORDS = ("--na-values", "?", "--na-values", "-", "--na-values", "-999.0")
 
@@ -178,11 +181,11 @@ def test_types_that_no_view_can_have(name, tmp_path):
 
 
 OTHER_TYPES = {
-    "2 for true": ({"flag": [0, 2] * (N_ROWS // 2)}, "2' in line 3"),
-    "0.5 for true": ({"flag": [0.5, 1.0] * (N_ROWS // 2)}, "0.5' in line 2"),
-    "text for true": ({"flag": ["true", "perhaps"] * (N_ROWS // 2)}, "'perhaps' in line 3"),
-    "text for numbers": ({"x": ["1.5", "many"] * (N_ROWS // 2)}, "'many' in line 3"),
-    "true for numbers": ({"x": [True, False] * (N_ROWS // 2)}, "which must hold numbers"),
+    "2 for true": ({"flag": [0, 2] * (N_ROWS // 2)}, "in row 2 of the column 'flag'"),
+    "0.5 for true": ({"flag": [0.5, 1.0] * (N_ROWS // 2)}, "in row 1 of the column 'flag'"),
+    "text for true": ({"flag": ["true", "perhaps"] * (N_ROWS // 2)}, "'perhaps' in row 2"),
+    "text for numbers": ({"x": ["1.5", "many"] * (N_ROWS // 2)}, "'many' in the column 'x'"),
+    "true for numbers": ({"x": [True, False] * (N_ROWS // 2)}, "in the column 'x'"),
     "0 and 1 for false and true": ({"flag": [0, 1] * (N_ROWS // 2)}, None),
     "0.0 and 1.0 for false and true": ({"flag": [0.0, 1.0] * (N_ROWS // 2)}, None),
     "nothing for true": ({"flag": pa.nulls(N_ROWS, pa.int32())}, None),
@@ -191,7 +194,7 @@ OTHER_TYPES = {
     "whole numbers for text": ({"site": [1, 2] * (N_ROWS // 2)}, None),
     "categories for text": ({"site": pa.array(["north", "1"] * (N_ROWS // 2)).dictionary_encode()}, None),
     "a word for nothing": ({"x": ["1.5", "?"] * (N_ROWS // 2)}, "--na-values '?'"),
-    "blanks": ({"x": ["1.5", " " * 40] * (N_ROWS // 2)}, "a cell of blanks only in line 3"),
+    "blanks": ({"x": ["1.5", " " * 40] * (N_ROWS // 2)}, None),
 }
 
 
@@ -213,12 +216,9 @@ def test_other_types_at_predict_count_alike_or_are_refused(name, model, tmp_path
         assert all(isinstance(result, pa.Table) for result, _ in results), results
         assert all(result.equals(results[0][0]) and notes == results[0][1] for result, notes in results)
         return
-    for (said, _), kind in zip(results, ("csv", "parquet", "feather")):
+    for said, _ in results:
         assert isinstance(said, str)
-        line = int(words.rpartition("line ")[2]) if "line" in words else None
-        there = words if kind == "csv" or line is None else f"row {line - 1}"
-        assert there in said, said
-        assert "column" in said
+        assert words in said.replace("of the column 'x', which", "in the column 'x', which"), said
 
 
 @pytest.mark.parametrize("values", [[1.5, 2.5], [True, False]])

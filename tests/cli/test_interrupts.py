@@ -15,7 +15,7 @@ import pytest
 import fuselearn
 from fuselearn import progress
 from fuselearn.boosting import base
-from fuselearn.cli import console
+from fuselearn.cli import columns, console
 from fuselearn.cli import fit as fit_command
 from fuselearn.cli.model_columns import ModelColumns
 from fuselearn.persistence import model_file
@@ -121,7 +121,7 @@ def test_a_second_interrupt_ends_it(owner, name, data, tmp_path, answered, monke
 
 
 def test_before_the_first_round_nothing_is_kept(data, tmp_path, answered, monkeypatch, capfd):
-    for owner, name in ((fit_command, "_training_table"), (base, "boost")):
+    for owner, name in ((columns, "training_table"), (base, "boost")):
         with monkeypatch.context() as patched:
             patched.setattr(owner, name, interrupting(getattr(owner, name)))
             result = run("fit", data, *BOOST, "--output", tmp_path / "model.fuse")

@@ -461,7 +461,7 @@ def test_values_that_a_report_cannot_use(table, tmp_path, report):
     frame = table.to_pandas().astype({"rna_0": object})
     frame.loc[5, "rna_0"] = "many"
     frame.to_csv(tmp_path / "data.csv", index=False)
-    report(tmp_path / "data.csv", refused="'many' in line 7 of the column 'rna_0', which must hold numbers")
+    report(tmp_path / "data.csv", "--strict", refused="'many' in row 6 of the column 'rna_0', which must hold numbers")
 
 
 def test_classes_are_spelled_as_in_the_file(table, tmp_path, predict):

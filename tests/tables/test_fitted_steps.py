@@ -188,7 +188,7 @@ BAD_MODELS = {
     "views of others": (lambda model: model.columns_.views_.pop("place"), "differ from those"),
     "columns of others": (lambda model: model.columns_.views_["place"].__iadd__(1), "not in their order"),
     "fewer columns": (lambda model: model.columns_.views_.update(place=np.arange(2)), "columns of numbers"),
-    "kind unknown": (lambda model: model.columns_.kinds_.update(n0="date"), "unknown kind"),
+    "kind unknown": (lambda model: model.columns_.kinds_.update(n0="colour"), "unknown kind"),
     "kind of text": (lambda model: model.columns_.kinds_.update(n0="text"), "other columns of text"),
     "kind missing": (lambda model: model.columns_.kinds_.pop("n0"), "names of the columns"),
     "classes": (lambda model: model.classes_.sort(), None),

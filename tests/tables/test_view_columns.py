@@ -1,10 +1,13 @@
 """Views of tables as matrices, whatever the data frame."""
 
+import datetime
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
+import fuselearn
 from fuselearn import ShareBoostClassifier
 from fuselearn.tables import TableClassifier, ViewColumns, absent_views, is_preprocessing_step, lost_columns
 from fuselearn.tables.view_preparation import make_steps
@@ -105,3 +108,55 @@ def test_columns_that_the_matrix_comes_from():
     # Even where there are as many components as columns.
     assert projected.source_columns()[-2:] == ["second: component_0", "second: component_1"]
     assert len(projected.source_columns()) == projected.transform(table).shape[1]
+
+
+def test_dates_become_year_month_weekday_and_days():
+    """As Python's calendar has them, for dates before and after 1970, with times and gaps."""
+    rng = np.random.default_rng(0)
+    first = datetime.datetime(1910, 3, 1)
+    moments = [first + datetime.timedelta(days=int(day), hours=6) for day in rng.integers(0, 60_000, 200)]
+    moments[7] = None
+    table = pl.DataFrame({"seen": moments, "dose": np.arange(200.0)})
+    y = np.arange(200) % 2
+    columns = ViewColumns({"visit": ["seen", "dose"]})
+    matrix = columns.fit_transform(table, y)
+    assert columns.preparations_["visit"].feature_names_ == [
+        "seen~year",
+        "seen~month",
+        "seen~weekday",
+        "seen~days",
+        "dose",
+    ]
+    start = min(moment for moment in moments if moment).date()
+    for row, moment in zip(matrix, moments):
+        if moment is None:
+            assert np.isnan(row[:4]).all()
+            continue
+        expected = [moment.year, moment.month, moment.weekday(), (moment.date() - start).days + 0.25]
+        np.testing.assert_allclose(row[:4], expected, rtol=0, atol=1e-9)
+    for frame in (table.to_pandas(), table.to_arrow(), table.with_columns(pl.col("seen").dt.replace_time_zone("UTC"))):
+        np.testing.assert_array_equal(columns.transform(frame), matrix)
+    with pytest.raises(ValueError, match="not the dates that the model was fitted on"):
+        columns.transform(table.with_columns(seen=pl.lit("soon")))
+
+
+def test_dates_of_objects_and_dates_that_are_missing():
+    day = datetime.date(2024, 2, 29)
+    table = pd.DataFrame({"seen": [day, None, day], "dose": [1.0, 2.0, 3.0]})
+    columns = ViewColumns({"visit": ["seen", "dose"]}).fit(table, [0, 1, 0])
+    assert columns.kinds_["seen"] == "date"
+    np.testing.assert_array_equal(columns.transform(table)[0], [2024, 2, 3, 0, 1])
+    none = columns.transform(pd.DataFrame({"seen": [None], "dose": [1.0]}))
+    assert np.isnan(none[0, :4]).all()
+    assert columns.source_columns() == ["seen"] * 4 + ["dose"]
+
+
+def test_a_model_with_dates_is_saved_and_loaded(tmp_path):
+    table = pl.DataFrame({"seen": [datetime.date(2020, 1 + n % 12, 1) for n in range(24)], "dose": np.arange(24.0)})
+    y = np.arange(24) % 12 < 6
+    model = TableClassifier(ViewColumns({"visit": ["seen", "dose"]}), ShareBoostClassifier(n_estimators=3)).fit(
+        table, y
+    )
+    fuselearn.save(model, tmp_path / "model.fuse")
+    again = fuselearn.load(tmp_path / "model.fuse")
+    np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))

@@ -4,21 +4,20 @@ They are checked before anything is fitted, so that a refusal names the column, 
 """
 
 import math
-import re
-from typing import Any, NoReturn
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pyarrow
 from pyarrow import compute, types
 
 from fuselearn.cli.choices import ViewChoice
-from fuselearn.cli.console import refuse
-from fuselearn.cli.csv_files import na_hint, reads_as_number
+from fuselearn.cli.console import Notes, refuse
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
-MAX_CATEGORIES = 100
-"""Categories of a column of text that is one-hot encoded."""
-DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
+if TYPE_CHECKING:
+    from fuselearn.cli.fit import Task
+
 MIN_ROWS = 20
 """Rows from which on a column that never repeats itself is taken for a name of the objects."""
 MANY_CLASSES = 20
@@ -28,6 +27,44 @@ LARGEST = 2**63
 """Beyond all whole numbers that a column can hold."""
 
 
+@dataclass(frozen=True)
+class TrainingTable:
+    """The rows of a file that have a class, and which ones have."""
+
+    table: pyarrow.Table
+    y: AnyArray
+    view_labels: AnyArray | None
+    groups: IntArray | None
+    labelled: BoolArray
+
+
+def training_table(table: pyarrow.Table, task: "Task", path: str, notes: Notes) -> TrainingTable:
+    """Return the rows to learn from, checked; those without a class are left out, and that is noted."""
+    check_view_columns(table, task.choices, task.categorical, path)
+    known = rows_with_target(table.column(task.target))
+    labelled: BoolArray = known.to_numpy()
+    total, table = table.num_rows, table.filter(known)
+    y = classes_of(table.column(task.target), task.target, path)
+    check_target(y, task.target, path, notes)
+    if task.identifier is not None and task.identifier != task.group:
+        note_repeated_ids(table.column(task.identifier), task.identifier, notes)
+    if table.num_rows < total:
+        notes.add(f"{total - table.num_rows} of {total} rows have no {task.target!r} and are left out.")
+    for name in id_like(table, [column for choice in task.choices.values() for column in choice.columns])[:1]:
+        notes.add(
+            f"The column {name!r} has another whole number in each row: if it names the objects, add --id {name}."
+        )
+    view_labels = None
+    if task.label_columns:
+        columns = {name: table.column(name) for name in task.label_columns}
+        with_gaps = next((name for name, column in columns.items() if column.null_count), None)
+        if with_gaps is not None:
+            refuse(f"{path} has rows without a value in the label column {with_gaps!r}; fill or drop them.")
+        view_labels = np.column_stack([classes_of(columns[name], name, path) for name in task.label_columns])
+    groups = None if task.group is None else groups_of(table.column(task.group), task.group, path, labelled)
+    return TrainingTable(table, y, view_labels, groups, labelled)
+
+
 def check_view_columns(table: pyarrow.Table, choices: dict[str, ViewChoice], categorical: str, path: str) -> None:
     """Refuse columns that hold what a view cannot; `categorical` is for views that do not say it themselves."""
     for view, choice in choices.items():
@@ -35,10 +72,24 @@ def check_view_columns(table: pyarrow.Table, choices: dict[str, ViewChoice], cat
         for name in choice.columns:
             column = table.column(name)
             if types.is_string(column.type):
-                _check_text(column, name, view, choice.categorical or categorical, of_view)
+                from fuselearn.cli.text_columns import check_text_column
+
+                check_text_column(column, name, view, choice.categorical or categorical, of_view)
             else:
                 _check_type(column.type, name, of_view, view)
                 _check_finite(column, name, of_view)
+
+
+def note_repeated_ids(column: pyarrow.ChunkedArray, name: str, notes: Notes) -> None:
+    """Note ids that occur more than once."""
+    counts = compute.value_counts(column.drop_null().combine_chunks())
+    repeated = [pair["values"] for pair in counts.to_pylist() if pair["counts"] > 1]
+    if repeated:
+        more = f" and {len(repeated) - 1} other ids" if len(repeated) > 1 else ""
+        notes.add(
+            f"Warning: the id {name!r} has more than one row of {repeated[0]!r}{more}; if they are the same object, "
+            f"add --group {name}, so that each row is evaluated by models that saw no row of its object."
+        )
 
 
 def id_like(table: pyarrow.Table, names: list[str]) -> list[str]:
@@ -93,8 +144,8 @@ def classes_of(column: pyarrow.ChunkedArray, name: str, path: str) -> AnyArray:
     return values.astype(str) if values.dtype.kind not in "biufU" else values
 
 
-def check_target(y: AnyArray, name: str, path: str) -> None:
-    """Refuse a target of which no class can be learnt."""
+def check_target(y: AnyArray, name: str, path: str, notes: Notes | None = None) -> None:
+    """Refuse a target of which no class can be learnt, and note one that seems to be measured."""
     if len(y) == 0:
         refuse(f"{path} has no value in the target {name!r}; every row needs its class to be learnt from.")
     classes = np.unique(y)
@@ -107,6 +158,13 @@ def check_target(y: AnyArray, name: str, path: str) -> None:
         refuse(
             f"{path} has measured numbers in the target {name!r}, such as {y[y != np.round(y)][0]:g}; fuselearn "
             "learns classes: cut them into some first."
+        )
+    many = len(classes) > MANY_CLASSES or (len(classes) > 10 and len(y) < 5 * len(classes))
+    if many and y.dtype.kind in "iuf" and notes is not None:
+        notes.add(
+            f"Warning: the target {name!r} has {len(classes)} different numbers, from {text_of(classes[0])} to "
+            f"{text_of(classes[-1])}, and each of them is a class here. To predict the number itself is regression: "
+            "ShareGradientBoostingRegressor does it in Python."
         )
     if len(classes) > max(MANY_CLASSES, len(y) / 2):
         refuse(
@@ -170,15 +228,18 @@ def label_columns_of(option: str, view_names: list[str]) -> list[str]:
     return [pairs[name] for name in view_names]
 
 
-def groups_of(column: pyarrow.ChunkedArray, name: str, path: str) -> IntArray:
-    """Return the number of the group of each row; there must be at least two groups, and none may be missing."""
+def groups_of(column: pyarrow.ChunkedArray, name: str, path: str, rows: BoolArray) -> IntArray:
+    """Return the number of the group of each row; there must be at least two groups, and none may be missing.
+
+    `rows` is the mask of the file's rows that the column is of.
+    """
     if types.is_floating(column.type):
         column = compute.if_else(compute.is_nan(column), pyarrow.scalar(None, column.type), column)
     values = column.to_pylist()
     if None in values:
         refuse(
-            f"{path} has rows without a value in the group column {name!r}, such as row {values.index(None) + 1} of "
-            "those with a class; give a row that belongs to no other a group of its own."
+            f"{path} has rows without a value in the group column {name!r}, such as row "
+            f"{np.flatnonzero(rows)[values.index(None)] + 1}; give a row that belongs to no other a group of its own."
         )
     groups: IntArray = np.unique([str(value) for value in values], return_inverse=True)[1]
     if groups.max() == 0:
@@ -227,11 +288,11 @@ def _is_number(kind: pyarrow.DataType) -> bool:
 
 def _check_type(kind: pyarrow.DataType, name: str, path: str, view: str) -> None:
     """Refuse a column that is neither numbers nor text."""
-    if _is_number(kind):
+    if _is_number(kind) or types.is_date(kind) or types.is_timestamp(kind):
         return
     if types.is_temporal(kind):
-        advice = "turn it into a number, such as days since the first, or leave it out of the views"
-        refuse(f"{path} has dates or times ({kind}) in the column {name!r} of the view {view!r}; {advice}.")
+        advice = f"turn it into a number, such as hours, or leave it out: --drop {name!r}"
+        refuse(f"{path} has times without a date ({kind}) in the column {name!r} of the view {view!r}; {advice}.")
     if types.is_nested(kind):
         advice = "give each of its values a column of its own, or leave it out of the views"
         refuse(f"{path} has nested values ({kind}) in the column {name!r} of the view {view!r}; {advice}.")
@@ -253,42 +314,6 @@ def _check_finite(column: pyarrow.ChunkedArray, name: str, path: str) -> None:
                 f"{path} has an infinite value in the column {name!r}, row {row + 1}; leave the cell empty where "
                 "nothing was measured."
             )
-
-
-def _check_text(column: pyarrow.ChunkedArray, name: str, view: str, categorical: str, path: str) -> None:
-    """Refuse text that is numbers gone wrong, or has too many different values to learn from."""
-    texts: list[str] = compute.unique(column.drop_null()).to_pylist()
-    numbers = [text for text in texts if reads_as_number(text)]
-    words = [text for text in texts if not reads_as_number(text)]
-    where = f"{path} has text in the column {name!r} of the view {view!r}"
-    if words and all(map(DECIMAL_COMMA.fullmatch, words)):
-        refuse(f"{where}, such as {words[0]!r}: numbers with a decimal comma; write them with a point.")
-    if numbers and words and len(numbers) >= len(words):
-        refuse(
-            f"{where}, such as {words[0][:40]!r} in row {_row_of(column, words[0])}, among numbers; fix these cells, "
-            f"or leave them empty{na_hint(words)}."
-        )
-    if categorical == "none":
-        refuse(
-            f"{where}, which is to hold numbers only; encode it (--categorical onehot or target), or leave it out of "
-            "the view."
-        )
-    rows = len(column) - column.null_count
-    if len(texts) > MAX_CATEGORIES and categorical == "onehot":
-        refuse(
-            f"{where} with {len(texts)} different values, too many for a column each; leave it out of the views, name "
-            "it with --id if it names the objects, or add --categorical target."
-        )
-    if len(texts) > rows / 2 and rows >= MIN_ROWS:
-        refuse(
-            f"{where} with {len(texts)} different values in {rows} rows, of which nothing can be learnt; leave it out "
-            "of the views, or name it with --id if it names the objects."
-        )
-
-
-def _row_of(column: pyarrow.ChunkedArray, text: str) -> int:
-    """Return the first row that has a text, counted from 1."""
-    return int(compute.index(column, pyarrow.scalar(text, column.type)).as_py()) + 1
 
 
 def _kind_as_spelled(texts: set[str]) -> pyarrow.DataType | None:

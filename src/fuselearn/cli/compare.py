@@ -25,6 +25,7 @@ from fuselearn.cli.files import (
     Source,
     check_column,
     check_output,
+    date_formats,
     id_of,
     open_data,
     read_opened,
@@ -34,6 +35,8 @@ from fuselearn.cli.files import (
 from fuselearn.cli.options import (
     AsJson,
     Data,
+    DateFormat,
+    Decimal,
     Delimiter,
     Drop,
     Encoding,
@@ -43,6 +46,7 @@ from fuselearn.cli.options import (
     NaValues,
     On,
     Processes,
+    Strict,
     Target,
     ViewGlobs,
     ViewsFile,
@@ -52,7 +56,7 @@ if TYPE_CHECKING:
     import pyarrow
 
     from fuselearn.cli.files import OpenedFile
-    from fuselearn.typing import AnyArray, FloatArray
+    from fuselearn.typing import AnyArray, BoolArray, FloatArray
 
 TABLE_SUFFIXES = (".md", ".json", ".csv", ".txt")
 
@@ -83,6 +87,9 @@ def compare(
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     na_values: NaValues = None,
+    decimal: Decimal = ".",
+    date_format: DateFormat = None,
+    strict: Strict = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -94,20 +101,22 @@ def compare(
     check_seed(seed)
     check_jobs(jobs, "processes")
     notes = Notes(quiet=False)
-    source = Source(data, file_format, delimiter, encoding, tuple(na_values or ()), on, view_files(view, on))
+    words, formats = tuple(na_values or ()), date_formats(date_format)
+    files = view_files(view, on)
+    source = Source(data, file_format, delimiter, encoding, words, on, files, decimal, formats, strict)
     with open_data(source, notes) as opened:
         path = opened.source.name
         reserved = _reserved(opened.names, path, target, id_of(identifier, on), group)
         choices, views_found = choose_file_views(opened, view or [], views, reserved, drop)
         table = _read(opened, choices, target, group)
-    y, table = _classes(table, target, path, notes)
+    y, table, known = _classes(table, target, path, notes)
     import numpy as np
 
     groups = None
     if group is not None:
         from fuselearn.cli.columns import groups_of
 
-        groups = groups_of(table.column(group), group, path)
+        groups = groups_of(table.column(group), group, path, known)
     X, view_columns = _matrix(table, choices, y, path)
     has_view = np.asarray(~np.isnan(X).all(axis=1))
     if not has_view.all():
@@ -208,13 +217,16 @@ def _matrix(
     return X, {name: numbers.tolist() for name, numbers in columns.views_.items()}
 
 
-def _classes(table: "pyarrow.Table", target: str, path: str, notes: Notes) -> "tuple[AnyArray, pyarrow.Table]":
-    """Return the classes, and the rows that have one, as `fit` takes them; how many have none is noted."""
+def _classes(
+    table: "pyarrow.Table", target: str, path: str, notes: Notes
+) -> "tuple[AnyArray, pyarrow.Table, BoolArray]":
+    """Return the classes, the rows that have one, as `fit` takes them, and their mask; how many have none is noted."""
     from fuselearn.cli.columns import check_target, classes_of, rows_with_target
 
-    total, table = table.num_rows, table.filter(rows_with_target(table.column(target)))
+    known = rows_with_target(table.column(target))
+    total, table = table.num_rows, table.filter(known)
     if table.num_rows < total:
         notes.add(f"{total - table.num_rows} of {total} rows have no {target!r} and are left out.")
     y = classes_of(table.column(target), target, path)
-    check_target(y, target, path)
-    return y, table
+    check_target(y, target, path, notes)
+    return y, table, known.to_numpy()

@@ -17,12 +17,13 @@ from pyarrow import compute
 from pyarrow import csv as arrow_csv
 from pyarrow import types as arrow_types
 
-from fuselearn.cli.console import one_line, refuse
+from fuselearn.cli.console import refuse
 from fuselearn.cli.files import content_of
 from fuselearn.typing import AnyArray, BoolArray, IntArray
 
 if TYPE_CHECKING:
     from fuselearn.cli.files import Source
+    from fuselearn.cli.odd_cells import OddCells
 
 MAX_NAME_LINES = 100
 """Lines that the names may take: more of them come from a quote that is not closed."""
@@ -54,7 +55,30 @@ BLOCK_BYTES = 4 << 20
 TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
 
 
-class CsvFile:
+class TableFile:
+    """What files of all formats have: where they are, the `names` of their columns, and cells that were odd."""
+
+    def __init__(self, source: "Source", kind: str) -> None:
+        self.source, self.kind = source, kind
+        self.names: list[str] = []
+        self._odd_cells: OddCells | None = None
+
+    @property
+    def odd_cells(self) -> "OddCells":
+        """Return the reader of cells that are text, which keeps those that are odd."""
+        if self._odd_cells is None:
+            from fuselearn.cli.odd_cells import OddCells
+
+            self._odd_cells = OddCells(self.source)
+        return self._odd_cells
+
+    @property
+    def remarks(self) -> list[str]:
+        """Return what is to be noted about the rows that were read."""
+        return [] if self._odd_cells is None else self._odd_cells.remarks
+
+
+class CsvFile(TableFile):
     """A CSV or TSV file, with the `names` of its columns in the first line.
 
     Every line below it is a row. A blank one is a row without a value, but for blank lines at the end of a file of
@@ -62,8 +86,7 @@ class CsvFile:
     """
 
     def __init__(self, source: "Source", stream: IO[bytes], kind: str) -> None:
-        self.source, self.kind = source, kind
-        self.remarks: list[str] = []
+        super().__init__(source, kind)
         self._delimiter = source.delimiter or ("\t" if kind == "tsv" else ",")
         if codecs.lookup(source.encoding).name not in ("utf-8", "ascii"):
             stream = io.BufferedReader(_Transcoded(stream, source.encoding))
@@ -81,13 +104,24 @@ class CsvFile:
         identifier: str | None = None,
     ) -> pyarrow.Table:
         """Return all rows, with the types that the values suggest where none are given; see :meth:`batches`."""
+        names, given = columns or self.names, types or {}
+        if given.keys() >= set(names):
+            batches = list(self.batches(names, given, 0, identifier))
+            return pyarrow.concat_tables(batches) if batches else pyarrow.table({name: [] for name in names})
+        dates = {name: pyarrow.string() for name in names if name in self.source.formats}
         try:
-            table = arrow_csv.read_csv(self._rows, **self._options(columns, types)).combine_chunks()
+            table = arrow_csv.read_csv(self._rows, **self._options(columns, dates | given)).combine_chunks()
         except pyarrow.ArrowInvalid as error:
             self._check_error(error)
-            return pyarrow.table({name: [] for name in columns or self.names})
+            return pyarrow.table({name: [] for name in names})
         self._check_rows(table.num_rows)
-        return without_words_for_nothing(table, identifier, self.source.na_values)
+        table = without_words_for_nothing(table, identifier, self.source.na_values)
+        texts = [
+            name
+            for name, kind in zip(table.column_names, table.schema.types)
+            if arrow_types.is_string(kind) and name not in given
+        ]
+        return self.odd_cells.settled(table, texts) if texts else table
 
     def batches(
         self, columns: list[str], types: dict[str, pyarrow.DataType], rows: int, identifier: str | None = None
@@ -97,11 +131,13 @@ class CsvFile:
         How many rows are read at a time depends on bytes, not on `rows`.
         """
         count = 0
+        # An odd cell is no error: cells are read as texts, and then as what they are.
+        texts = dict.fromkeys(columns, pyarrow.string())
         try:
-            with arrow_csv.open_csv(self._rows, **self._options(columns, types)) as reader:
+            with arrow_csv.open_csv(self._rows, **self._options(columns, texts)) as reader:
                 for batch in reader:
+                    table = self.odd_cells.typed(pyarrow.Table.from_batches([batch]), types, count + 1)
                     count += batch.num_rows
-                    table = pyarrow.Table.from_batches([batch])
                     yield without_words_for_nothing(table, identifier, self.source.na_values)
         except pyarrow.ArrowInvalid as error:
             self._check_error(error)
@@ -115,13 +151,13 @@ class CsvFile:
             types,
             self.source.na_values,
             delimiter=self._delimiter,
+            decimal=self.source.decimal,
             block_bytes=32 * self._name_bytes,
         )
 
     def _check_error(self, error: pyarrow.ArrowInvalid) -> None:
         """Raise what pyarrow could not read, in words where the reason is known; that there are no rows is no error."""
         if "Empty CSV file" not in str(error):
-            refuse_value(error, self.names, self.source.name)
             raise error
 
     def _check_rows(self, n_rows: int) -> None:
@@ -320,19 +356,17 @@ def csv_options(
     na_values: Sequence[str],
     *,
     delimiter: str = ",",
+    decimal: str = ".",
     block_bytes: int = BLOCK_BYTES,
 ) -> dict[str, Any]:
     """Return the options of pyarrow's reader of CSV, with which all text is read."""
-    # A message counts rows from the names in the order of the file, which takes one thread. Text is never refused.
-    kinds = list((column_types or {}).values())
+    # Rows are in the order of the file, which takes one thread; texts are, too.
+    kinds = (column_types or {}).values()
     any_order = all(map(arrow_types.is_string, kinds))
     words = [*NOTHING, *na_values]
     # Every column has its own copy of this list, which takes its time where there are 40,000: it is kept short.
     blanks = [" " * count for count in range(1, MAX_BLANKS + 1)]
     padded = [f" {word}" for word in words if word]
-    # pandas writes whole numbers as 1.0 where some are missing. That a column is true or false must be known, though.
-    numeric = {"true_values": ["1", "1.0", *TRUE], "false_values": ["0", "0.0", *FALSE]}
-    truth = numeric if any(map(arrow_types.is_boolean, kinds)) else {}
     return {
         "read_options": arrow_csv.ReadOptions(
             column_names=names, block_size=max(BLOCK_BYTES, block_bytes), use_threads=any_order
@@ -344,7 +378,7 @@ def csv_options(
             include_columns=columns,
             column_types=column_types,
             null_values=[*words, *blanks, *padded],
-            **truth,
+            decimal_point=decimal,
         ),
     }
 
@@ -371,33 +405,6 @@ def _without(column: pyarrow.ChunkedArray, words: pyarrow.Array, numbers: pyarro
     if not compute.any(nothing).as_py():
         return column
     return compute.if_else(nothing, pyarrow.scalar(None, column.type), column)
-
-
-def refuse_value(error: Exception, names: list[str], path: str, what: str = "line") -> None:
-    """Refuse a value that is not of the type that the model was fitted on, by its column, and its line or row."""
-    message = one_line(error)
-    if not message.startswith("In CSV column #") or "invalid UTF8" in message:
-        return
-    number, _, rest = message.removeprefix("In CSV column #").partition(":")
-    row = rest.partition("Row #")[2].partition(":")[0]
-    where = f" in {what} {int(row) + (what == 'line')}" if row.isdigit() else ""
-    value = str(error).partition("invalid value ")[2].strip() or "a value"
-    text = value.strip("'")
-    name = names[int(number)]
-    if not text.strip():
-        refuse(f"{path} has a cell of blanks only{where} of the column {name!r}; leave the cell empty.")
-    refuse(
-        f"{path} has {one_line(value)}{where} of the column {name!r}, which must hold {_expected(rest)}; fix the cell, "
-        f"or leave it empty{na_hint([text])}."
-    )
-
-
-def _expected(conversion: str) -> str:
-    """Return what a column must hold, from Arrow's words on a failed conversion."""
-    for arrow, words in (("double", "numbers"), ("bool", "true or false"), ("string", "text")):
-        if f"to {arrow}" in conversion:
-            return words
-    return "something else"
 
 
 def na_hint(texts: Sequence[str]) -> str:

@@ -12,9 +12,9 @@ import stat
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
     from fuselearn.cli.console import Notes
     from fuselearn.cli.csv_files import CsvFile
+    from fuselearn.cli.excel_files import ExcelFile
     from fuselearn.cli.joined_files import JoinedFiles
     from fuselearn.cli.typed_files import FeatherFile, ParquetFile
 
-    PlainFile: TypeAlias = CsvFile | ParquetFile | FeatherFile
+    PlainFile: TypeAlias = CsvFile | ParquetFile | FeatherFile | ExcelFile
     OpenedFile: TypeAlias = PlainFile | JoinedFiles
 
 
@@ -42,6 +43,11 @@ FORMATS = {
     ".arrow": "feather",
 }
 KINDS = ("csv", "tsv", "parquet", "feather")
+"""Formats that can be written."""
+READ_FORMATS = {**FORMATS, ".xlsx": "excel", ".xlsm": "excel"}
+READ_KINDS = (*KINDS, "excel")
+SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers", ".sav", ".dta", ".sas7bdat", ".rds", ".rdata")
+"""Suffixes of tables that other programs have to export."""
 MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather", b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip"}
 """First bytes of files of other kinds."""
 NOT_OF_FILES = ("idna", "punycode", "unicode-escape", "unicode_escape", "raw-unicode-escape", "undefined")
@@ -71,6 +77,7 @@ class Source:
     """A table as the command line names it: "-" is standard input, and None goes by the suffix.
 
     With `on`, the column that names the objects, it is the table's rows with the columns of the files of `views`.
+    `formats` are those of dates, by column, with "" for all; `strict` refuses odd cells.
     """
 
     path: str
@@ -80,6 +87,9 @@ class Source:
     na_values: tuple[str, ...] = ()
     on: str | None = None
     views: tuple[ViewFile, ...] = ()
+    decimal: str = "."
+    formats: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    strict: bool = False
 
     @property
     def name(self) -> str:
@@ -108,11 +118,13 @@ def id_of(identifier: str | None, on: str | None) -> str | None:
     return on or identifier
 
 
-def words_for_nothing(note: dict[str, Any], given: list[str] | None) -> tuple[str, ...]:
-    """Return the words that stood for nothing at fit, from the note of a model, and those that are given now."""
-    noted = note.get("na_values")
-    words = noted if isinstance(noted, list) else []
-    return tuple(dict.fromkeys(word for word in [*words, *(given or [])] if isinstance(word, str)))
+def date_formats(options: list[str] | None) -> Mapping[str, tuple[str, ...]]:
+    """Return the formats of dates, by column, from ``FORMAT`` or ``COLUMN=FORMAT``."""
+    if not options:
+        return {}
+    from fuselearn.cli.odd_cells import check_formats
+
+    return check_formats(options)
 
 
 @contextmanager
@@ -143,6 +155,10 @@ def open_file(source: Source) -> Iterator["PlainFile"]:
     from fuselearn.cli.typed_files import FeatherFile, ParquetFile
 
     readers: dict[str, type[PlainFile]] = {"parquet": ParquetFile, "feather": FeatherFile}
+    if kind == "excel":
+        from fuselearn.cli.excel_files import ExcelFile
+
+        readers["excel"] = ExcelFile
     reader = readers.get(kind, CsvFile)
     with ExitStack() as stack:
         with reading(source.name, kind):
@@ -219,10 +235,14 @@ def blank_hint(name: str, names: list[str]) -> str:
 
 def _check_options(source: Source) -> None:
     """Refuse formats, delimiters and encodings that are unknown."""
-    if source.format is not None and source.format not in KINDS:
-        refuse(f"--format must be {', '.join(KINDS[:-1])} or {KINDS[-1]}; got {source.format!r}.")
+    if source.format is not None and source.format not in READ_KINDS:
+        refuse(f"--format must be {', '.join(READ_KINDS[:-1])} or {READ_KINDS[-1]}; got {source.format!r}.")
     if source.delimiter is not None and (len(source.delimiter) != 1 or not source.delimiter.isascii()):
         refuse(f"--delimiter must be one character, such as ';'; got {source.delimiter!r}.")
+    if source.decimal not in (".", ","):
+        refuse(f"--decimal must be '.' or ','; got {source.decimal!r}.")
+    if source.decimal == source.delimiter:
+        refuse(f"--decimal and --delimiter are both {source.decimal!r}; they must differ.")
     import codecs
 
     try:
@@ -245,10 +265,17 @@ def _kind(source: Source) -> str:
         refuse(f"{path} is a folder; name a file.")
     if not stat.S_ISREG(facts.st_mode):
         # A pipe cannot be read beforehand. Like standard input it is CSV where nothing says otherwise.
-        return source.format or FORMATS.get(path.suffix.lower(), "csv")
+        return source.format or READ_FORMATS.get(path.suffix.lower(), "csv")
     if facts.st_size == 0:
         refuse(f"{path} is empty.")
     content = content_of(_first_bytes(path))
+    if path.suffix.lower() in SPREADSHEETS and source.format is None:
+        refuse(f"{path} cannot be read; save or export it as .xlsx, CSV UTF-8 or Parquet in the program it comes from.")
+    is_excel = (source.format or READ_FORMATS.get(path.suffix.lower())) == "excel"
+    if is_excel and content != "zip":
+        refuse(f"{path} is not an Excel workbook (.xlsx); save it as one, or name it by what it is, such as .csv.")
+    if is_excel:
+        return "excel"
     if content == "zip":
         refuse(f"{path} is a saved model or another zip archive, not a table; name a {', '.join(KINDS)} file.")
     suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -256,9 +283,11 @@ def _kind(source: Source) -> str:
     if suffixes[-1:] == [".gz"] and not zipped and source.format is None:
         refuse(f"{path} is named .gz, but is not compressed with gzip; copy it again, or rename it to what it is.")
     suffix = ("".join(suffixes[-2:-1]) if zipped else "".join(suffixes[-1:])) or ""
-    kind = source.format or FORMATS.get(suffix)
+    kind = source.format or READ_FORMATS.get(suffix)
     if kind is None:
-        refuse(f"{path} has the suffix {suffix!r}; known are {', '.join(FORMATS)}, or name the kind with --format.")
+        refuse(
+            f"{path} has the suffix {suffix!r}; known are {', '.join(READ_FORMATS)}, or name the kind with --format."
+        )
     if content == "gzip" and (not zipped or kind in ("parquet", "feather")):
         refuse(f"{path} is compressed with gzip; unpack it first, or name it .csv.gz.")
     if content in ("parquet", "feather") and content != kind:

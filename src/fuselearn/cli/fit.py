@@ -36,6 +36,7 @@ from fuselearn.cli.files import (
     Source,
     check_column,
     check_output,
+    date_formats,
     id_of,
     open_data,
     read_opened,
@@ -46,6 +47,8 @@ from fuselearn.cli.files import (
 from fuselearn.cli.options import (
     AsJson,
     Data,
+    DateFormat,
+    Decimal,
     Delimiter,
     Drop,
     Encoding,
@@ -56,6 +59,7 @@ from fuselearn.cli.options import (
     NaValues,
     On,
     Seed,
+    Strict,
     Target,
     ViewGlobs,
     ViewsFile,
@@ -65,9 +69,9 @@ from fuselearn.cli.saved_models import trust_options
 if TYPE_CHECKING:
     import pyarrow
 
+    from fuselearn.cli.columns import TrainingTable
     from fuselearn.cli.files import OpenedFile
     from fuselearn.registry import Method
-    from fuselearn.typing import AnyArray, BoolArray, IntArray
 
 CLASS_WEIGHTS = ("none", "balanced")
 SCORE_WORDS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "roc_auc": "AUC"}
@@ -82,6 +86,7 @@ class Task:
     """A fit as the user asked for it."""
 
     target: str
+    identifier: str | None
     group: str | None
     label_columns: list[str]
     choices: dict[str, ViewChoice]
@@ -91,17 +96,6 @@ class Task:
     class_weight: str
     seed: int
     jobs: int | None
-
-
-@dataclass(frozen=True)
-class TrainingTable:
-    """The rows of a file that have a class, and which ones have."""
-
-    table: "pyarrow.Table"
-    y: "AnyArray"
-    view_labels: "AnyArray | None"
-    groups: "IntArray | None"
-    labelled: "BoolArray"
 
 
 def fit(
@@ -140,6 +134,9 @@ def fit(
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     na_values: NaValues = None,
+    decimal: Decimal = ".",
+    date_format: DateFormat = None,
+    strict: Strict = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -172,13 +169,17 @@ def fit(
         "--delimiter": [delimiter],
         "--encoding": [encoding if encoding != "utf-8" else None],
         "--na-values": na_values or [],
+        "--decimal": [decimal if decimal != "." else None],
+        "--date-format": date_format or [],
         "--output": ["model.fuse"],
     }
     words = [
         word for option, values in options.items() for value in values if value is not None for word in (option, value)
     ]
     with interruptible("nothing was written"):
-        source = Source(data, file_format, delimiter, encoding, tuple(na_values or ()), on, files)
+        formats = date_formats(date_format)
+        words_for_gaps = tuple(na_values or ())
+        source = Source(data, file_format, delimiter, encoding, words_for_gaps, on, files, decimal, formats, strict)
         with open_data(source, notes) as opened:
             path = opened.source.name
             identifier = id_of(identifier, on)
@@ -190,6 +191,7 @@ def fit(
                 choices = {chosen.only_view: choices[chosen.only_view]}
             task = Task(
                 target,
+                identifier,
                 group,
                 label_names,
                 choices,
@@ -203,7 +205,9 @@ def fit(
             listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
             notes.add(f"Views, {views_found}: {listed}")
             table = _read(opened, task)
-        training = _training_table(table, task, path, notes)
+        from fuselearn.cli.columns import training_table
+
+        training = training_table(table, task, path, notes)
         started = time.perf_counter()
         model, facts = _fit_table(training, task, notes)
         facts["seconds"] = round(time.perf_counter() - started, 3)
@@ -223,6 +227,8 @@ def fit(
             "label_columns": label_names,
             "views": views_found,
             "na_values": na_values or [],
+            "decimal": decimal,
+            "date_format": date_format or [],
         }
         facts["foreign"] = save_model(model, output, note, force=force)
     interrupts.saved(f"the model is saved in {output}")
@@ -294,42 +300,14 @@ def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":
     from fuselearn.cli.columns import as_spelled
 
     labels = list(dict.fromkeys([task.target, *task.label_columns]))
-    as_texts = [*labels, *([task.group] if task.group else [])]
+    as_texts = [*labels, *(name for name in (task.group, task.identifier) if name)]
     used = [column for choice in task.choices.values() for column in choice.columns]
-    names = list(dict.fromkeys([*used, *([task.group] if task.group else []), *labels]))
+    names = list(dict.fromkeys([*used, *as_texts]))
     table = read_opened(opened, names, dict.fromkeys(as_texts, pyarrow.string()))
     return as_spelled(table, labels)
 
 
-def _training_table(table: "pyarrow.Table", task: Task, path: str, notes: Notes) -> TrainingTable:
-    """Return the rows to learn from, checked; those without a class are left out, and that is noted."""
-    import numpy as np
-
-    from fuselearn.cli.columns import check_target, check_view_columns, classes_of, groups_of, id_like, rows_with_target
-
-    check_view_columns(table, task.choices, task.categorical, path)
-    labelled = rows_with_target(table.column(task.target))
-    total, table = table.num_rows, table.filter(labelled)
-    y = classes_of(table.column(task.target), task.target, path)
-    check_target(y, task.target, path)
-    if table.num_rows < total:
-        notes.add(f"{total - table.num_rows} of {total} rows have no {task.target!r} and are left out.")
-    for name in id_like(table, [column for choice in task.choices.values() for column in choice.columns])[:1]:
-        notes.add(
-            f"The column {name!r} has another whole number in each row: if it names the objects, add --id {name}."
-        )
-    view_labels = None
-    if task.label_columns:
-        columns = {name: table.column(name) for name in task.label_columns}
-        with_gaps = next((name for name, column in columns.items() if column.null_count), None)
-        if with_gaps is not None:
-            refuse(f"{path} has rows without a value in the label column {with_gaps!r}; fill or drop them.")
-        view_labels = np.column_stack([classes_of(columns[name], name, path) for name in task.label_columns])
-    groups = None if task.group is None else groups_of(table.column(task.group), task.group, path)
-    return TrainingTable(table, y, view_labels, groups, labelled.to_numpy())
-
-
-def _fit_table(training: TrainingTable, task: Task, notes: Notes) -> tuple[Any, dict[str, Any]]:
+def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any, dict[str, Any]]:
     """Return a fitted `TableClassifier`, and the facts about it in plain types."""
     import numpy as np
 
@@ -391,7 +369,7 @@ def _fit_table(training: TrainingTable, task: Task, notes: Notes) -> tuple[Any, 
     }
 
 
-def _fit_arguments(estimator: Any, task: Task, training: TrainingTable, rows: Any, notes: Notes) -> dict[str, Any]:
+def _fit_arguments(estimator: Any, task: Task, training: "TrainingTable", rows: Any, notes: Notes) -> dict[str, Any]:
     """Return the arguments of `fit` beside X and y, after `class_weight` of the estimator is set where it has one."""
     name = task.method.name
     arguments = {}

@@ -11,10 +11,15 @@ import pyarrow.compute
 
 from fuselearn.cli.console import Notes, refuse
 from fuselearn.cli.typed_files import as_text
-from fuselearn.tables import BOOLEAN, NUMBER, TEXT, ViewColumns, absent_views, lost_columns
+from fuselearn.tables import BOOLEAN, DATE, NUMBER, TEXT, ViewColumns, absent_views, lost_columns
 from fuselearn.typing import FloatArray
 
-ARROW_TYPES = {NUMBER: pyarrow.float64(), BOOLEAN: pyarrow.bool_(), TEXT: pyarrow.string()}
+ARROW_TYPES = {
+    NUMBER: pyarrow.float64(),
+    BOOLEAN: pyarrow.bool_(),
+    TEXT: pyarrow.string(),
+    DATE: pyarrow.timestamp("us"),
+}
 
 
 class ModelColumns:
@@ -120,12 +125,14 @@ class ModelColumns:
             refuse(f"{self.path}: {error}")
 
     @staticmethod
-    def check_numbers(probabilities: FloatArray, X: FloatArray) -> None:
+    def check_numbers(probabilities: FloatArray, X: FloatArray, first_row: int = 1) -> None:
         """Raise an error in words where a row has no probabilities, since its numbers are too large."""
         rows = np.flatnonzero(~np.isfinite(probabilities).all(axis=1))
         if len(rows):
             largest = np.nanmax(np.abs(X[rows[0]]))
-            raise ValueError(f"row {rows[0] + 1} has numbers too large to calculate with, such as {largest:.3g}.")
+            raise ValueError(
+                f"row {rows[0] + first_row} has numbers too large to calculate with, such as {largest:.3g}."
+            )
 
     def _with_texts(self, table: pyarrow.Table) -> pyarrow.Table:
         """Return the table with the model's columns of text as texts; the others were read in the types that it takes.

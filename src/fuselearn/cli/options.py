@@ -49,6 +49,20 @@ NaValues = Annotated[
 FittedNaValues = Annotated[
     list[str] | None, typer.Option("--na-values", help="Further words that stand for nothing, beside those of the fit.")
 ]
+Decimal = Annotated[str, typer.Option(help="Decimal sign of numbers in text: . or a comma.")]
+FittedDecimal = Annotated[
+    str | None, typer.Option("--decimal", help="Decimal sign: . or a comma.", show_default="that of the fit")
+]
+DateFormat = Annotated[
+    list[str] | None,
+    typer.Option(help="Format of dates that are not ISO, such as %d.%m.%Y; COLUMN=FORMAT for one column; repeated."),
+]
+FittedDateFormat = Annotated[
+    list[str] | None, typer.Option("--date-format", help="As of fit.", show_default="those of the fit")
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse odd cells in columns of numbers or dates; else they are missing.")
+]
 Force = Annotated[bool, typer.Option("--force", help="Overwrite the output.")]
 Trust = Annotated[
     list[str] | None,

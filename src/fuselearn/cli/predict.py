@@ -39,6 +39,8 @@ from fuselearn.cli.options import (
     Data,
     Delimiter,
     Encoding,
+    FittedDateFormat,
+    FittedDecimal,
     FittedIdentifier,
     FittedNaValues,
     FittedOn,
@@ -46,6 +48,7 @@ from fuselearn.cli.options import (
     Force,
     Format,
     Model,
+    Strict,
     Trust,
 )
 from fuselearn.cli.saved_models import fitted_source, load_model
@@ -71,6 +74,9 @@ def predict(
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     na_values: FittedNaValues = None,
+    decimal: FittedDecimal = None,
+    date_format: FittedDateFormat = None,
+    strict: Strict = False,
     output_format: Annotated[
         str | None, typer.Option(help="csv, tsv, parquet or feather.", show_default="by the suffix; - is csv")
     ] = None,
@@ -100,7 +106,9 @@ def predict(
     counts: dict[str, int] = {}
     rows = 0
     consequence = "what was printed is not all" if output == "-" else "nothing was written"
-    source = fitted_source(loaded, note, data, file_format, delimiter, encoding, na_values, on, view)
+    source = fitted_source(
+        loaded, note, data, file_format, delimiter, encoding, na_values, on, view, decimal, date_format, strict
+    )
     with interruptible(consequence), open_data(source, notes) as opened:
         identifier = _identifier(id_of(identifier, source.on), note, opened, notes)
         chunks = _predictions(loaded, opened, identifier, note, allow_missing_columns, chunk_rows, notes)
@@ -185,13 +193,15 @@ def _predictions(
             if identifier is not None:
                 check_ids(table.column(identifier), identifier, path)
             columns.note_unknown(table, notes)
-            yield _predicted(columns, table, identifier)
+            yield _predicted(columns, table, identifier, done + 1)
             done += table.num_rows
             update(description=f"{done} rows")
 
 
-def _predicted(columns: "ModelColumns", table: "pyarrow.Table", identifier: str | None) -> "pyarrow.Table":
-    """Return the predictions of the rows of a table."""
+def _predicted(
+    columns: "ModelColumns", table: "pyarrow.Table", identifier: str | None, first_row: int
+) -> "pyarrow.Table":
+    """Return the predictions of the rows of a table, the first of which has this number in the file."""
     import pyarrow
 
     from fuselearn.cli.columns import text_of
@@ -202,7 +212,7 @@ def _predicted(columns: "ModelColumns", table: "pyarrow.Table", identifier: str 
         predicted = {"prediction": pyarrow.array(model.predict(X).tolist())}
         if hasattr(model, "predict_proba"):
             probabilities = model.predict_proba(X)
-            columns.check_numbers(probabilities, X)
+            columns.check_numbers(probabilities, X, first_row)
             predicted |= {
                 f"probability_{text_of(label)}": probabilities[:, number] for number, label in enumerate(model.classes_)
             }

@@ -12,6 +12,8 @@ from fuselearn.cli.options import (
     AsJson,
     Delimiter,
     Encoding,
+    FittedDateFormat,
+    FittedDecimal,
     FittedIdentifier,
     FittedNaValues,
     FittedOn,
@@ -19,6 +21,7 @@ from fuselearn.cli.options import (
     Force,
     Format,
     Model,
+    Strict,
     Trust,
 )
 from fuselearn.cli.saved_models import fitted_source, load_model
@@ -46,6 +49,9 @@ def report(
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     na_values: FittedNaValues = None,
+    decimal: FittedDecimal = None,
+    date_format: FittedDateFormat = None,
+    strict: Strict = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -59,7 +65,9 @@ def report(
     notes = Notes(as_json)
     with interruptible("nothing was written"):
         loaded, note = load_model(model, notes, trust)
-        source = fitted_source(loaded, note, data, file_format, delimiter, encoding, na_values, on, view)
+        source = fitted_source(
+            loaded, note, data, file_format, delimiter, encoding, na_values, on, view, decimal, date_format, strict
+        )
         with open_data(source, notes) as opened:
             target = _column(target, note.get("target"), opened, "--target")
             identifier = _column(id_of(identifier, source.on), note.get("id"), opened, "--id")

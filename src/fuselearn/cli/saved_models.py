@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from fuselearn.cli.console import Notes, one_line, refuse
-from fuselearn.cli.files import FORMATS, Source, refuse_permission, view_files, words_for_nothing
+from fuselearn.cli.files import FORMATS, Source, date_formats, refuse_permission, view_files
 from fuselearn.exceptions import UntrustedTypeError
 
-NOTED_TEXTS = ("target", "id", "on", "group", "method", "data", "class_weight", "views")
-NOTED_LISTS = ("command", "settings", "label_columns")
+NOTED_TEXTS = ("target", "id", "on", "group", "method", "data", "class_weight", "views", "decimal")
+NOTED_LISTS = ("command", "settings", "label_columns", "date_format")
 NOTED_NUMBERS = ("rows", "seed")
 """Keys of the note that fit saves with a model, whose values are text, lists of text, and whole numbers, or None."""
 
@@ -42,12 +42,24 @@ def fitted_source(
     na_values: list[str] | None,
     on: str | None = None,
     view: list[str] | None = None,
+    decimal: str | None = None,
+    date_format: list[str] | None = None,
+    strict: bool = False,
 ) -> Source:
     """Return the table that a command reads for a model, by the options that are given and those of the fit.
 
     `on` and `view` join a file for each view, for a model that was fitted so.
     """
-    plain = Source(data, file_format, delimiter, encoding, words_for_nothing(note, na_values))
+    plain = Source(
+        data,
+        file_format,
+        delimiter,
+        encoding,
+        words_for_nothing(note, na_values),
+        decimal=decimal or note.get("decimal") or ".",
+        formats=date_formats(date_format or note.get("date_format")),
+        strict=strict,
+    )
     if on is None and not view:
         return plain
     if note.get("on") is None:
@@ -61,6 +73,13 @@ def fitted_source(
     if unknown is not None:
         refuse(f"--view names the view {unknown!r}, which the model does not have; its views are {', '.join(known)}.")
     return replace(plain, on=on or note["on"], views=files)
+
+
+def words_for_nothing(note: dict[str, Any], given: list[str] | None) -> tuple[str, ...]:
+    """Return the words that stood for nothing at fit, from the note of a model, and those that are given now."""
+    noted = note.get("na_values")
+    words = noted if isinstance(noted, list) else []
+    return tuple(dict.fromkeys(word for word in [*words, *(given or [])] if isinstance(word, str)))
 
 
 def describe_model(path: str) -> dict[str, Any]:

@@ -22,7 +22,6 @@ from fuselearn.cli.files import (
     check_output,
     open_data,
     read_opened,
-    words_for_nothing,
     writing,
 )
 from fuselearn.cli.options import (
@@ -37,7 +36,7 @@ from fuselearn.cli.options import (
     Trust,
 )
 from fuselearn.cli.predict import output_kind, prediction_file
-from fuselearn.cli.saved_models import load_model
+from fuselearn.cli.saved_models import load_model, words_for_nothing
 
 if TYPE_CHECKING:
     from fuselearn.records import Records

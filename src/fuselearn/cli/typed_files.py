@@ -15,7 +15,7 @@ from pyarrow import compute, feather, ipc, parquet, types
 from pyarrow import csv as arrow_csv
 
 from fuselearn.cli.console import refuse
-from fuselearn.cli.csv_files import csv_options, refuse_value, without_words_for_nothing
+from fuselearn.cli.csv_files import TableFile, csv_options, without_words_for_nothing
 from fuselearn.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -26,12 +26,11 @@ LARGEST_POWER = 22
 POWERS_OF_TEN = np.array([float(10**power) for power in range(LARGEST_POWER + 1)])
 
 
-class FeatherFile:
+class FeatherFile(TableFile):
     """A Feather file, of version 2 or of version 1, which has one batch only."""
 
     def __init__(self, source: "Source", stream: IO[bytes], kind: str) -> None:
-        self.source, self.kind = source, kind
-        self.remarks: list[str] = []
+        super().__init__(source, kind)
         self._first_version = stream.read(4) == b"FEA1"
         stream.seek(0)
         if self._first_version:
@@ -50,7 +49,7 @@ class FeatherFile:
         """Return all rows, in the types that they would have as CSV."""
         table = self._table if self._first_version else self._reader.read_all()
         table = (table if columns is None else table.select(columns)).combine_chunks()
-        return typed(table, types, identifier, self.source)
+        return typed(table, types, identifier, self)
 
     def batches(
         self, columns: list[str], types: dict[str, pyarrow.DataType], rows: int, identifier: str | None = None
@@ -63,17 +62,18 @@ class FeatherFile:
                 pyarrow.Table.from_batches([self._reader.get_batch(number)])
                 for number in range(self._reader.num_record_batches)
             )
+        first_row = 1
         for table in tables:
             for start in range(0, table.num_rows, rows):
-                yield typed(table.slice(start, rows).select(columns), types, identifier, self.source)
+                yield typed(table.slice(start, rows).select(columns), types, identifier, self, first_row + start)
+            first_row += table.num_rows
 
 
-class ParquetFile:
+class ParquetFile(TableFile):
     """A Parquet file."""
 
     def __init__(self, source: "Source", stream: IO[bytes], kind: str) -> None:
-        self.source, self.kind = source, kind
-        self.remarks: list[str] = []
+        super().__init__(source, kind)
         # Without buffering ahead, what is in memory is a batch and the pages it comes from.
         self._file = parquet.ParquetFile(stream, pre_buffer=False)
         self.names = list(self._file.schema_arrow.names)
@@ -85,14 +85,16 @@ class ParquetFile:
         identifier: str | None = None,
     ) -> pyarrow.Table:
         """Return all rows, in the types that they would have as CSV."""
-        return typed(self._file.read(columns=columns).combine_chunks(), types, identifier, self.source)
+        return typed(self._file.read(columns=columns).combine_chunks(), types, identifier, self)
 
     def batches(
         self, columns: list[str], types: dict[str, pyarrow.DataType], rows: int, identifier: str | None = None
     ) -> Iterator[pyarrow.Table]:
         """Yield tables of some columns and at most so many rows, in the types that they would have as CSV."""
+        first_row = 1
         for batch in self._file.iter_batches(batch_size=rows, columns=columns):
-            yield typed(pyarrow.Table.from_batches([batch]).select(columns), types, identifier, self.source)
+            yield typed(pyarrow.Table.from_batches([batch]).select(columns), types, identifier, self, first_row)
+            first_row += batch.num_rows
 
     @property
     def group_rows(self) -> list[int]:
@@ -102,18 +104,23 @@ class ParquetFile:
 
     def group(self, number: int, columns: list[str], types: dict[str, pyarrow.DataType]) -> pyarrow.Table:
         """Return the rows of one row group, in the types that they would have as CSV."""
-        return typed(self._file.read_row_group(number, columns=columns).select(columns), types, None, self.source)
+        first_row = 1 + sum(self.group_rows[:number])
+        return typed(self._file.read_row_group(number, columns=columns).select(columns), types, None, self, first_row)
 
 
 def typed(
-    table: pyarrow.Table, column_types: Mapping[str, pyarrow.DataType] | None, identifier: str | None, source: "Source"
+    table: pyarrow.Table,
+    column_types: Mapping[str, pyarrow.DataType] | None,
+    identifier: str | None,
+    opened: TableFile,
+    first_row: int = 1,
 ) -> pyarrow.Table:
     """Return a table of a format that has types with those that the same table would have as CSV.
 
-    Columns that are to be numbers, or true or false, become that, or are refused; those of text keep their own type.
-    Text of which nothing is known gets the type that the texts suggest.
+    Columns that are to be numbers, dates, or true or false, become that, or are refused; those of text keep their own
+    type. Text of which nothing is known gets the type that the texts suggest.
     """
-    kinds = column_types or {}
+    kinds, source = column_types or {}, opened.source
     as_they_are = {identifier, *(name for name, kind in kinds.items() if types.is_string(kind))}
     columns = [_plain(column, name in as_they_are) for name, column in zip(table.column_names, table.columns)]
     table = pyarrow.table(columns, names=table.column_names)
@@ -123,13 +130,16 @@ def typed(
         if types.is_string(kind) and name not in as_they_are
     ]
     if texts:
-        read = _read_texts(table.select(texts), {name: kinds[name] for name in texts if name in kinds}, source)
-        values = dict(zip(texts, read.columns))
+        table = opened.odd_cells.typed(table, {name: kinds[name] for name in texts if name in kinds}, first_row)
+        open_texts = [name for name in texts if name not in kinds]
+        read = _read_texts(table.select(open_texts), source) if open_texts else table.select([])
+        read = opened.odd_cells.settled(read, open_texts)
+        values = dict(zip(open_texts, read.columns))
         columns = [values.get(name, column) for name, column in zip(table.column_names, table.columns)]
         table = pyarrow.table(columns, names=table.column_names)
     table = without_words_for_nothing(table, identifier, source.na_values)
     columns = [
-        _converted(column, kinds[name], name, source) if name in kinds and name != identifier else column
+        _converted(column, kinds[name], name, source, first_row) if name in kinds and name != identifier else column
         for name, column in zip(table.column_names, table.columns)
     ]
     return pyarrow.table(columns, names=table.column_names)
@@ -215,7 +225,7 @@ def _plain(column: pyarrow.ChunkedArray, exact: bool) -> pyarrow.ChunkedArray:
     return column
 
 
-def _read_texts(table: pyarrow.Table, column_types: Mapping[str, pyarrow.DataType], source: "Source") -> pyarrow.Table:
+def _read_texts(table: pyarrow.Table, source: "Source") -> pyarrow.Table:
     """Return columns of text as CSV reads them."""
     written = io.BytesIO()
     arrow_csv.write_csv(table, written, arrow_csv.WriteOptions(include_header=False, quoting_style="all_valid"))
@@ -223,26 +233,25 @@ def _read_texts(table: pyarrow.Table, column_types: Mapping[str, pyarrow.DataTyp
     block_bytes = min(written.tell(), 1 << 30)
     written.seek(0)
     names = list(table.column_names)
-    options = csv_options(names, None, dict(column_types), source.na_values, block_bytes=block_bytes)
-    if table.num_rows == 0:
-        return table
-    try:
-        return arrow_csv.read_csv(written, **options)
-    except pyarrow.ArrowInvalid as error:
-        refuse_value(error, names, source.name, "row")
-        raise
+    dates = {name: pyarrow.string() for name in names if name in source.formats}
+    options = csv_options(names, None, dates, source.na_values, decimal=source.decimal, block_bytes=block_bytes)
+    return arrow_csv.read_csv(written, **options) if table.num_rows else table
 
 
 def _converted(
-    column: pyarrow.ChunkedArray, kind: pyarrow.DataType, name: str, source: "Source"
+    column: pyarrow.ChunkedArray, kind: pyarrow.DataType, name: str, source: "Source", first_row: int
 ) -> pyarrow.ChunkedArray:
-    """Return a column as numbers, or as true or false; one that is neither in all its cells is refused."""
-    if column.type == kind or not (types.is_floating(kind) or types.is_boolean(kind)):
+    """Return a column as numbers, dates, or true or false; one that is none of it in all its cells is refused."""
+    if column.type == kind or not (types.is_floating(kind) or types.is_boolean(kind) or types.is_timestamp(kind)):
         return column
     if column.null_count == len(column):
         return pyarrow.chunked_array([pyarrow.nulls(len(column), kind)])
+    is_date = types.is_date(column.type) or types.is_timestamp(column.type)
+    if is_date and types.is_timestamp(kind):
+        # A moment with a time zone is the same moment in UTC, as it would be read from a text.
+        return column.cast(pyarrow.timestamp("us", getattr(column.type, "tz", None))).cast(kind)
     numeric = types.is_integer(column.type) or types.is_floating(column.type)
-    if not numeric:
+    if not numeric or types.is_timestamp(kind):
         refuse(
             f"{source.name} has {type_in_words(column.type)} in the column {name!r}, which must hold "
             f"{type_in_words(kind)}."
@@ -256,7 +265,7 @@ def _converted(
     row = compute.index(neither, True).as_py()
     if row >= 0:
         refuse(
-            f"{source.name} has {column[row].as_py():g} in row {row + 1} of the column {name!r}, which must hold true "
-            "or false; fix the cell, or leave it empty."
+            f"{source.name} has {column[row].as_py():g} in row {row + first_row} of the column {name!r}, which must "
+            "hold true or false; fix the cell, or leave it empty."
         )
     return compute.equal(column, pyarrow.scalar(1, column.type))

@@ -94,6 +94,7 @@ DEFINED_IN: dict[str, str] = {
     "kernels.ViewKernel": "fuselearn.kernels.view_kernels:ViewKernel",
     "multilabel.RbfSVC": "fuselearn.multilabel.rbf_svc:RbfSVC",
     "numeric.Forest": "fuselearn.numeric.forest:Forest",
+    "tables.DateEncoding": "fuselearn.tables.fitted_steps:DateEncoding",
     "tables.GapFilling": "fuselearn.tables.fitted_steps:GapFilling",
     "tables.OneHotEncoding": "fuselearn.tables.fitted_steps:OneHotEncoding",
     "tables.Projection": "fuselearn.tables.fitted_steps:Projection",

@@ -1,11 +1,12 @@
 """Tables as people have them, with text, gaps and names, in front of any estimator."""
 
 from fuselearn.tables.table_classifier import TableClassifier
-from fuselearn.tables.view_columns import BOOLEAN, NUMBER, TEXT, ViewColumns, absent_views, lost_columns
+from fuselearn.tables.view_columns import BOOLEAN, DATE, NUMBER, TEXT, ViewColumns, absent_views, lost_columns
 from fuselearn.tables.view_preparation import PREPROCESSING_STEPS, is_preprocessing_step
 
 __all__ = [
     "BOOLEAN",
+    "DATE",
     "NUMBER",
     "PREPROCESSING_STEPS",
     "TEXT",

@@ -117,6 +117,45 @@ class TargetMeanEncoding:
 
 
 @dataclass(frozen=True, eq=False)
+class DateEncoding:
+    """Year, month, weekday (Monday is 0) of a date, and the days since the first one of the training rows.
+
+    Parameters
+    ----------
+    first_day : float
+        The first date, in days since 1970, with the time of day as a fraction.
+    """
+
+    first_day: float
+
+    @classmethod
+    def of(cls, days: AnyArray) -> Self:
+        """Return what is learnt of dates, in days since 1970, none of which is missing."""
+        return cls(float(np.floor(days.astype(np.float64).min())) if len(days) else 0.0)
+
+    @property
+    def width(self) -> int:
+        """Return the number of columns that it makes."""
+        return 4
+
+    def names(self, column: str) -> list[str]:
+        """Return the names of its columns."""
+        return [f"{column}~{part}" for part in ("year", "month", "weekday", "days")]
+
+    def transform(self, days: AnyArray) -> FloatArray:
+        """Return the columns of dates, in days since 1970, none of which is missing."""
+        numbers = days.astype(np.float64)
+        whole = np.floor(numbers).astype(np.int64)
+        months = whole.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+        return np.column_stack([1970.0 + months // 12, 1.0 + months % 12, (whole + 3.0) % 7, numbers - self.first_day])
+
+    def validate(self) -> None:
+        """Raise an error in words where the first date is no number."""
+        if type(self.first_day) is not float or not np.isfinite(self.first_day):
+            raise ValueError("the first date of a column is not a finite number")
+
+
+@dataclass(frozen=True, eq=False)
 class GapFilling:
     """A gap becomes the mean of its column.
 
@@ -241,6 +280,8 @@ ENCODINGS: dict[str, type[OneHotEncoding] | type[TargetMeanEncoding]] = {
     "TargetEncoder": TargetMeanEncoding,
 }
 """Class of scikit-learn that learns from the texts of a column, to the type that is kept."""
+COLUMN_ENCODINGS = (OneHotEncoding, TargetMeanEncoding, DateEncoding)
+"""What is kept of a column that is not a number."""
 STEPS: dict[str, type[GapFilling] | type[Scaling] | type[Projection]] = {
     "SimpleImputer": GapFilling,
     "StandardScaler": Scaling,

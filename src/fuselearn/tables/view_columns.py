@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, date, datetime
 from typing import Any, Self
 
 import narwhals as nw
@@ -15,8 +16,10 @@ from fuselearn.tables.fitted_steps import Projection
 from fuselearn.tables.view_preparation import ViewPreparation
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
 
-NUMBER, BOOLEAN, TEXT = "number", "boolean", "text"
+NUMBER, BOOLEAN, TEXT, DATE = "number", "boolean", "text", "date"
 """Kinds of columns."""
+ENCODED = (TEXT, DATE)
+"""Those of which a column of numbers is not simply a copy."""
 
 
 class ViewColumns(TransformerMixin, BaseEstimator):
@@ -40,7 +43,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
 
     Attributes
     ----------
-    kinds_ : dict of str to {"number", "boolean", "text"}
+    kinds_ : dict of str to {"number", "boolean", "text", "date"}
         Column name to what it held at fit.
     preparations_ : dict of str to ViewPreparation
         View name to its fitted encoders and steps.
@@ -130,7 +133,8 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         for name, categorical, preprocess in choices:
             preparation = ViewPreparation(
                 list(self.views[name]),
-                categories=[column for column in self.views[name] if self.kinds_[column] == TEXT],
+                categories=[column for column in self.views[name] if self.kinds_[column] in ENCODED],
+                dates=[column for column in self.views[name] if self.kinds_[column] == DATE],
                 categorical=categorical or "onehot",
                 preprocess=tuple(preprocess or ()),
                 fill_gaps=self.fill_gaps,
@@ -218,7 +222,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         )
         check_texts("names of columns", list(kinds))
         check_texts("names of views", list(views))
-        if not views or not all(kind in (NUMBER, BOOLEAN, TEXT) for kind in kinds.values()):
+        if not views or not all(kind in (NUMBER, BOOLEAN, TEXT, DATE) for kind in kinds.values()):
             raise ValueError("there are no views, or columns of an unknown kind")
         if names.ndim != 1 or names.tolist() != list(kinds) or n_names != len(kinds):
             raise ValueError("the names of the columns are not those whose kinds are known")
@@ -235,7 +239,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             preparation.validate()
             if list(preparation.columns) != list(columns) or not kinds.keys() >= set(columns):
                 raise ValueError(f"the view {name!r} was prepared with other columns")
-            if set(preparation.categories) != {column for column in columns if kinds[column] == TEXT}:
+            if set(preparation.categories) != {column for column in columns if kinds[column] in ENCODED}:
                 raise ValueError(f"the view {name!r} was prepared with other columns of text")
             width = len(preparation.feature_names_)
             if type(numbers) is not np.ndarray or numbers.dtype.kind != "i" or numbers.shape != (width,):
@@ -261,7 +265,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         present, unknown = set(table.columns), {}
         for preparation in self.preparations_.values():
             for column in preparation.categories:
-                if column in present:
+                if column in present and self.kinds_[column] == TEXT:
                     unknown[column] = preparation.unknown(column, _values(table.get_column(column), TEXT))
         return {column: texts for column, texts in unknown.items() if texts}
 
@@ -369,13 +373,19 @@ def _kind(series: Any) -> str:
         return NUMBER  # a column without a value as well, whatever its type: a file of text has none for it
     if series.dtype == nw.Boolean:
         return BOOLEAN
+    if series.dtype in (nw.Date, nw.Datetime):
+        return DATE
+    if series.dtype == nw.Object and all(isinstance(value, date | None) for value in series.to_list()):
+        return DATE
     if series.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
         return TEXT
-    raise ValueError(f"The column {series.name!r} holds {series.dtype}; a view holds numbers and text.")
+    raise ValueError(f"The column {series.name!r} holds {series.dtype}; a view holds numbers, text and dates.")
 
 
 def _values(series: Any, kind: str) -> AnyArray:
     """Return a column as floats with NaN, or as texts with None."""
+    if kind == DATE:
+        return _days(series)
     if kind == TEXT:
         texts = [None if text is None or text != text else str(text) for text in series.to_list()]
         return np.array([*texts, None], dtype=object)[:-1]  # the last one keeps it an array of objects
@@ -395,6 +405,23 @@ def _values(series: Any, kind: str) -> AnyArray:
     return values
 
 
+def _days(series: Any) -> AnyArray:
+    """Return dates as days since 1970 in UTC, with None for gaps."""
+    days: list[float | None] = []
+    for value in series.to_list():
+        if value is not None and value == value and not isinstance(value, date):
+            raise ValueError(
+                f"The column {series.name!r} holds {series.dtype}, not the dates that the model was fitted on."
+            )
+        if value is None or value != value:
+            days.append(None)
+            continue
+        moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+        naive = moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo is not None else moment
+        days.append((naive - datetime(1970, 1, 1)).total_seconds() / 86_400)
+    return np.array([*days, None], dtype=object)[:-1]
+
+
 def _floats(series: Any) -> AnyArray:
     """Return numbers as floats, each as near as can be, as it would be read from a text."""
     if not series.dtype.is_integer():
@@ -407,4 +434,4 @@ def _floats(series: Any) -> AnyArray:
 
 def _missing(n_rows: int, kind: str) -> AnyArray:
     """Return a column of gaps."""
-    return np.full(n_rows, None, dtype=object) if kind == TEXT else np.full(n_rows, np.nan)
+    return np.full(n_rows, None, dtype=object) if kind in ENCODED else np.full(n_rows, np.nan)

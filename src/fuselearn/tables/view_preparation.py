@@ -12,9 +12,11 @@ from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
 from fuselearn.persistence.validation import check_contents, check_texts, is_fitted
 from fuselearn.tables.fitted_steps import (
+    COLUMN_ENCODINGS,
     ENCODINGS,
     STEPS,
     TOO_LARGE,
+    DateEncoding,
     GapFilling,
     OneHotEncoding,
     Projection,
@@ -62,7 +64,7 @@ class ViewPreparation(BaseEstimator):
     columns : list of str
         Columns of the view.
     categories : list of str, default=()
-        Those of the columns that are text.
+        Those of the columns that are text, or dates.
     categorical : {"onehot", "target"}, default="onehot"
         How text is encoded.
     preprocess : sequence of str, default=()
@@ -71,11 +73,13 @@ class ViewPreparation(BaseEstimator):
         Whether a missing number of a row that has the view becomes the column's mean.
     random_state : int or None, default=None
         Seed of the folds for target means, and of randomised PCA.
+    dates : list of str, default=()
+        Those of `categories` that are dates.
 
     Attributes
     ----------
-    encoders_ : dict of str to OneHotEncoding or TargetMeanEncoding
-        Column name to what was learnt of its texts.
+    encoders_ : dict of str to OneHotEncoding, TargetMeanEncoding or DateEncoding
+        Column name to what was learnt of its texts or dates.
     steps_ : list of GapFilling, Scaling or Projection
         What the steps have learnt, in their order.
     feature_names_ : list of str
@@ -91,6 +95,7 @@ class ViewPreparation(BaseEstimator):
         preprocess: Sequence[str] = (),
         fill_gaps: bool = False,
         random_state: int | None = None,
+        dates: Sequence[str] = (),
     ) -> None:
         self.columns = columns
         self.categories = categories
@@ -98,13 +103,14 @@ class ViewPreparation(BaseEstimator):
         self.preprocess = preprocess
         self.fill_gaps = fill_gaps
         self.random_state = random_state
+        self.dates = dates
 
     def fit_transform(self, values: dict[str, AnyArray], y: AnyArray) -> FloatArray:
         """Fit, and return the block of the training rows, whose target means are cross-fitted.
 
-        `values` maps a column name to floats with NaN, or to texts with None.
+        `values` maps a column name to floats with NaN, or to texts or days with None.
         """
-        self.encoders_: dict[str, OneHotEncoding | TargetMeanEncoding] = {}
+        self.encoders_: dict[str, OneHotEncoding | TargetMeanEncoding | DateEncoding] = {}
         parts: list[FloatArray] = []
         names: list[str] = []
         texts = set(self.categories)
@@ -114,6 +120,11 @@ class ViewPreparation(BaseEstimator):
                 names.append(column)
                 continue
             known = _is_known(values[column])
+            if column in self.dates:
+                self.encoders_[column] = DateEncoding.of(values[column][known])
+                parts.append(self._encoded(column, values[column]))
+                names += self.encoders_[column].names(column)
+                continue
             encoder = self._encoder(column, y[known])
             targets = (y[known],) if self.categorical == "target" else ()
             encoded = encoder.fit_transform(values[column][known][:, None], *targets)
@@ -159,7 +170,9 @@ class ViewPreparation(BaseEstimator):
 
     def unknown(self, column: str, texts: AnyArray) -> list[str]:
         """Return the texts that a column did not have when it was fitted."""
-        return sorted({text for text in texts if text is not None}.difference(self.encoders_[column].categories))
+        encoder = self.encoders_[column]
+        known = encoder.categories if not isinstance(encoder, DateEncoding) else texts
+        return sorted({text for text in texts if text is not None}.difference(known))
 
     def validate(self) -> None:
         """Raise an error in words where columns, encoders and steps do not agree."""
@@ -183,7 +196,7 @@ class ViewPreparation(BaseEstimator):
         for column in columns:
             if column in encoders:
                 encoder = encoders[column]
-                if type(encoder) not in ENCODINGS.values():
+                if type(encoder) not in COLUMN_ENCODINGS:
                     raise ValueError(f"the column {column!r} has a {type(encoder).__name__} for its text")
                 encoder.validate()
                 width += encoder.width - 1

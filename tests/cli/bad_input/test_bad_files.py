@@ -17,11 +17,14 @@ FILES = {
     "no target at all": ("rna_1,rna_2,kind\n1,2,\n3,4,\n", ["no value in the target 'kind'"]),
     "measured target": ("rna_1,rna_2,kind\n1,2,0.5\n3,4,1.25\n", ["measured numbers in the target", "cut them"]),
     "target only": ("kind\nx\ny\n", ["no columns beside the target"]),
-    "text among numbers": ("rna_1,rna_2,kind\n1,2,x\n3,high,y\n5,6,x\n", ["'rna_2'", "'high' in row 2", "fix"]),
-    "decimal commas": ('rna_1,rna_2,kind\n1,"2,5",x\n3,"1,5",y\n', ["decimal comma", "'rna_2'", "a point"]),
+    "text among numbers": (
+        "rna_1,rna_2,kind\n1,2,x\n3,high,y\n5,6,x\n7,low,y\n",
+        ["'rna_2'", "'high' in row 2", "fix"],
+    ),
+    "decimal commas": ('rna_1,rna_2,kind\n1,"2,5",x\n3,"1,5",y\n', ["a comma", "'rna_2'", "--decimal ,"]),
     "infinite": ("rna_1,rna_2,kind\n1,2,x\n3,inf,y\n", ["infinite value in the column 'rna_2', row 2"]),
     "ragged rows": ("rna_1,rna_2,kind\n1,2,x\n3,y\n", ["Expected 3 columns, got 2", "Every row needs a cell"]),
-    "dates": ("rna_1,rna_2,kind\n1,2020-01-01,x\n3,2021-01-01,y\n", ["dates or times", "'rna_2'", "number"]),
+    "times": ("rna_1,rna_2,kind\n1,10:30:00,x\n3,11:45:00,y\n", ["times without a date", "'rna_2'", "hours"]),
     "CR only": ("rna_1,rna_2,kind\r1,2,x\r3,4,y\r", ["ends its lines with CR only", "usual line ends"]),
     "open quote": ('rna_1,"rna_2,kind\n1,2,x\n3,4,y\n', ["a quote", "not closed"]),
     "open quote of a long file": ('"rna_1,rna_2,kind\n' + "1,2,x\n" * 200 + '"\n', ["a quote", "not closed"]),
@@ -56,9 +59,13 @@ def test_empty_standard_input(command, fit, predict):
 
 
 def test_unknown_suffix(tmp_path, fit):
+    (tmp_path / "data.docx").write_text("1")
+    fit(tmp_path / "data.docx", *FIT, words=["suffix '.docx'", ".csv", "--format"])
+    fit(tmp_path / "data.docx", *FIT, "--format", "word", words=["--format must be csv", "'word'"])
+    (tmp_path / "data.xls").write_text("1")
+    fit(tmp_path / "data.xls", *FIT, words=["save or export it as .xlsx, CSV UTF-8"])
     (tmp_path / "data.xlsx").write_text("1")
-    fit(tmp_path / "data.xlsx", *FIT, words=["suffix '.xlsx'", ".csv", "--format"])
-    fit(tmp_path / "data.xlsx", *FIT, "--format", "excel", words=["--format must be csv", "'excel'"])
+    fit(tmp_path / "data.xlsx", *FIT, words=["is not an Excel workbook"])
 
 
 def test_other_encodings_are_named(tmp_path, fit):

@@ -1,0 +1,231 @@
+"""Cells of text as numbers, dates, or true or false; the few that are none of these are odd, and count as missing.
+
+A column of a file without types is text as soon as one of its cells is: "not recorded" among 500 ages. Such a column is
+read as what nearly all its cells are. What the others hold is counted and quoted in one remark, or refused with
+``--strict``, so that no cell is lost without a word.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow
+from pyarrow import compute, types
+
+from fuselearn.cli.console import refuse
+from fuselearn.cli.csv_files import FALSE, NOTHING, TRUE, na_hint, reads_as_number
+from fuselearn.typing import BoolArray
+
+if TYPE_CHECKING:
+    from fuselearn.cli.files import Source
+
+FEW = 10
+"""A column may have one odd cell for so many others."""
+QUOTED = 5
+"""Odd cells that a remark quotes."""
+KEPT = 1000
+"""Different odd cells that are counted one by one; a file of any size may have more."""
+NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?(?i:inf|infinity|nan)$"
+ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?")
+DATES = pyarrow.timestamp("us")
+WORDS = {"double": "numbers", "bool": "true or false", str(DATES): "dates"}
+
+
+class OddCells:
+    """The cells of a file that are not what the others of their columns are, counted as its rows are read."""
+
+    def __init__(self, source: "Source") -> None:
+        self._source = source
+        self._counts: dict[str, Counter[str]] = {}
+        self._kinds: dict[str, str] = {}
+        self._n_read: Counter[str] = Counter()
+        self._words = pyarrow.array([*NOTHING, *source.na_values])
+
+    @property
+    def remarks(self) -> list[str]:
+        """Return one line about all odd cells; none where there are none."""
+        total = sum(counts.total() for counts in self._counts.values())
+        if not total:
+            return []
+        quotes = [
+            f"{text[:40]!r}{f' ({count} times)' if count > 1 else ''} in {name!r}"
+            for name, counts in self._counts.items()
+            for text, count in counts.most_common(QUOTED)
+        ]
+        kinds = sorted(set(self._kinds.values()))
+        shown = ", ".join(quotes[:QUOTED]) + (", …" if len(quotes) > QUOTED else "")
+        are = "1 cell is" if total == 1 else f"{total} cells are"
+        return [
+            f"Warning: {self._source.name}: {are} not {' or '.join(kinds)} as the others of the column and count as "
+            f"missing: {shown}. Add --strict to refuse such cells."
+        ]
+
+    def typed(self, table: pyarrow.Table, kinds: Mapping[str, pyarrow.DataType], first_row: int = 1) -> pyarrow.Table:
+        """Return a table whose columns of text are of the given types, with nothing for odd cells."""
+        columns = [
+            self._as(column, name, kinds[name], first_row) if name in kinds and types.is_string(column.type) else column
+            for name, column in zip(table.column_names, table.columns)
+        ]
+        return pyarrow.table(columns, names=table.column_names)
+
+    def settled(self, table: pyarrow.Table, names: list[str]) -> pyarrow.Table:
+        """Return a table in which columns of text that are numbers or dates, but for a few odd cells, are that."""
+        columns = dict(zip(table.column_names, table.columns))
+        for name in names:
+            texts = columns[name]
+            if not types.is_string(texts.type):
+                continue
+            for kind in (DATES, pyarrow.float64()) if name in self._source.formats else (pyarrow.float64(), DATES):
+                values, odd = self._read(texts, name, kind)
+                n_odd = int(odd.sum())
+                n_read = len(values) - values.null_count
+                if n_read and n_odd <= max(1, (n_read + n_odd) // FEW) and n_read > n_odd:
+                    self._note(texts, odd, name, kind, 1)
+                    columns[name] = values
+                    break
+        return pyarrow.table(list(columns.values()), names=table.column_names)
+
+    def _as(
+        self, texts: pyarrow.ChunkedArray, name: str, kind: pyarrow.DataType, first_row: int
+    ) -> pyarrow.ChunkedArray:
+        """Return a column of texts in a type, with nothing for odd cells, which are noted."""
+        if types.is_string(kind):
+            return texts
+        values, odd = self._read(texts, name, kind)
+        self._note(texts, odd, name, kind, first_row)
+        self._n_read[name] += len(values) - values.null_count
+        n_odd, n_read = self._counts[name].total() if name in self._counts else 0, self._n_read[name]
+        if n_odd >= FEW and n_odd >= n_read:
+            cell = next(iter(self._counts[name]))
+            refuse(
+                f"{self._source.name} has {cell[:40]!r} in the column {name!r}, and such text in {n_odd} of its first "
+                f"{n_odd + n_read} cells, where there were {WORDS.get(str(kind), str(kind))} at fit; is it the same "
+                f"column? See --decimal and --date-format{na_hint([cell])}."
+            )
+        return values
+
+    def _read(
+        self, texts: pyarrow.ChunkedArray, name: str, kind: pyarrow.DataType
+    ) -> tuple[pyarrow.ChunkedArray, BoolArray]:
+        """Return the values of texts, and the mask of the odd ones."""
+        trimmed = compute.utf8_trim_whitespace(texts)
+        trimmed = compute.if_else(compute.is_in(trimmed, value_set=self._words), None, trimmed)
+        if types.is_timestamp(kind):
+            return self._dates(trimmed, name)
+        if types.is_boolean(kind):
+            return _truth(trimmed)
+        return self._numbers(trimmed)
+
+    def _numbers(self, texts: pyarrow.ChunkedArray) -> tuple[pyarrow.ChunkedArray, BoolArray]:
+        """Return texts as numbers, and the mask of the odd ones."""
+        if self._source.decimal == ",":
+            # A point would be a separator of thousands, and is odd.
+            texts = compute.replace_substring(texts, ".", "\0")
+            texts = compute.replace_substring(texts, ",", ".")
+        try:
+            return texts.cast(pyarrow.float64()), np.zeros(len(texts), dtype=bool)
+        except pyarrow.ArrowInvalid:
+            plain = compute.replace_substring(texts, "\N{MINUS SIGN}", "-")
+            is_number = compute.match_substring_regex(plain, NUMBER)
+            odd = compute.fill_null(compute.invert(is_number), False)
+            known = compute.if_else(is_number, compute.utf8_ltrim(plain, "+"), None)
+            return known.cast(pyarrow.float64()), odd.to_numpy()
+
+    def _dates(self, texts: pyarrow.ChunkedArray, name: str) -> tuple[pyarrow.ChunkedArray, BoolArray]:
+        """Return texts as dates, by the formats given or as ISO writes them, and the mask of the odd ones."""
+        whole = texts.combine_chunks()
+        encoded = whole.dictionary_encode()
+        formats = self._source.formats.get(name, self._source.formats.get("", ()))
+        of_text = [_date(text, formats) for text in encoded.dictionary.to_pylist()]
+        moments = pyarrow.array(of_text, DATES).take(encoded.indices)
+        odd = compute.and_(compute.is_null(moments), compute.is_valid(whole))
+        return pyarrow.chunked_array([moments]), odd.to_numpy(zero_copy_only=False)
+
+    def _note(
+        self, texts: pyarrow.ChunkedArray, odd: BoolArray, name: str, kind: pyarrow.DataType, first_row: int
+    ) -> None:
+        """Note the odd cells of a column, or refuse the first one where the file is read strictly."""
+        if not odd.any():
+            return
+        cells = texts.filter(pyarrow.array(odd)).to_pylist()
+        words = WORDS.get(str(kind), str(kind))
+        if self._source.strict or types.is_boolean(kind):
+            refuse(
+                f"{self._source.name} has {cells[0][:40]!r} in row {int(np.argmax(odd)) + first_row} of the column "
+                f"{name!r}, which must hold {words}; fix the cell, or leave it empty{na_hint(cells[:1])}."
+            )
+        counts = self._counts.setdefault(name, Counter())
+        self._kinds[name] = words
+        for text, count in Counter(cells).items():
+            counts[text if text in counts or len(counts) < KEPT else "…"] += count
+
+
+def _truth(texts: pyarrow.ChunkedArray) -> tuple[pyarrow.ChunkedArray, BoolArray]:
+    """Return texts as true or false, and the mask of the odd ones; 1 and 0 are these, too."""
+    is_true = compute.is_in(texts, value_set=pyarrow.array([*TRUE, "1", "1.0"]))
+    is_false = compute.is_in(texts, value_set=pyarrow.array([*FALSE, "0", "0.0"]))
+    known = compute.or_(is_true, is_false)
+    odd = compute.and_(compute.invert(known), compute.is_valid(texts))
+    return compute.if_else(known, is_true, None), odd.to_numpy()
+
+
+def _date(text: str | None, formats: tuple[str, ...]) -> datetime | None:
+    """Return a date, or a date and time in UTC without a zone; None where the text is none."""
+    if text is None:
+        return None
+    moment = None
+    for date_format in formats:
+        try:
+            moment = datetime.strptime(text, date_format)
+            break
+        except ValueError:
+            continue
+    if moment is None and ISO_DATE.fullmatch(text):
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            return None
+    return moment if moment is None or moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+
+
+def usual_format(texts: list[str]) -> str | None:
+    """Return a usual format by which all texts are dates; None where there is none, or days and months may be mixed up.
+
+    Examples
+    --------
+    >>> usual_format(["31.12.2024", "01.02.2025"])
+    '%d.%m.%Y'
+    """
+    day_first = [f"%d{sign}%m{sign}{year}" for sign in "./-" for year in ("%Y", "%y")]
+    month_first = [f"%m{sign}%d{sign}{year}" for sign in "/-" for year in ("%Y", "%y")]
+    year_first = [f"%Y{sign}%m{sign}%d" for sign in "./"]
+    formats = [*day_first, *month_first, *year_first]
+    for date_format in [*formats, *(f"{one} %H:%M{rest}" for one in formats for rest in ("", ":%S"))]:
+        if all(_date(text.strip(), (date_format,)) for text in texts):
+            return date_format
+    return None
+
+
+def check_formats(options: list[str] | None) -> dict[str, tuple[str, ...]]:
+    """Return the formats of dates, by column, from ``FORMAT`` or ``COLUMN=FORMAT``; "" is for all columns of text."""
+    formats: dict[str, tuple[str, ...]] = {}
+    for option in options or []:
+        column, sign, date_format = option.partition("=")
+        column, date_format = (column, date_format) if sign else ("", option)
+        try:
+            written = datetime(2001, 2, 3, 4, 5, 6).strftime(date_format)
+            datetime.strptime(written, date_format)
+        except ValueError:
+            written = ""
+        if not any(code in date_format for code in ("%d", "%j", "%x", "%D")) or not written:
+            refuse(
+                "--date-format takes a format of dates, such as '%d.%m.%Y', or COLUMN=FORMAT for one column; got "
+                f"{option!r}."
+            )
+        if not column and reads_as_number(written):
+            refuse(f"--date-format {option}: such dates are numbers, too; name their column: COLUMN={date_format}.")
+        formats[column] = (*formats.get(column, ()), date_format)
+    return formats

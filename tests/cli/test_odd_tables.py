@@ -1,0 +1,97 @@
+"""Odd tables: what was written is what is learnt from, or the refusal says in one line what to do."""
+
+import builtins
+import sys
+
+import pytest
+
+from fuselearn.cli import columns
+from tests.cli.command_line import run
+from tests.cli.odd_tables import READ, REFUSED, X, plain, same, sheet, workbook
+
+FIT = ["--target", "kind", "--id", "id", "--method", "shareboost", "--set", "n_estimators=1"]
+
+
+@pytest.fixture
+def fit(tmp_path, monkeypatch):
+    """Fit a file; the table that was learnt from, and the command's end."""
+    monkeypatch.chdir(tmp_path)
+    tables = []
+    make = columns.training_table
+    monkeypatch.setattr(columns, "training_table", lambda table, *rest: tables.append(table) or make(table, *rest))
+
+    def call(name, content, *options):
+        (tmp_path / name).write_bytes(content)
+        result = run("fit", name, *FIT, *options, "--output", "model.fuse", "--force")
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        return tables, result
+
+    return call
+
+
+def test_there_are_enough_of_them():
+    assert len(READ) + len(REFUSED) >= 60
+
+
+@pytest.mark.parametrize("name", READ)
+def test_a_table_is_read_as_it_was_written(name, fit):
+    file, content, options, expected, *words = READ[name]
+    tables, result = fit(file, content, *options)
+    assert result.exit_code == 0, result.stderr
+    for column, values in expected.items():
+        assert same(tables[0].column(column).to_pylist(), values), tables[0].column(column).to_pylist()
+    assert all(word in result.stderr for word in words), result.stderr
+    if not words:
+        assert "cell" not in result.stderr
+    # The very same file is predicted without a further word on other cells than at fit.
+    predicted = run(
+        "predict", "model.fuse", file, *([] if "--date-format" in options else options), "--output", "p.csv", "--force"
+    )
+    assert predicted.exit_code == 0, predicted.stderr
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_table_is_refused_with_a_remedy(name, fit):
+    file, content, options, words = REFUSED[name]
+    _, result = fit(file, content, *options)
+    assert result.exit_code == 1, result.stderr
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("fuselearn: ")
+    assert [word for word in words if word not in last] == [], last
+
+
+def test_excel_needs_its_extra(fit, monkeypatch):
+    content, real = workbook(sheet()), builtins.__import__
+
+    def without_openpyxl(name, *arguments, **settings):
+        if name.startswith("openpyxl"):
+            raise ModuleNotFoundError(name="openpyxl")
+        return real(name, *arguments, **settings)
+
+    monkeypatch.setattr(builtins, "__import__", without_openpyxl)
+    monkeypatch.delitem(sys.modules, "openpyxl", raising=False)
+    _, result = fit("t.xlsx", content)
+    assert result.exit_code == 1
+    assert "pip install 'fuselearn[excel]', or save it as CSV UTF-8 in Excel" in result.stderr
+
+
+def test_options_of_the_fit_hold_for_predict(fit, tmp_path):
+    content = plain(day=["31.12.2020", "01.02.2021"] * 12)
+    fit("t.csv", content, "--date-format", "%d.%m.%Y")
+    result = run("predict", "model.fuse", "t.csv")
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    (tmp_path / "t.csv").write_bytes(plain(day=["2020-12-31", "soon"] * 12))
+    result = run("predict", "model.fuse", "t.csv")
+    assert result.exit_code == 1
+    assert "'soon' in the column 'day', and such text in" in result.stderr
+
+
+def test_few_rows_with_an_odd_cell_are_predicted(fit, tmp_path):
+    """A service predicts row by row: one odd cell is missing there as well, and is told of."""
+    fit("t.csv", plain(w=X))
+    (tmp_path / "one.csv").write_text("id,x,w\nq,1.5,unknown\n")
+    (tmp_path / "gap.csv").write_text("id,x,w\nq,1.5,\n")
+    odd, gap = run("predict", "model.fuse", "one.csv"), run("predict", "model.fuse", "gap.csv")
+    assert "1 cell is not numbers as the others of the column and count as missing: 'unknown' in 'w'" in odd.stderr
+    assert odd.stdout == gap.stdout
