@@ -10,7 +10,7 @@ def record(name, share=None, lost=None):
 
 
 PLAIN = {
-    "model": {"name": "ShareBoostClassifier", "wrapped_in": []},
+    "model": {"name": "ShareBoostClassifier", "wrapped_in": [], "calibrated": False},
     "data": {
         "rows": 1000,
         "columns": 10,
@@ -49,6 +49,9 @@ PLAIN = {
         "balanced_accuracy": 0.89,
         "balanced_high": 0.91,
         "chance": 0.5,
+        "precision": 0.7,
+        "recall": 0.8,
+        "of_class": "ill",
     },
     "per_class": None,
     "leaderboard": None,

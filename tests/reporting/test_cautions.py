@@ -137,7 +137,11 @@ def test_redundant_views():
 
 def test_miscalibration():
     assert sentence(cautions.miscalibration) is None
-    assert "is over-confident" in sentence(cautions.miscalibration, calibration__stated=0.99)
+    text = sentence(cautions.miscalibration, calibration__stated=0.99)
+    assert "is over-confident" in text
+    assert text.endswith("Calibrate the probabilities before you use them.")
+    text = sentence(cautions.miscalibration, calibration__stated=0.99, model__calibrated=True)
+    assert text.endswith("They were calibrated on out-of-fold training rows, from which these rows may differ.")
     assert "is under-confident" in sentence(cautions.miscalibration, calibration__stated=0.6)
     # A gap within the interval of the accuracy is none.
     assert sentence(cautions.miscalibration, calibration__stated=0.97, quality__accuracy_high=0.98) is None

@@ -1,9 +1,15 @@
 """Code and commands that reproduce a report, and facts of the file that a note holds."""
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 
-from fuselearn import FitReport
+from fuselearn import FitReport, ShareBoostClassifier, TableClassifier, save
+from fuselearn.bandits import Exp3P
+from fuselearn.learners import GaussianNB, Tree
+from fuselearn.reporting import provenance
+from fuselearn.tables import ViewColumns
 
 
 def test_code_to_reproduce_is_python(report):
@@ -12,6 +18,74 @@ def test_code_to_reproduce_is_python(report):
     assert "'petal': [2, 3]" in code
     assert "n_estimators=15" in code
     assert "resample" not in code  # a default
+
+
+def run_code(code, folder, monkeypatch, **names):
+    """Run code in a folder; its names."""
+    monkeypatch.chdir(folder)
+    exec(code, names)
+    assert (folder / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    return names
+
+
+SETTINGS = {
+    "plain": {"n_estimators": 5, "random_state": 3},
+    "estimator": {"estimator": DecisionTreeClassifier(max_depth=1), "n_estimators": 3, "random_state": 0},
+    "learners": {
+        "n_estimators": 3,
+        "estimator": [Tree(max_depth=2), GaussianNB()],
+        "view_policy": Exp3P(gamma=0.2),
+        "random_state": 0,
+    },
+}
+
+
+@pytest.mark.parametrize("case", SETTINGS)
+def test_code_to_reproduce_runs(iris, case, tmp_path, monkeypatch):
+    X, y = iris
+    views = {"some": [0, 3], "all": slice(None), "many": [0, 1, 2]}
+    model = ShareBoostClassifier(views=views, **SETTINGS[case]).fit(X[:75], y[:75])
+    code = FitReport(model, X[75:], y[75:], ids=range(75)).summary["reproduce"]["code"]
+    names = {"X_train": X[:75], "y_train": y[:75], "X": X[75:], "y": y[75:], "ids": range(75)}
+    again = run_code(code, tmp_path, monkeypatch, **names)["model"]
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    assert (tmp_path / "model.fuse").exists()
+
+
+def test_settings_that_are_no_code_are_loaded(iris, fitted, tmp_path, monkeypatch):
+    X, y = iris
+    model = ShareBoostClassifier(n_estimators=2, random_state=np.random.RandomState(0)).fit(X[:75], y[:75])
+    code = FitReport(model, X[75:]).summary["reproduce"]["code"]
+    save(model, tmp_path / "model.fuse")
+    assert np.array_equal(run_code(code, tmp_path, monkeypatch, X=X)["model"].predict(X), model.predict(X))
+
+
+def test_columns_as_code():
+    for columns in ([4], [1, 2], [0, 1, 2, 3], [5, 1, 2, 3, 9], list(range(0, 400, 3))):
+        code = provenance._columns_as_code(np.array(columns))
+        selected = eval(code)
+        assert (list(range(500))[selected] if isinstance(selected, slice) else selected) == columns
+    assert code.count("\n") > 3
+
+
+def test_code_of_a_model_of_the_command_line_runs(unequal, tmp_path, monkeypatch):
+    X, y = unequal
+    frame = pd.DataFrame(X, columns=["a_1", "a_2", "b_1", "b_2"]).assign(kind=y, number=range(len(y)))
+    columns = ViewColumns({"a": ["a_1", "a_2"], "b": ["b_1", "b_2"]})
+    model = TableClassifier(columns, ShareBoostClassifier(n_estimators=3)).fit(frame[:300], y[:300])
+    save(model, tmp_path / "model.fuse")
+    frame[300:].to_csv(tmp_path / "new rows.csv", index=False)
+    note = {
+        "command": ["fuselearn", "fit", "x.csv"],
+        "target": "kind",
+        "id": "number",
+        "file": {"name": "new rows.csv"},
+    }
+    reproduce = FitReport(model, frame[300:], y[300:], note=note).summary["reproduce"]
+    names = run_code(reproduce["code"], tmp_path, monkeypatch)
+    assert len(names["rows"]) == 600
+    assert "fuselearn report model.fuse --data 'new rows.csv'" in reproduce["command"]
+    assert FitReport(model, frame[300:], y[300:], note=note | {"on": "number"}).summary["reproduce"]["code"] is None
 
 
 def test_the_command_of_the_fit_is_shown(iris, fitted):

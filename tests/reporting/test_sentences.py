@@ -51,9 +51,13 @@ def test_other_scores_where_classes_are_unequal():
     assert sentence(sentences.other_scores) is None
     text = sentence(sentences.other_scores, quality__unequal_classes=True)
     assert f"the balanced accuracy is 89.0{NBSP}% (guessing: 50.0{NBSP}%), and the area under the ROC curve" in text
-    assert text.endswith("is 0.930 (guessing: 0.5).")
+    assert "is 0.930 (guessing: 0.5)." in text
+    assert f"Of the rows of “ill”, the rarer class, 80.0{NBSP}% are found (recall); of those predicted" in text
+    assert text.endswith(f"predicted to be “ill”, 70.0{NBSP}% are (precision).")
     text = sentence(sentences.other_scores, **BALANCED, quality__unequal_classes=True, quality__area_under_curve=None)
-    assert text.endswith(f"900 of 1,000 rows are predicted correctly, an accuracy of 90.0{NBSP}%.")
+    assert f"900 of 1,000 rows are predicted correctly, an accuracy of 90.0{NBSP}%." in text
+    text = sentence(sentences.other_scores, quality__unequal_classes=True, quality__of_class=None)
+    assert f"On average over the classes, 80.0{NBSP}% of the rows of a class are found (recall), and" in text
 
 
 @pytest.mark.parametrize(

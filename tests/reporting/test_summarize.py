@@ -15,7 +15,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from fuselearn import FitReport, ShareBoostClassifier
+from fuselearn import FitReport, FusionClassifier, ShareBoostClassifier
 from fuselearn.datasets import load_digit_views
 from fuselearn.reporting import summarize
 from tests.reporting.report_pages import VIEWS
@@ -196,3 +196,46 @@ def test_summarize_draws_by_its_seed():
     first, second, other = (summarize(model, X[300:], y[300:], random_state=seed)["views"] for seed in (0, None, 1))
     assert first == second
     assert first != other
+
+
+def test_suspects_of_the_training_data_stand_apart_from_contradicted_labels(unequal, fusion, of_fusion):
+    training, here = of_fusion["training_suspects"], of_fusion["suspects"]
+    own = fusion.suspects()
+    assert training["total"] == len(own)
+    assert [record["row"] for record in training["records"]] == own["row"].tolist()
+    assert not training["with_index"]
+    frame = pd.DataFrame(unequal[0][:300], index=[f"p{row}" for row in range(300)])
+    named = FusionClassifier(views=VIEWS, learners="linear", random_state=0).fit(frame, unequal[1][:300])
+    summary = summarize(named, unequal[0][300:])
+    assert summary["training_suspects"]["with_index"]
+    assert summary["suspects"] is None
+    assert all(record["index"] == f"p{record['row']}" for record in summary["training_suspects"]["records"])
+    # The most probably wrong stand first; among equals those with the lowest margin.
+    order = [(-record["probability"], record["margin"]) for record in here["records"]]
+    assert order == sorted(order)
+
+
+def test_no_empty_cell_is_none(fitted, iris):
+    X, y = iris[0][75:].copy(), iris[1][75:]
+    X[:23, :2] = np.nan
+    gaps = {"sepal": 23 / 75 + 1e-17, "petal": 0.0}
+    found = summarize(fitted, X, y, note={"file": {"gaps_per_view": gaps}})["missingness"]["records"]
+    assert [record["gaps"] for record in found] == [0.0, 0.0]
+
+
+def test_captions_of_shares_fit_the_model(of_fusion, report):
+    assert "out-of-fold values" in of_fusion["views"]["share_of"]
+    assert report.summary["views"]["share_of"] == "the votes of all rounds"
+    assert of_fusion["model"]["calibrated"]
+    assert not report.summary["model"]["calibrated"]
+
+
+def test_precision_and_recall_of_the_rarer_class(of_fusion, report):
+    quality, rare = of_fusion["quality"], of_fusion["per_class"][0]
+    assert quality["of_class"] == rare["class"] == "ill"
+    assert (quality["precision"], quality["recall"]) == (rare["precision"], rare["recall"])
+    of_three = report.summary
+    assert of_three["quality"]["of_class"] is None
+    mean = np.mean([record["precision"] for record in of_three["per_class"]])
+    assert of_three["quality"]["precision"] == pytest.approx(mean)
+    assert of_three["quality"]["recall"] == pytest.approx(of_three["quality"]["balanced_accuracy"])

@@ -83,7 +83,9 @@ def report(
             from fuselearn import FitReport
 
             with refusing(ValueError, TypeError, what=opened.source.name):
-                page = FitReport(columns.model, X, y, ids=ids, title=title, note={**note, "file": facts})
+                page = FitReport(
+                    columns.model, X, y, ids=ids, title=title, note={**note, "file": {**facts, "name": Path(data).name}}
+                )
             from fuselearn.persistence import write_atomically
 
             # Not by its own `save`, which makes no page where a file has appeared meanwhile.

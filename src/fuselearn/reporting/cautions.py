@@ -255,10 +255,12 @@ def miscalibration(summary: Record) -> str | None:
     if low <= calibration["stated"] <= high:
         return None
     word = "over-confident" if calibration["stated"] > calibration["observed"] else "under-confident"
+    remedy = "Calibrate the probabilities before you use them."
+    if summary["model"]["calibrated"]:
+        remedy = "They were calibrated on out-of-fold training rows, from which these rows may differ."
     return (
-        f"The model is {word}: its probabilities average {percent(calibration['stated'])}, but "
-        f"{percent(calibration['observed'])} of its predictions are right. Calibrate the probabilities before you use "
-        "them."
+        f"The model is {word} on these rows: its probabilities average {percent(calibration['stated'])}, but "
+        f"{percent(calibration['observed'])} of its predictions are right. {remedy}"
     )
 
 

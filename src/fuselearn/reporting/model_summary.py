@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fuselearn import inspection
+from fuselearn.fusion.calibration_and_scores import PatternCalibration
 from fuselearn.inspection.displays.leaderboard_display import as_records
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting.quality import sign_test
@@ -89,8 +90,29 @@ def summarize_views(
         "named": bool(names),
         "hurried": hurried,
         "shuffles": n_shuffles,
-        "share_of": "gain" if _is_gradient(model) else "vote",
+        "share_of": _share_of(model),
     }
+
+
+def is_calibrated(model: FittedModel) -> bool:
+    """Return True if the probabilities of a model were calibrated on out-of-fold training rows."""
+    return isinstance(getattr(model, "_calibration", None), PatternCalibration)
+
+
+def _share_of(model: FittedModel) -> str:
+    """Return what the shares of the views are shares of, as the caption has it."""
+    if _is_gradient(model):
+        return "the gain of all splits of the trees"
+    if hasattr(model, "arm_weights_"):
+        return (
+            "the spread of the out-of-fold values of the training rows; what base models of all views add is divided "
+            "among these"
+        )
+    if hasattr(model, "kernel_weights_"):
+        return "the weights of the kernels"
+    if hasattr(model, "label_weights_"):
+        return "the weights of the base models, on average over the labels"
+    return "the votes of all rounds"
 
 
 def summarize_columns(model: FittedModel, sources: list[str] | None = None) -> Record | None:

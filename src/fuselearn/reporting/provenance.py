@@ -4,17 +4,21 @@ import functools
 import inspect
 import platform
 import shlex
+import textwrap
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral, Real
+
+from sklearn import config_context
+from sklearn.base import BaseEstimator
 
 from fuselearn._version import __version__
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting.report_rows import Record
+from fuselearn.reporting.sentences import joined
 from fuselearn.typing import IntArray
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "skops", "jinja2")
 MAX_VALUE_LENGTH = 120
-MAX_VIEWS_IN_CODE = 12
 
 
 def settings_of(model: FittedModel) -> list[Record]:
@@ -50,40 +54,123 @@ def _installed_packages() -> dict[str, str]:
     return numbers
 
 
-def code_to_reproduce(model: FittedModel, *, labelled: bool, with_ids: bool) -> str:
-    """Return Python code that fits such a model and makes such a report."""
-    defaults = _defaults_of(model)
-    settings = []
-    for name, value in model.get_params(deep=False).items():
-        if _same(value, defaults.get(name)):
-            continue
-        code = _views_as_code(model) if name == "views" else repr(value)
-        fits = name == "views" or len(code) <= MAX_VALUE_LENGTH
-        settings.append(f"    {name}={code}," if fits else f"    {name}=...,  # see Settings")
+def code_to_reproduce(model: FittedModel, note: Record | None, *, labelled: bool, with_ids: bool) -> str | None:
+    """Return Python code that makes such a report: of a model of the command line from its files, else by fitting one.
+
+    None where files would have to be joined first, which is what the command line is for.
+    """
+    note = note if isinstance(note, dict) else {}
+    if note.get("on"):
+        return None
+    if isinstance(note.get("command"), list | tuple) and note.get("target"):
+        return _code_from_files(model, note, labelled=labelled)
     arguments = ", ".join(["model", "X", *(["y"] if labelled else []), *(["ids=ids"] if with_ids else [])])
+    lines = _code_of_fit(model)
+    names = ["X", *(["y"] if labelled else []), *(["ids"] if with_ids else [])]
     return "\n".join(
         [
-            "import fuselearn",
+            *lines,
             "",
-            f"model = fuselearn.{type(model).__name__}(",
-            *settings,
-            ").fit(X_train, y_train)",
-            'fuselearn.save(model, "model.fuse")',
-            "",
-            f"# {'X and y: rows' if labelled else 'X: rows'} that the model has not seen.",
+            f"# {joined(names)}: rows that the model has not seen.",
             f'fuselearn.FitReport({arguments}).save("report.html")',
         ]
     )
 
 
+def _code_of_fit(model: FittedModel) -> list[str]:
+    """Return lines of code that fit such a model or, where its settings cannot be written as code, load it."""
+    defaults, imports = _defaults_of(model), {"import fuselearn"}
+    settings: list[str] = []
+    for name, value in model.get_params(deep=False).items():
+        if _same(value, defaults.get(name)):
+            continue
+        code = _views_as_code(model) if name == "views" else _as_code(value, imports)
+        if code is None:
+            return ["import fuselearn", "", 'model = fuselearn.load("model.fuse")  # as you have saved it']
+        settings.append(f"    {name}={code},")
+    own_labels = list(getattr(model, "label_columns_", ["y"])) != ["y"]
+    given = ["X_train", "y_train", *(["view_labels=view_labels"] if own_labels else [])]
+    return [
+        *sorted(imports, key=lambda line: (line.startswith("from"), line)),
+        "",
+        f"# X_train{', y_train and view_labels' if own_labels else ' and y_train'}: the rows to fit the model on.",
+        f"model = fuselearn.{type(model).__name__}(",
+        *settings,
+        f").fit({', '.join(given)})",
+        'fuselearn.save(model, "model.fuse")',
+    ]
+
+
+def _code_from_files(model: FittedModel, note: Record, *, labelled: bool) -> str:
+    """Return code that makes the report of a model that ``fuselearn fit`` saved."""
+    file = note["file"] if isinstance(note.get("file"), dict) else {}
+    path = str(file.get("name") or "held_out.csv")
+    read = "read_parquet" if path.endswith((".parquet", ".pq")) else "read_csv"
+    target, identifier = note["target"], note.get("id")
+    texts = [
+        name for name in (identifier, target) if name and (name == identifier or model.classes_.dtype.kind in "UO")
+    ]
+    types = f", dtype={dict.fromkeys(texts, 'str')!r}" if texts and read == "read_csv" else ""
+    arguments = ["model", "rows", *([f"rows[{target!r}]"] if labelled else [])]
+    if identifier:
+        arguments.append(f"ids=rows[{identifier!r}]")
+    return "\n".join(
+        [
+            "import fuselearn",
+            "import pandas",
+            "",
+            'model = fuselearn.load("model.fuse")  # made by the first command below',
+            f"rows = pandas.{read}({path!r}{types})",
+            *([f"rows = rows[rows[{target!r}].notna()]"] if labelled else []),
+            f'fuselearn.FitReport({", ".join(arguments)}).save("report.html")',
+        ]
+    )
+
+
+def _as_code(value: object, imports: set[str]) -> str | None:
+    """Return a setting as code, with what has to be imported for it; None if it cannot be written as code."""
+    with config_context(print_changed_only=True):
+        code = value.__repr__(N_CHAR_MAX=10**6) if isinstance(value, BaseEstimator) else repr(value)
+    needed = {_import_of(kind) for kind in _classes_in(value)}
+    try:
+        names: Record = {}
+        exec("\n".join(needed), names)
+        again = eval(code, names)
+    except Exception:  # whatever the code of a foreign class does
+        return None
+    if repr(again) != repr(value):
+        return None
+    imports |= needed
+    return "\n    ".join(code.splitlines())
+
+
+def _classes_in(value: object) -> set[type]:
+    """Return the classes of estimators, learners and policies in a setting."""
+    if isinstance(value, list | tuple):
+        return set().union(*map(_classes_in, value))
+    if isinstance(value, dict):
+        return _classes_in(list(value.values()))
+    if isinstance(value, BaseEstimator):
+        return {type(value)} | _classes_in(list(value.get_params(deep=False).values()))
+    return {type(value)} if type(value).__module__.startswith("fuselearn.") else set()
+
+
+def _import_of(kind: type) -> str:
+    """Return the line that imports a class, from where its library shows it."""
+    public = [part for part in kind.__module__.split(".") if not part.startswith("_")]
+    return f"from {'.'.join(public)} import {kind.__qualname__}"
+
+
 def command_to_reproduce(note: Record | None) -> str:
     """Return the command line that makes such a report from files, with the command of the fit if `note` has it."""
-    command = note.get("command") if isinstance(note, dict) else None
+    note = note if isinstance(note, dict) else {}
+    command, file = note.get("command"), note.get("file")
     if isinstance(command, list | tuple):
         command = shlex.join(map(str, command))
     elif not isinstance(command, str):
         command = "fuselearn fit train.csv --target TARGET --views views.toml --output model.fuse"
-    return f"{command}\nfuselearn report model.fuse --data held_out.csv --output report.html"
+    data = str((file if isinstance(file, dict) else {}).get("name") or "held_out.csv")
+    return f"{command}\nfuselearn report model.fuse --data {shlex.quote(data)} --output report.html"
 
 
 def file_facts(note: Record | None, model: FittedModel) -> Record:
@@ -113,20 +200,26 @@ def _defaults_of(model: FittedModel) -> Record:
 
 def _views_as_code(model: FittedModel) -> str:
     """Return a dict of the views as code."""
-    views = list(zip(model.view_names_, model.view_columns_))
-    lines = [f"        {name!r}: {_columns_as_code(columns)}," for name, columns in views[:MAX_VIEWS_IN_CODE]]
-    if len(views) > MAX_VIEWS_IN_CODE:
-        lines.append(f"        # and {len(views) - MAX_VIEWS_IN_CODE} more views")
+    views = zip(model.view_names_, model.view_columns_)
+    lines = [f"        {name!r}: {_columns_as_code(columns)}," for name, columns in views]
     return "\n".join(["{", *lines, "    }"])
 
 
 def _columns_as_code(columns: IntArray) -> str:
-    """Return a slice or a list of column numbers as code."""
+    """Return a slice or a list of column numbers as code; runs of three and more become ranges."""
     numbers = [int(column) for column in columns]
-    first, last = numbers[0], numbers[-1]
-    if numbers == list(range(first, last + 1)) and len(numbers) > 2:
-        return f"slice({first}, {last + 1})"
-    return repr(numbers) if len(numbers) <= 12 else f"[{', '.join(map(str, numbers[:8]))}, ...]"
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    if len(runs) == 1 and len(numbers) > 2:
+        return f"slice({numbers[0]}, {numbers[-1] + 1})"
+    parts = [f"*range({run[0]}, {run[-1] + 1})" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
+    return "\n            ".join(
+        textwrap.wrap(f"[{', '.join(parts)}]", 100, break_long_words=False, break_on_hyphens=False)
+    )
 
 
 def _same(value: object, default: object) -> bool:

@@ -156,6 +156,21 @@ def per_class(y: AnyArray, predicted: AnyArray, classes: list[object]) -> list[R
     return records
 
 
+def precision_and_recall(classes: list[Record]) -> Record:
+    """Return precision and recall of the rarer one of two classes, else their means over the classes.
+
+    A class that is never predicted has the precision 0 in the mean. ``"of_class"`` is the class, or None for a mean.
+    """
+    given = [record for record in classes if record["rows"]]
+    if len(classes) == 2:
+        given = [min(given, key=lambda record: record["rows"])]
+    return {
+        "precision": float(np.mean([record["precision"] or 0.0 for record in given])),
+        "recall": float(np.mean([record["recall"] or 0.0 for record in given])),
+        "of_class": given[0]["class"] if len(classes) == 2 else None,
+    }
+
+
 def confusion(y: AnyArray, predicted: AnyArray, classes: list[object]) -> Record:
     """Return counts of given against predicted classes, and the pairs that are confused most often."""
     counts = confusion_matrix(y, predicted, labels=classes)

@@ -138,7 +138,14 @@ def other_scores(summary: Record) -> str | None:
         other += percent(quality["accuracy"])
     area = quality["area_under_curve"]
     ranked = "" if area is None else f", and the area under the ROC curve is {area:.3f} (guessing: 0.5)"
-    return f"Classes are of unequal size: {other}{ranked}."
+    found, right, name = percent(quality["recall"]), percent(quality["precision"]), quality["of_class"]
+    if name is None:
+        each = f"On average over the classes, {found} of the rows of a class are found (recall), and {right} of those "
+        each += "predicted to be of it are (precision)."
+    else:
+        each = f"Of the rows of {quoted(name)}, the rarer class, {found} are found (recall); of those predicted to be "
+        each += f"{quoted(name)}, {right} are (precision)."
+    return f"Classes are of unequal size: {other}{ranked}. {each}"
 
 
 def weakest_class(summary: Record) -> str | None:

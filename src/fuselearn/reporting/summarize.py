@@ -16,6 +16,7 @@ from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting import provenance, quality
 from fuselearn.reporting.cautions import warn
 from fuselearn.reporting.model_summary import (
+    is_calibrated,
     summarize_columns,
     summarize_leaderboard,
     summarize_redundancy,
@@ -42,6 +43,8 @@ WORK = 1_000_000
 MAX_SUSPECTS = 200
 MAX_PATTERNS = 12
 MARGIN_BINS = 40
+ROUNDING = 1e-9
+"""Share of the cells that counts as none: it is a difference of two shares."""
 CONFIDENT = 0.95
 """Probability from which on the model counts as certain that a label is wrong."""
 
@@ -106,7 +109,7 @@ def summarize(
         "title": title or f"{name} on {counted(n_views, 'view')}",
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "fuselearn_version": __version__,
-        "model": {"name": name, "wrapped_in": rows.wrapped_in},
+        "model": {"name": name, "wrapped_in": rows.wrapped_in, "calibrated": is_calibrated(model)},
         "data": _data(rows, file),
         "leaderboard": leaderboard,
         "views": summarize_views(rows, sample, missingness["records"], seed, file["columns"]),
@@ -118,11 +121,12 @@ def summarize(
         "note": _note(note),
         "versions": provenance.versions(),
         "reproduce": {
-            "code": provenance.code_to_reproduce(model, labelled=rows.labelled, with_ids=rows.ids is not None),
+            "code": provenance.code_to_reproduce(model, note, labelled=rows.labelled, with_ids=rows.ids is not None),
             "command": provenance.command_to_reproduce(note),
         },
         **dict.fromkeys(("quality", "per_class", "confusion", "calibration", "margins", "suspects", "labels")),
         "training": _training(rows),
+        "training_suspects": _training_suspects(rows),
     }
     if rows.labelled:
         balanced = BALANCED in (getattr(model, "class_weight", None), (note or {}).get("class_weight"))
@@ -147,7 +151,8 @@ def _missingness(rows: ReportRows, file: Record) -> Record:
     for record, gaps in zip(records, file["gaps"] or ()):
         # The file counts empty cells in all rows, the report in the rows that have the view.
         present = record["present"]
-        record["gaps"] = max(0.0, (gaps - (1 - present)) / present) if present > 0 else 0.0
+        empty = gaps - (1 - present)
+        record["gaps"] = empty / present if empty > ROUNDING else 0.0
     patterns = [
         {**pattern, "without": [name for name in result.view_names if name not in pattern["views"]]}
         for pattern in result.patterns
@@ -237,6 +242,7 @@ def _class_quality(rows: ReportRows, known: ReportRows, balanced: bool, seed: in
         scores = model.decision_function(rows.X)  # probabilities of 1 and nearly 1 would be ties
     area = None if scores is None else quality.area_under_curve(y, scores, model.classes_)
     sections["quality"]["area_under_curve"] = area
+    sections["quality"] |= quality.precision_and_recall(sections["per_class"])
     if known.n_rows:
         sections["margins"] = _margins(known.sample(20 * MAX_ROWS, seed), rows.n_rows)
         sections["suspects"] = _suspects(known)
@@ -270,8 +276,25 @@ def _margins(rows: ReportRows, n_all_rows: int) -> Record:
     }
 
 
+def _training_suspects(rows: ReportRows) -> Record | None:
+    """Return the training labels that look wrong to a model that judges them out of fold."""
+    if not hasattr(rows.model, "suspects"):
+        return None
+    suspects = rows.model.suspects()
+    records = [
+        {key: value if key in ("row", "probability") else str(value) for key, value in suspect.items()}
+        for suspect in suspects[:MAX_SUSPECTS]
+    ]
+    return {
+        "records": records,
+        "total": len(suspects),
+        "with_index": "index" in suspects.columns,
+        "columns": len(rows.model.label_columns_),
+    }
+
+
 def _suspects(rows: ReportRows) -> Record | None:
-    """Return the labels that the model considers wrong.
+    """Return the labels of these rows that the model contradicts, by the probability that they are wrong.
 
     For one class per row they have the margin too, which still ranks rows where votes make all probabilities nearly 1.
     """
@@ -282,7 +305,7 @@ def _suspects(rows: ReportRows) -> Record | None:
     if suspects and not rows.many_labels:
         doubted = rows.take(np.array([record["row"] for record in suspects]))
         margins = inspection.margin_distribution(doubted.model, doubted.X, doubted.y)
-        order = np.argsort(margins, kind="stable").tolist()
+        order = np.lexsort((margins, -suspects["probability"])).tolist()
     records: list[Record] = []
     for number in order[:MAX_SUSPECTS]:
         suspect = suspects[number]

@@ -9,8 +9,9 @@
   const remember = (theme) => { try { localStorage.setItem("fuselearn-theme", theme); } catch { /* not kept */ } };
   const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : system.matches);
   const show = () => {
-    button.setAttribute("aria-pressed", String(isDark()));
-    button.querySelector("span").textContent = isDark() ? "Light" : "Dark";
+    const other = isDark() ? "Light" : "Dark";
+    button.setAttribute("aria-label", `${other} colours`);
+    button.querySelector("span").textContent = other;
   };
   const kept = remembered();
   if (kept === "dark" || kept === "light") root.dataset.theme = kept;
@@ -59,6 +60,25 @@
       for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
     });
   }
+
+  // A table that is wider than the screen says so, until it has been scrolled to its end.
+  const hints = Array.from(document.querySelectorAll(".scroll"), (box) => {
+    const hint = document.createElement("p");
+    hint.className = "hint";
+    hint.textContent = "Scroll sideways for more columns \u2192";
+    hint.hidden = true;
+    box.before(hint);
+    return [box, hint];
+  });
+  const showHint = (box, hint) => {
+    const more = box.scrollWidth - box.clientWidth > 2;
+    hint.hidden = !more;
+    box.classList.toggle("wide", more && box.scrollLeft + box.clientWidth < box.scrollWidth - 2);
+  };
+  const showHints = () => { for (const [box, hint] of hints) showHint(box, hint); };
+  for (const [box, hint] of hints) box.addEventListener("scroll", () => showHint(box, hint), { passive: true });
+  addEventListener("resize", showHints);
+  showHints();
 
   // Copying code, where the browser allows it.
   if (navigator.clipboard) {
