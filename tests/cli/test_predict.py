@@ -447,7 +447,10 @@ def test_report_tells_of_the_file(table, tmp_path, report, given):
     frame.drop(columns=["image_0", "image_1", "image_2"]).to_csv(tmp_path / "data.csv", index=False)
     report(tmp_path / "data.csv")
     rows = N_ROWS - 2
-    assert given[0]["note"]["file"] == {
+    told = given[0]["note"]["file"]
+    assert told.pop("name") == "data.csv"
+    assert told.pop("training_rows").tolist() == list(range(1, N_ROWS + 1))
+    assert told == {
         "columns_per_view": {"rna": 4, "image": 3, "flag": 2},  # though text became more
         "gaps_per_view": {"rna": 1 / (4 * rows), "image": 1.0, "flag": 1 / (2 * rows)},
         "sources": [*(f"rna_{n}" for n in range(4)), *(f"image_{n}" for n in range(3)), "flag_a", *3 * ["flag_site"]],

@@ -116,3 +116,15 @@ def test_a_model_that_a_program_saved(table, data, tmp_path):
     named = json.loads(run(*command, "--data", data, "--id", "patient").stdout)["suspects"]
     assert [record["patient"] for record in named] == [f"p{record['row'] - 1:03d}" for record in plain]
     refused(run(*command, "--data", data), "has neither ids nor the labels")
+
+
+def test_the_report_has_the_rows_of_the_training_file(fit, mislabelled, data, tmp_path):
+    fit(*FUSION, *NUMBERS, data=mislabelled)
+    path = tmp_path / "model.fuse"
+    listed = json.loads(run("suspects", path, "--json").stdout)["suspects"]
+    told = json.loads(run("report", path, "--data", data, "--output", tmp_path / "page.html", "--json").stdout)
+    training = told["summary"]["training_suspects"]
+    assert training["from_file"]
+    assert [record["row"] for record in training["records"]] == [record["row"] for record in listed]
+    assert "data.csv" in told["summary"]["reproduce"]["code"]
+    assert "counted from 1" in (tmp_path / "page.html").read_text(encoding="utf-8")

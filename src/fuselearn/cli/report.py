@@ -24,7 +24,7 @@ from fuselearn.cli.options import (
     Strict,
     Trust,
 )
-from fuselearn.cli.saved_models import fitted_source, load_model
+from fuselearn.cli.saved_models import fitted_rows, fitted_source, load_model
 
 if TYPE_CHECKING:
     from fuselearn.cli.files import OpenedFile
@@ -82,10 +82,9 @@ def report(
         with refusing(ImportError), names_in_order():
             from fuselearn import FitReport
 
+            names = {"name": Path(data).name, "training_rows": fitted_rows(note)}
             with refusing(ValueError, TypeError, what=opened.source.name):
-                page = FitReport(
-                    columns.model, X, y, ids=ids, title=title, note={**note, "file": {**facts, "name": Path(data).name}}
-                )
+                page = FitReport(columns.model, X, y, ids=ids, title=title, note={**note, "file": {**facts, **names}})
             from fuselearn.persistence import write_atomically
 
             # Not by its own `save`, which makes no page where a file has appeared meanwhile.

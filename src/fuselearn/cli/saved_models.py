@@ -6,11 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fuselearn.cli.console import Notes, one_line, refuse
 from fuselearn.cli.files import FORMATS, Source, date_formats, refuse_permission, view_files
 from fuselearn.exceptions import UntrustedTypeError
+
+if TYPE_CHECKING:
+    from fuselearn.typing import IntArray
 
 NOTED_TEXTS = ("target", "id", "on", "group", "method", "data", "class_weight", "views", "decimal")
 NOTED_LISTS = ("command", "settings", "label_columns", "date_format")
@@ -80,6 +83,16 @@ def words_for_nothing(note: dict[str, Any], given: list[str] | None) -> tuple[st
     noted = note.get("na_values")
     words = noted if isinstance(noted, list) else []
     return tuple(dict.fromkeys(word for word in [*words, *(given or [])] if isinstance(word, str)))
+
+
+def fitted_rows(note: dict[str, Any]) -> "IntArray | None":
+    """Return the numbers in the file, from 1 on, of the rows that a model was fitted on; None where no note tells."""
+    import numpy as np
+
+    skipped, n_rows = note.get("skipped_rows"), note.get("rows")
+    if not isinstance(skipped, list) or not all(isinstance(row, int) for row in skipped) or not n_rows:
+        return None
+    return np.setdiff1d(np.arange(1, n_rows + len(skipped) + 1), np.array(skipped, dtype=np.intp))
 
 
 def describe_model(path: str) -> dict[str, Any]:

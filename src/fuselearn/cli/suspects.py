@@ -36,7 +36,7 @@ from fuselearn.cli.options import (
     Trust,
 )
 from fuselearn.cli.predict import output_kind, prediction_file
-from fuselearn.cli.saved_models import load_model, words_for_nothing
+from fuselearn.cli.saved_models import fitted_rows, load_model, words_for_nothing
 
 if TYPE_CHECKING:
     from fuselearn.records import Records
@@ -90,7 +90,10 @@ def suspects(
             )
         with refusing(ValueError):
             found = judge.suspects(number)
-        rows, used = _rows_of_file(note, found, notes)
+        used = fitted_rows(note)
+        if used is None and note and len(found):
+            notes.add("Rows are counted among those that the model was fitted on: fit left others out.")
+        rows = _rows_of_file(used, found)
         columns: dict[str, list[Any]] = {}
         if data is not None:
             source = Source(data, file_format, delimiter, encoding, words_for_nothing(note, na_values))
@@ -121,22 +124,16 @@ def suspects(
             say_lines(repr(Records(table)))
 
 
-def _rows_of_file(note: dict[str, Any], found: "Records", notes: Notes) -> "tuple[IntArray, IntArray | None]":
-    """Return the numbers of suspect rows in the file, from 0 on, and those of all rows that were learnt from.
-
-    The latter are None where a note does not tell them, so that rows are counted among those that were learnt from.
-    """
+def _rows_of_file(used: "IntArray | None", found: "Records") -> "IntArray":
+    """Return the numbers of suspect rows in the file, from 0 on; where nothing tells them, among those learnt from."""
     import numpy as np
 
-    skipped, n_rows = note.get("skipped_rows"), note.get("rows")
-    if not isinstance(skipped, list) or not all(isinstance(row, int) for row in skipped) or not n_rows:
-        if len(found) and note:
-            notes.add("Rows are counted among those that the model was fitted on: others were left out by fit.")
-        return found["row"].astype(np.intp), None
-    used = np.setdiff1d(np.arange(n_rows + len(skipped)), np.array(skipped, dtype=np.intp) - 1)
-    if len(found) and found["row"].max() >= len(used):
+    rows = found["row"].astype(np.intp)
+    if used is None:
+        return rows
+    if len(rows) and rows.max() >= len(used):
         refuse("The note of the model does not fit its rows; fit it again.")
-    return used[found["row"].astype(np.intp)], used
+    return used[rows] - 1
 
 
 def _described(judge: Any, note: dict[str, Any], found: "Records", rows: "IntArray") -> dict[str, list[Any]]:

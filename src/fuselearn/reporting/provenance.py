@@ -8,6 +8,7 @@ import textwrap
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral, Real
 
+import numpy as np
 from sklearn import config_context
 from sklearn.base import BaseEstimator
 
@@ -183,12 +184,15 @@ def file_facts(note: Record | None, model: FittedModel) -> Record:
     facts = (note or {}).get("file")
     facts = facts if isinstance(facts, dict) else {}
     n_skipped, sources = facts.get("rows_left_out"), facts.get("sources")
+    training_rows = facts.get("training_rows")
     if not isinstance(sources, list) or len(sources) != getattr(model, "n_features_in_", None):
         sources = None
     return {
         "columns": _values_by_view(facts.get("columns_per_view"), model, Integral),
         "gaps": _values_by_view(facts.get("gaps_per_view"), model, Real),
         "sources": sources and [str(name) for name in sources],
+        "given": bool(facts),
+        "training_rows": training_rows if isinstance(training_rows, np.ndarray) else None,
         "rows_left_out": int(n_skipped) if isinstance(n_skipped, Integral) and int(n_skipped) > 0 else 0,
     }
 

@@ -32,7 +32,7 @@ from fuselearn.reporting.report_rows import (
     read_report_rows,
 )
 from fuselearn.reporting.sentences import counted, describe
-from fuselearn.typing import ArrayLike, TableLike
+from fuselearn.typing import ArrayLike, IntArray, TableLike
 
 ROWS_FOR_SHUFFLING = (300, 2_000)
 """Fewest and most rows that are predicted for every view and shuffle: the more views and classes, the fewer rows."""
@@ -80,7 +80,8 @@ def summarize(
         Anything to be shown beside the settings, such as how a file was read. ``note["file"]`` describes the file that
         the rows come from, whose columns may differ from the model's: ``"columns_per_view"`` and ``"gaps_per_view"``
         (share of empty cells), dicts by view, ``"sources"``, the column of the file that each column of the model comes
-        from, and ``"rows_left_out"``, the number of rows without a label.
+        from, ``"rows_left_out"``, the number of rows without a label, ``"name"``, its name, and ``"training_rows"``, an
+        array of the numbers of the training rows in their own file.
     random_state : int or None, default=None
         Seed of the shuffles, and of the sample of rows that charts use if there are many. None is 0: a report of the
         same rows says the same.
@@ -126,7 +127,7 @@ def summarize(
         },
         **dict.fromkeys(("quality", "per_class", "confusion", "calibration", "margins", "suspects", "labels")),
         "training": _training(rows),
-        "training_suspects": _training_suspects(rows),
+        "training_suspects": _training_suspects(rows, file["training_rows"]),
     }
     if rows.labelled:
         balanced = BALANCED in (getattr(model, "class_weight", None), (note or {}).get("class_weight"))
@@ -185,6 +186,7 @@ def _data(rows: ReportRows, file: Record) -> Record:
         "views": len(model.view_names_),
         "labelled": rows.labelled,
         "with_ids": rows.ids is not None,
+        "from_file": file["given"],
         "many_labels": rows.many_labels,
         "n_labels": int(model.label_weights_.shape[1]) if rows.many_labels else None,
         "classes": classes,
@@ -276,18 +278,26 @@ def _margins(rows: ReportRows, n_all_rows: int) -> Record:
     }
 
 
-def _training_suspects(rows: ReportRows) -> Record | None:
-    """Return the training labels that look wrong to a model that judges them out of fold."""
+def _training_suspects(rows: ReportRows, training_rows: IntArray | None) -> Record | None:
+    """Return the training labels that look wrong to a model that judges them out of fold.
+
+    `training_rows` are the numbers of the training rows in their file, if these are known.
+    """
     if not hasattr(rows.model, "suspects"):
         return None
     suspects = rows.model.suspects()
-    records = [
+    records: list[Record] = [
         {key: value if key in ("row", "probability") else str(value) for key, value in suspect.items()}
         for suspect in suspects[:MAX_SUSPECTS]
     ]
+    from_file = training_rows is not None and len(training_rows) == n_training_rows(rows.model)
+    if training_rows is not None and from_file:
+        for record in records:
+            record["row"] = int(training_rows[record["row"]])
     return {
         "records": records,
         "total": len(suspects),
+        "from_file": from_file,
         "with_index": "index" in suspects.columns,
         "columns": len(rows.model.label_columns_),
     }
@@ -350,7 +360,7 @@ def _reasons_left_out(rows: ReportRows, summary: Record) -> list[str]:
 
 def _note(note: Record | None) -> list[list[str]]:
     """Return the notes as strings, without the command and the facts of the file, which are shown elsewhere."""
-    shown_elsewhere = ("command", "file")
+    shown_elsewhere = ("command", "file", "skipped_rows")
     return [[str(key), _short(value)] for key, value in (note or {}).items() if value and key not in shown_elsewhere]
 
 
