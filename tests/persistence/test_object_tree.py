@@ -8,7 +8,7 @@ from scipy import sparse
 
 from fuselearn import ShareBoostClassifier, load, save
 from fuselearn.persistence.container import MODEL, pack, unpack
-from fuselearn.persistence.object_tree import MAX_DEPTH, MAX_IN_RANGES
+from fuselearn.persistence.object_tree import MAX_DEPTH, MAX_IN_RANGES, Reader, Writer
 from tests.persistence.saved_models import TWO, VIEWS, SavedFile, X, forge, states
 
 
@@ -347,3 +347,32 @@ def test_a_sparse_matrix_that_is_right_is_loaded(content, path):
     file.tree["state"]["zzz_"] = sparse_node(file, ONES, INDICES, INDPTR, (3, 3))
     path.write_bytes(file.content)
     assert (load(path).zzz_ != sparse.csr_matrix(np.eye(3))).nnz == 0
+
+
+def rebuilt(*values):
+    """Write and read values, and return them with the number of bytes of their arrays."""
+    writer = Writer()
+    tree = writer.write(list(values))
+    return Reader(writer.arrays, []).read(tree), len(writer.arrays)
+
+
+def test_equal_large_arrays_are_written_once():
+    first = np.arange(1024.0).reshape(32, 32)
+    (one, two), size = rebuilt(first, first.copy())
+    assert one is two
+    assert size == first.nbytes
+    np.testing.assert_array_equal(one, first)
+    (one, two), _ = rebuilt(first[:1, :8], first[:1, :8].copy())
+    assert one is not two
+
+
+@pytest.mark.parametrize("kind", ["precision", "order", "sign of zero"])
+def test_large_arrays_that_differ_are_written_each(kind):
+    first = np.arange(2048.0).reshape(32, 64)
+    others = {"precision": first.astype(np.float32), "order": first.copy("F"), "sign of zero": -first * -1.0}
+    others["sign of zero"][0, 0] = -0.0
+    (one, two), _ = rebuilt(first, others[kind])
+    assert one is not two
+    assert two.dtype == others[kind].dtype
+    assert two.flags.f_contiguous == others[kind].flags.f_contiguous
+    assert two.tobytes() == others[kind].tobytes()

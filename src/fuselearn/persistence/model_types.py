@@ -9,12 +9,13 @@
   scikit-learn comes what its estimators are made of (`PARTS`), since only they can make use of it.
 """
 
+import hashlib
 import math
 import re
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib import import_module
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import sklearn
@@ -106,6 +107,8 @@ DEFINED_IN: dict[str, str] = {
 """Public id to "module:class"."""
 _IDS = {place: public_id for public_id, place in DEFINED_IN.items()}
 
+LARGE_ARRAY = 4096
+"""Bytes from which on arrays that are equal are written once, and are one array of the loaded model."""
 MAX_EMPTY_ITEMS = 10_000_000
 """Items of an array whose items take no bytes."""
 DTYPE = re.compile(
@@ -198,6 +201,15 @@ def size_of(shape: Any) -> int:
     if any(type(length) is not int or not 0 <= length < 2**62 for length in checked_list(shape)) or len(shape) > 8:
         raise ValueError("its tree has an array of a shape that is none")
     return math.prod(shape)
+
+
+def identity_of(value: Any) -> int | bytes:
+    """Return what tells a value from all others: of a large array its content, so that equal ones are written once."""
+    if type(value) is not np.ndarray or value.nbytes < LARGE_ARRAY or value.dtype.kind in "OV":
+        return id(value)
+    order: Literal["C", "F"] = "F" if value.flags.f_contiguous and not value.flags.c_contiguous else "C"
+    kind = f"{value.dtype.str} {value.shape} {order} ".encode()
+    return hashlib.sha256(kind + value.tobytes(order)).digest()
 
 
 def native(array: AnyArray) -> AnyArray:

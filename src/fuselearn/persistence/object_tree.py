@@ -34,6 +34,7 @@ from fuselearn.persistence.model_types import (
     generator_from,
     generator_state,
     id_of,
+    identity_of,
     is_selector_setting,
     native,
     own_class,
@@ -78,7 +79,7 @@ class Writer:
         self.foreign: list[Any] = []
         self.places: list[tuple[str, ...]] = []
         self._content = bytearray()
-        self._nodes: dict[int, Json] = {}
+        self._nodes: dict[int | bytes, Json] = {}
         self._written: list[Any] = []  # kept, so that no other object gets the same address
         self._open: set[int] = set()
         self._n_shared = 0
@@ -96,14 +97,15 @@ class Writer:
             return value if math.isfinite(value) else {"float": str(value)}
         if type(value) is list:
             return self._inside(value, lambda: self._items(value, place), place)
-        if (node := self._nodes.get(id(value))) is not None:
+        identity = identity_of(value)
+        if (node := self._nodes.get(identity)) is not None:
             if "number" not in node:
                 self._n_shared += 1
                 node["number"] = self._n_shared
             return {"ref": node["number"]}
         node = self._inside(value, lambda: self._node(value, place), place)
         if {"array", "objects", "object", "foreign", "sparse"} & node.keys():
-            self._nodes[id(value)] = node
+            self._nodes[identity] = node
             self._written.append(value)
         return node
 
