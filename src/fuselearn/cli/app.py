@@ -54,6 +54,7 @@ def make_app() -> "typer.Typer":
     from fuselearn.cli.predict import predict
     from fuselearn.cli.report import report
     from fuselearn.cli.reproduce import reproduce
+    from fuselearn.cli.serve import serve
     from fuselearn.cli.suspects import suspects
     from fuselearn.cli.warmup import warmup
 
@@ -82,7 +83,7 @@ def make_app() -> "typer.Typer":
             error.format_message = lambda: visible(words())  # type: ignore[attr-defined]
 
     app = typer.Typer(cls=Commands, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-    for command in (fit, predict, report, suspects, compare, inspect, demo, reproduce, warmup):
+    for command in (fit, predict, report, suspects, compare, inspect, serve, demo, reproduce, warmup):
         app.command()(command)
 
     @app.command("version")

@@ -20,6 +20,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from enum import Enum
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, NoReturn
@@ -64,12 +65,31 @@ def tell(text: str) -> None:
 def refuse(message: object) -> NoReturn:
     """Say in one line on stderr what is wrong, and end with exit code 1.
 
-    Exit code 2 is left to typer, for a command line that it cannot read.
+    Exit code 2 is left to typer, for a command line that it cannot read. Within `raising_refusals` it is an exception.
     """
     import typer
 
+    if _raised.get():
+        raise Refusal(one_line(message))
     tell(f"fuselearn: {one_line(message)}")
     raise typer.Exit(1)
+
+
+class Refusal(Exception):
+    """What a command would have refused, in one line, where it is not the command line that asked."""
+
+
+_raised: ContextVar[bool] = ContextVar("fuselearn_raised_refusals", default=False)
+
+
+@contextmanager
+def raising_refusals() -> Iterator[None]:
+    """Raise `Refusal` in this thread instead of ending the command, as for a request to a server."""
+    token = _raised.set(True)
+    try:
+        yield
+    finally:
+        _raised.reset(token)
 
 
 def refuse_standard_output(error: OSError) -> NoReturn:

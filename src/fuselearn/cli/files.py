@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from fuselearn.cli.console import interrupts, one_line, refuse, refuse_standard_output, refusing
 
@@ -147,10 +147,10 @@ def open_data(source: Source, notes: "Notes | None" = None) -> Iterator["OpenedF
 
 
 @contextmanager
-def open_file(source: Source) -> Iterator["PlainFile"]:
-    """Open one file for reading."""
+def open_file(source: Source, content: IO[bytes] | None = None) -> Iterator["PlainFile"]:
+    """Open one file for reading, or CSV that is not in a file but in memory: `content`."""
     _check_options(source)
-    kind = "csv" if source.path == "-" and source.format is None else _kind(source)
+    kind = "csv" if content or (source.path == "-" and source.format is None) else _kind(source)
     from fuselearn.cli.csv_files import CsvFile
     from fuselearn.cli.typed_files import FeatherFile, ParquetFile
 
@@ -162,7 +162,7 @@ def open_file(source: Source) -> Iterator["PlainFile"]:
     reader = readers.get(kind, CsvFile)
     with ExitStack() as stack:
         with reading(source.name, kind):
-            opened = reader(source, stack.enter_context(_stream(source, kind)), kind)
+            opened = reader(source, content or stack.enter_context(_stream(source, kind)), kind)
         names = opened.names
         name, count = Counter(names).most_common(1)[0] if names else ("", 0)
         if count > 1:

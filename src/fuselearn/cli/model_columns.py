@@ -67,6 +67,10 @@ class ModelColumns:
         """Return the types in which the columns are to be read."""
         return {column: ARROW_TYPES[self._columns.kinds_[column]] for column in self.columns}
 
+    def source_columns(self) -> list[str]:
+        """Return the column of the file that each column of the model's matrix was made of."""
+        return self._columns.source_columns()
+
     def to_read(
         self, identifier: str | None = None, others: Sequence[str | None] = ()
     ) -> tuple[list[str], dict[str, pyarrow.DataType]]:

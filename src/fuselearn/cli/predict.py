@@ -193,13 +193,13 @@ def _predictions(
             if identifier is not None:
                 check_ids(table.column(identifier), identifier, path)
             columns.note_unknown(table, notes)
-            yield _predicted(columns, table, identifier, done + 1)
+            yield predicted_table(columns, table, identifier, done + 1)
             done += table.num_rows
             update(description=f"{done} rows")
 
 
-def _predicted(
-    columns: "ModelColumns", table: "pyarrow.Table", identifier: str | None, first_row: int
+def predicted_table(
+    columns: "ModelColumns", table: "pyarrow.Table", identifier: str | None, first_row: int = 1
 ) -> "pyarrow.Table":
     """Return the predictions of the rows of a table, the first of which has this number in the file."""
     import pyarrow

@@ -424,6 +424,8 @@ def _days(series: Any) -> AnyArray:
 
 def _floats(series: Any) -> AnyArray:
     """Return numbers as floats, each as near as can be, as it would be read from a text."""
+    if series.dtype == nw.Float64:
+        return series.to_numpy()  # to cast takes as long as all else, which counts for a row of hundreds of columns
     if not series.dtype.is_integer():
         return series.cast(nw.Float64).to_numpy()
     # Some libraries refuse to cast whole numbers that no float equals.

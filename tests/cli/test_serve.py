@@ -1,0 +1,245 @@
+"""``fuselearn serve``: predictions over HTTP, by a real client, and requests that are not as they should be."""
+
+import csv
+import http.client
+import io
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import uvicorn
+from pyarrow import csv as arrow_csv
+
+from benchmarks.serving import send, statuses
+from fuselearn.cli.console import Notes
+from fuselearn.cli.prediction_service import PredictionService
+from fuselearn.cli.saved_models import load_model
+from fuselearn.cli.web_app import make_web_app, server_settings
+from tests.cli.command_line import run
+from tests.cli.patients import patients
+
+CSV, JSON = {"Content-Type": "text/csv"}, {"Content-Type": "application/json"}
+PATIENT = {"patient": "p7", "rna_0": 0.5, "rna_1": None, "rna_2": 1, "rna_3": "NA", "site": "south"}
+
+
+@contextmanager
+def serving(service, **settings):
+    """Serve in a thread, and yield the port."""
+    server = uvicorn.Server(server_settings(make_web_app(service, **settings)))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            yield listener.getsockname()[1]
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """Model that the command line has fitted."""
+    folder = tmp_path_factory.mktemp("model")
+    arrow_csv.write_csv(patients(), folder / "data.csv")
+    views = ["--view", "rna=rna_*", "--view", "image=image_*", "--view", "site=site"]
+    usual = ["--target", "outcome", "--id", "patient", "--method", "shareboost", "--set", "n_estimators=5"]
+    result = run("fit", folder / "data.csv", *usual, *views, "--output", folder / "model.fuse")
+    assert result.exit_code == 0, result.output
+    return folder / "model.fuse"
+
+
+@pytest.fixture(scope="module")
+def service(model):
+    service = PredictionService(*load_model(str(model), Notes(quiet=True), None), max_rows=50)
+    service.warm()
+    return service
+
+
+@pytest.fixture(scope="module")
+def port(service):
+    with serving(service, max_body=20_000) as port:
+        yield port
+
+
+def call(port, path, body=None, headers=None, method=None):
+    """Return status, headers and body of the answer to a request."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    try:
+        connection.request(method or ("GET" if body is None else "POST"), path, body, headers or {})
+        response = connection.getresponse()
+        return response.status, response.headers, response.read().decode()
+    finally:
+        connection.close()
+
+
+def test_csv_is_predicted_as_the_command_line_does(port, model, tmp_path):
+    rows = tmp_path / "rows.csv"
+    arrow_csv.write_csv(patients().slice(0, 20), rows)
+    status, headers, text = call(port, "/predict", rows.read_bytes(), CSV)
+    assert (status, headers["Content-Type"]) == (200, "text/csv; charset=utf-8")
+    assert text == run("predict", model, rows).stdout
+
+
+def test_json_says_the_same_as_csv(port):
+    table = patients().slice(0, 5).to_pylist()
+    status, _, text = call(port, "/predict", json.dumps(table).encode(), JSON)
+    answer = json.loads(text)
+    assert (status, answer["notes"]) == (200, [])
+    status, _, text = call(port, "/predict", json.dumps({"rows": table}).encode(), {**JSON, "Accept": "text/csv"})
+    lines = list(csv.DictReader(io.StringIO(text)))
+    assert [record["id"] for record in answer["predictions"]] == [line["patient"] for line in lines]
+    assert [record["prediction"] for record in answer["predictions"]] == [line["prediction"] for line in lines]
+    for record, line in zip(answer["predictions"], lines):
+        assert record["probabilities"] == {name: float(line[f"probability_{name}"]) for name in ("ill", "well")}
+
+
+def test_a_view_may_be_missing_and_is_noted(port):
+    status, _, text = call(port, "/predict", json.dumps([PATIENT]).encode(), JSON)
+    assert status == 200
+    assert json.loads(text)["notes"] == [
+        "the request has no column of the view 'image': it is taken as missing in every row."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "message"),
+    [
+        (b"patient,rna_0\np1,0.5\n", CSV, 422, "lacks the column 'rna_1'"),
+        (b"patient,size\np1,0.5\n", CSV, 422, "none of the columns"),
+        (b"site\nnorth\nnorth,1\n", CSV, 422, "cannot be read as csv"),
+        (b"site\n", CSV, 422, "has no rows"),
+        (b"site\n" + b"north\n" * 51, CSV, 413, "more than 50 rows"),
+        (b"site\n" + b"n" * 20_000, CSV, 413, "more than 20000 bytes"),
+        (b"site\nnorth\n", {**CSV, "Content-Encoding": "gzip"}, 415, "compressed"),
+        (b"site\nnorth\n", {}, 415, "Content-Type must be application/json or text/csv"),
+        (b'[{"site": NaN}]', JSON, 400, "NaN is not JSON"),
+        (b'[{"site": ["north"]}]', JSON, 400, "a list in the column 'site'"),
+        (b'[{"site": "\\ud800"}]', JSON, 400, "lone surrogate"),
+        (b"[" * 10_000, JSON, 400, "nested too deeply"),
+        (b'{"rows": 3}', JSON, 400, "list of objects"),
+        (b"[3]", JSON, 400, "Row 1 is not an object"),
+        (b"[]", JSON, 422, "no rows"),
+        (b"[{}]", JSON, 422, "none of the columns"),
+        (json.dumps([{"site": None}] * 51).encode(), JSON, 413, "more than 50 rows"),
+        (json.dumps([{**PATIENT, "rna_2": "much"}]).encode(), JSON, 422, "'much'"),
+    ],
+)
+def test_what_is_wrong_is_said_in_words(port, body, headers, status, message):
+    answered, _, text = call(port, "/predict", body, headers)
+    assert (answered, message in json.loads(text)["error"]) == (status, True), text
+
+
+def test_pages_and_methods_that_do_not_exist(port):
+    assert call(port, "/nowhere")[0] == 404
+    assert call(port, "/predict")[0] == 405
+    assert call(port, "/health", b"", CSV)[0] == 405
+
+
+def test_health_and_model(port):
+    assert json.loads(call(port, "/health")[2])["status"] == "ok"
+    told = json.loads(call(port, "/model")[2])
+    assert told["classes"] == ["ill", "well"]
+    assert (told["target"], told["id"], told["n_columns"]) == ("outcome", "patient", 8)
+    assert told["views"]["image"] == ["image_0", "image_1", "image_2"]
+    assert (told["max_rows"], told["max_body_bytes"]) == (50, 20_000)
+
+
+def test_a_model_without_explanations_says_so(port):
+    status, _, text = call(port, "/explain", b"site\nnorth\n", CSV)
+    assert (status, json.loads(text)["error"]) == (501, "ShareBoostClassifier does not explain its predictions.")
+
+
+def test_explanations_are_by_view_and_by_the_largest_columns(service):
+    class Explained:
+        base = np.array(0.25)
+
+        def __init__(self, X):
+            self.view_values = np.tile([1.0, 2.0, 0.5], (len(X), 1))
+            self.column_values = np.tile(np.arange(X.shape[1], dtype=float), (len(X), 1))
+
+    inner = service.model.model_
+    inner.explain = Explained
+    try:
+        answer = service.explain(json.dumps([PATIENT]).encode(), "json")
+    finally:
+        del inner.explain
+    [row] = answer["explanations"]
+    assert (row["id"], row["base"]) == ("p7", 0.25)
+    assert row["views"] == {"rna": 1.0, "image": 2.0, "site": 0.5}
+    assert row["columns"]["image_2"] == 6.0
+    assert row["columns"]["site"] > 6  # all its categories together
+
+
+def test_other_names_of_the_server_are_refused(service):
+    request = "GET /health HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n"
+    with serving(service) as port:
+        names = ("127.0.0.1", f"127.0.0.1:{port}", "localhost", "[::1]:80", "elsewhere.example", "127.0.0.1.evil")
+        answered = [send(port, request.format(name).encode()) for name in names]
+    assert answered == [200, 200, 200, 200, 421, 421]
+    with serving(service, hosts=()) as port:
+        assert send(port, request.format("elsewhere.example").encode()) == 200
+
+
+def test_the_page_shows_names_as_text(service, monkeypatch):
+    told = {**service.describe(), "target": "<script>alert(1)</script>", "classes": ["{{script}}", "<b>"]}
+    monkeypatch.setattr(service, "describe", lambda: told)
+    with serving(service) as port:
+        _, headers, page = call(port, "/")
+    assert page.count("<script>") == 1
+    assert "&lt;script&gt;alert(1)" in page
+    assert "{{script}}, &lt;b&gt;" in page
+    assert "unsafe-inline" not in headers["Content-Security-Policy"]
+    assert "image_0,image_1" in page
+
+
+def test_malformed_requests_do_no_harm(port):
+    answered = statuses(port, 300, [*patients().column_names])
+    assert not {status for status in answered if status >= 500 and status != 501}, answered
+    assert answered[400] > 20
+    assert call(port, "/health")[0] == 200
+
+
+@pytest.mark.long
+def test_thousands_of_malformed_requests_do_no_harm(port):
+    answered = statuses(port, 10_000, [*patients().column_names], seed=1)
+    assert not {status for status in answered if status >= 500 and status != 501}, answered
+    assert call(port, "/health")[0] == 200
+
+
+@pytest.mark.long
+def test_the_command_serves_until_it_is_stopped(model):
+    command = [sys.executable, "-c", "from fuselearn.cli import main; main()", "serve", str(model), "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
+        try:
+            line = process.stderr.readline()
+            assert line.startswith(f"Serving {model} at http://127.0.0.1:"), line
+            port = int(line.split("127.0.0.1:")[1].split(";")[0])
+            assert call(port, "/predict", b"site\nnorth\n", CSV)[0] == 200
+        finally:
+            process.terminate()
+        assert process.wait(30) != 0
+        assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--port", "70000"], "--port must be between 0 and 65535; got 70000."),
+        (["--max-rows", "0"], "--max-rows must be at least 1; got 0."),
+    ],
+)
+def test_bad_options_are_refused(model, options, message):
+    result = run("serve", model, *options)
+    assert (result.exit_code, result.stderr) == (1, f"fuselearn: {message}\n")
+
+
+def test_a_port_that_is_taken_is_refused(model, port):
+    result = run("serve", model, "--port", port)
+    assert result.exit_code == 1
+    assert f"127.0.0.1:{port} cannot be listened on" in result.stderr
