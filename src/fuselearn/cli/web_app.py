@@ -110,7 +110,7 @@ def make_web_app(
 
 
 def server_settings(app: ASGIApp) -> uvicorn.Config:
-    """Return the settings of a server: no web sockets, no log of requests, also not of malformed ones, 503 where too many come at a time."""
+    """Return the settings of a server: no web sockets, no log of requests, 503 where too many come at a time."""
     return uvicorn.Config(
         app,
         ws="none",
