@@ -27,6 +27,17 @@ def test_equals_the_definition(seed, gamma):
         assert_allclose(base[row], coefficients.sum(axis=0), atol=1e-12)
 
 
+def test_kernels_of_absolute_differences_are_products_too():
+    X, centres, coefficients = problem(6)
+    _, values = kernel_shapley(X, centres, 0.3, coefficients, np.arange(5), 5, absolute=True)
+    for row, x in enumerate(X):
+        factors = np.exp(-0.3 * np.abs(x - centres))
+        expected = shapley_by_subsets(
+            lambda known, factors=factors: factors[:, sorted(known)].prod(axis=1) @ coefficients, 5
+        )
+        assert_allclose(values[row], expected, atol=1e-12)
+
+
 def test_fixed_and_shared_columns():
     X, centres, coefficients = problem(1)
     base, values = kernel_shapley(X, centres, 0.4, coefficients, np.array([1, -1, 3, 1, -1]), 4)

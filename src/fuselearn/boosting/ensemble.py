@@ -86,6 +86,14 @@ class Ensemble:
         """Number of classes."""
         return len(self.class_prior)
 
+    def voters_of(self, view: int) -> list[tuple[Hypothesis, float]]:
+        """Return the hypotheses of a view, with their votes."""
+        return [voter for voters in self._voters[view].values() for voter in voters]
+
+    def has_transformer(self, view: int) -> bool:
+        """Return whether the columns of a view are transformed before hypotheses read them."""
+        return self._transformers[view] is not None
+
     def vote_in_blocks(
         self, X: FloatArray, receive: Callable[[slice, FloatArray, BoolArray], None], threads: Threads = SERIAL
     ) -> None:

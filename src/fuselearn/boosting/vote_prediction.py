@@ -9,15 +9,17 @@ from sklearn.utils.validation import check_is_fitted
 from fuselearn.backends.partitioned.dask_collections import predict_lazily
 from fuselearn.backends.protocol import PredictsByDecision, ReadsNewRows
 from fuselearn.boosting.ensemble import Ensemble, predict_early
+from fuselearn.boosting.vote_explanation import VotesToExplain
 from fuselearn.data import encode_known
 from fuselearn.data.view_table import to_host
+from fuselearn.explanation.explained_rows import ExplainedRows, ExplainsRows
 from fuselearn.learners.protocol import Hypothesis
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.votes import codes_of, probabilities
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike, Transformer
 
 
-class VotePrediction(ReadsNewRows, PredictsByDecision):
+class VotePrediction(ExplainsRows, ReadsNewRows, PredictsByDecision):
     """Mixin that predicts from `estimators_`, `estimator_weights_` and `winning_views_`."""
 
     n_jobs: int | None
@@ -237,6 +239,10 @@ class VotePrediction(ReadsNewRows, PredictsByDecision):
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             ensemble.vote_in_blocks(table, receive, threads)
         return values
+
+    def _rows_to_explain(self, X: TableLike) -> ExplainedRows:
+        """Return rows and ensemble as an explanation needs them."""
+        return VotesToExplain(self._ensemble(), self.view_names_, self._read_rows(X))
 
     def _ensemble(self) -> Ensemble:
         """Return the ensemble of the fitted hypotheses."""

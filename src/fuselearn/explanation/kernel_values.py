@@ -31,6 +31,8 @@ def kernel_shapley(
     players: IntArray,
     n_players: int,
     threads: Threads = SERIAL,
+    *,
+    absolute: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
     """Return Σ coefficient · exp(-γ |x - c|²) without any player, and the Shapley values of the players.
 
@@ -50,6 +52,8 @@ def kernel_shapley(
         Number of players.
     threads : Threads, default=SERIAL
         Threads that share the rows.
+    absolute : bool, default=False
+        Whether the kernel is exp(-γ Σ |x_j - c_j|), which is a product, too.
 
     Returns
     -------
@@ -58,7 +62,7 @@ def kernel_shapley(
     values : ndarray of shape (n_rows, n_players, n_outputs)
         Shapley values.
     """
-    games = _ProductGames(X, centres, gamma, players)
+    games = _ProductGames(X, centres, gamma, players, absolute)
     values = np.zeros((len(X), n_players, coefficients.shape[1]))
     base = np.zeros((len(X), coefficients.shape[1]))
     counts = nodes_for_sums(len(games.playing))
@@ -147,13 +151,15 @@ def squashed_kernel_shapley(
 class _ProductGames:
     """Factors of the players at the centres: one game for each centre, row by row."""
 
-    def __init__(self, X: FloatArray, centres: FloatArray, gamma: float, players: IntArray) -> None:
+    def __init__(
+        self, X: FloatArray, centres: FloatArray, gamma: float, players: IntArray, absolute: bool = False
+    ) -> None:
         order = np.argsort(players, kind="stable")
         order = order[players[order] >= 0]
         # Columns of the same player stand together.
         self.playing, self._starts = np.unique(players[order], return_index=True)
         self._own, self._fixed = order, np.flatnonzero(players < 0)
-        self._X, self._root = X, np.sqrt(gamma)
+        self._X, self._gamma, self._absolute = X, float(gamma), absolute
         self._centres = np.ascontiguousarray(centres.T, dtype=np.float64)
 
     def of_row(self, row: int) -> tuple[FloatArray, FloatArray]:
@@ -168,10 +174,13 @@ class _ProductGames:
         return own, fixed
 
     def _squares(self, row: int, columns: IntArray) -> FloatArray:
-        """Return γ (x - c)² of some columns, of shape (n_columns, n_centres)."""
+        """Return γ (x - c)², or γ |x - c|, of some columns, of shape (n_columns, n_centres)."""
         away: FloatArray = self._X[row, columns, None] - self._centres[columns]
-        away *= self._root
-        away *= away
+        if self._absolute:
+            np.abs(away, out=away)
+        else:
+            away *= away
+        away *= self._gamma
         return away
 
 

@@ -14,7 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 from fuselearn.arguments import check_choice, check_jobs, check_positive
 from fuselearn.backends.protocol import PredictsByDecision
 from fuselearn.data import TrainingData, View, ViewBlocks, note_features, per_view, read_new_rows, read_training_data
+from fuselearn.explanation.explained_rows import ExplainedRows, ExplainsRows
 from fuselearn.kernels.composition import ItemKernels
+from fuselearn.kernels.kernel_explanation import KernelRowsToExplain
 from fuselearn.kernels.machines import Machines, Problem, fit_machines, problems_of
 from fuselearn.kernels.view_kernels import Kernel, ViewKernel, blurred_columns
 from fuselearn.numeric.votes import one_against_one, pairs_of_classes, prior_votes
@@ -49,7 +51,7 @@ class Items(NamedTuple):
     attributes: dict[str, AnyArray]
 
 
-class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
+class BaseKernelFusion(ExplainsRows, PredictsByDecision, ClassifierMixin, BaseEstimator):
     """Template of a support vector machine on kernels of several views.
 
     A subclass chooses the items that the machine is trained on (`_items`), the scale that each kernel is divided by
@@ -250,6 +252,11 @@ class BaseKernelFusion(PredictsByDecision, ClassifierMixin, BaseEstimator):
                 part[slice(None) if view.rows is None else view.rows] = factor * (values @ self.dual_coef_[number].T)
             parts.append(part)
         return parts
+
+    def _rows_to_explain(self, X: TableLike) -> ExplainedRows:
+        """Return rows and machines as an explanation needs them."""
+        table = read_new_rows(self, X)
+        return KernelRowsToExplain(self, table, ViewBlocks.of(table, self.view_names_, self.view_columns_).present)
 
     def _decision_values(self, table: FloatArray, start: int) -> FloatArray:
         """Return the decision values of a chunk of rows, the first being row `start` of `X`."""

@@ -60,6 +60,8 @@ class TreeHypothesis(Hypothesis):
         Numbers of the children, -1 in a leaf.
     code : int32 ndarray of shape (n_nodes,)
         Class of the largest weight in the node.
+    weight : ndarray of shape (n_nodes,) or None
+        Weight of the training rows in each node; None in files of earlier versions.
     """
 
     plan: Binning
@@ -70,12 +72,15 @@ class TreeHypothesis(Hypothesis):
     left: IntArray
     right: IntArray
     code: IntArray
+    weight: FloatArray | None = None
 
     def validate(self) -> None:
         """Refuse a tree, read from a file, whose nodes lead out of it or read columns that its view lacks."""
         n_nodes = len(self.feature)
         for name, kind in NODE_KINDS.items():
             check_array(self, name, kind, (n_nodes,), finite=False)
+        if self.weight is not None:
+            check_array(self, "weight", np.float64, (n_nodes,), at_least=0.0)
         check_children(self.feature >= 0, self.left, self.right, self.feature, len(self.plan.n_edges))
 
     def validate_votes(self, n_classes: int) -> None:
@@ -380,4 +385,5 @@ class _GrowingTree:
             np.array(self.left, dtype=np.int32),
             np.array(self.right, dtype=np.int32),
             np.array(self.code, dtype=np.int32),
+            np.array([sum(weights) for weights in self.class_weights], dtype=np.float64),
         )
