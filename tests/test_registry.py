@@ -14,6 +14,7 @@ from fuselearn.registry import (
     DEFAULT,
     LIBRARY_METHODS,
     METHODS,
+    PAPER_METHODS,
     UNMATCHED_METHODS,
     Method,
     all_estimators,
@@ -36,9 +37,9 @@ def test_all_estimators_are_the_public_classes_that_can_be_fitted():
     assert fuselearn.all_estimators() == pairs
 
 
-@pytest.mark.parametrize("name", [*METHODS, *UNMATCHED_METHODS, "view:a"])
+@pytest.mark.parametrize("name", [*METHODS, *UNMATCHED_METHODS, *PAPER_METHODS, "view:a"])
 def test_a_method_makes_an_estimator_of_the_views_with_a_seed(name):
-    method = find_method(name, list(VIEWS), unmatched=True)
+    method = find_method(name, list(VIEWS), unmatched=name not in PAPER_METHODS)
     estimator = method.estimator(VIEWS, 7, seed=3)
     assert method.name == name
     assert estimator.views == (VIEWS if method.only_view is None else {"a": [0, 1]})

@@ -10,12 +10,13 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeAlias
 
-import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import has_fit_parameter
 
 import fuselearn
-from fuselearn.arguments import check_count, check_flag, check_jobs
+from fuselearn.compared_classifiers import ClassLabels, UnmatchedRows
+from fuselearn.compared_classifiers import svm as svm
+from fuselearn.compared_classifiers import tuned_svm as tuned_svm
 from fuselearn.typing import Estimator
 
 ViewColumns: TypeAlias = Mapping[str, Any]
@@ -157,6 +158,16 @@ def _side_by_side(library: str, classifier: str, views: ViewColumns, **settings:
     return fuselearn.ConcatenatedClassifier(one, views=views)
 
 
+def _by_class(ensemble: Any, views: ViewColumns, rounds: int) -> Any:
+    """Return an ensemble of many labels as a classifier."""
+    return ClassLabels(ensemble(n_estimators=rounds), views=views)
+
+
+def _unmatched(views: ViewColumns, **settings: Any) -> Any:
+    """Return tomographic fusion of rows whose matches are forgotten."""
+    return UnmatchedRows(fuselearn.TomographicClassifier(**settings), views=views)
+
+
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
@@ -212,6 +223,29 @@ UNMATCHED_METHODS: dict[str, Method] = {
     ),
 }
 """Methods for views whose objects are not matched, which `fuselearn fit` knows too."""
+PAPER_METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("mssboost", lambda views, rounds: _by_class(fuselearn.MSSBoostClassifier, views, rounds), rounds=100),
+        Method("nsboost", lambda views, rounds: _by_class(fuselearn.NSBoostClassifier, views, rounds), rounds=100),
+        Method("rsbag", lambda views, rounds: _by_class(fuselearn.RSBagClassifier, views, rounds), rounds=100),
+        Method("unmatched_tomographic", lambda views, rounds: _unmatched(views), whole_views=True, one_label=True),
+        Method(
+            "unmatched_cartesian",
+            lambda views, rounds: _unmatched(views, correspondence="cartesian"),
+            whole_views=True,
+            one_label=True,
+        ),
+        Method(
+            "unmatched_augmented",
+            lambda views, rounds: UnmatchedRows(fuselearn.AugmentedKernelClassifier(), views=views),
+            whole_views=True,
+            one_label=True,
+        ),
+    )
+}
+"""Methods of S2 and S4 that `compare` knows by name. Those of S2 have a label for each class; those of S4 are trained
+on rows that are torn into views."""
 LIBRARY_METHODS: dict[str, Method] = {
     "forest": Method(
         "forest",
@@ -255,7 +289,7 @@ def resolve_methods(methods: Methods, view_names: Sequence[str]) -> list[Method]
     Parameters
     ----------
     methods : "default", "all", list of names and estimators, or dict of name to estimator or name
-        A name is one of `METHODS` or `LIBRARY_METHODS`, or "view:" and the name of a view, for that view alone.
+        A name is one of `METHODS`, `PAPER_METHODS` or `LIBRARY_METHODS`, or "view:" and the name of a view, alone.
         "default" and "all" have every view alone too, "all" also the `LIBRARY_METHODS` that are installed. An estimator
         is cloned; where it has a setting `views` that is None, it gets the views. In a list it has the name of its
         class.
@@ -315,7 +349,7 @@ def find_method(name: str, view_names: Sequence[str], *, unmatched: bool = False
         Names of the views.
     unmatched : bool, default=False
         Whether methods for views whose objects are not matched are known, as `fuselearn fit` has them, in place of
-        those of other libraries, as `compare` has them.
+        those of other libraries and of S2 and S4, as `compare` has them.
 
     Returns
     -------
@@ -328,7 +362,7 @@ def find_method(name: str, view_names: Sequence[str], *, unmatched: bool = False
     >>> find_method("stacking", ["sepal", "petal"]).folds
     5
     """
-    methods = METHODS | (UNMATCHED_METHODS if unmatched else LIBRARY_METHODS)
+    methods = METHODS | (UNMATCHED_METHODS if unmatched else PAPER_METHODS | LIBRARY_METHODS)
     if name in methods:
         return methods[name]
     single = [f"{SINGLE}{view}" for view in view_names]
@@ -339,69 +373,6 @@ def find_method(name: str, view_names: Sequence[str], *, unmatched: bool = False
         raise ValueError(f"methods names {name!r}, which is not known{hint}")
     view = name.removeprefix(SINGLE)
     return Method(name, lambda views, rounds: _vote(svm(), {view: views[view]}), only_view=view)
-
-
-def svm() -> Any:
-    """Return the plain support vector machine of a view: means in gaps, standardised columns, RBF kernel, C = 1.
-
-    Returns
-    -------
-    :class:`sklearn.pipeline.Pipeline`
-        Not fitted.
-    """
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import SVC
-
-    return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), SVC())
-
-
-def tuned_svm(*, standardise: bool = True, points: int = 5, cv: Any = 10, n_jobs: int | None = None) -> Any:
-    """Return a support vector machine whose kernel width and C are chosen by cross-validation.
-
-    S0 §5 and S3 §4: a Gaussian kernel exp(-‖x - x′‖² / σ²), σ and C in [10⁻², 10²], ten-fold cross-validation within
-    the rows it is fitted on. They name the ranges and not the points; these are powers of ten.
-
-    Parameters
-    ----------
-    standardise : bool, default=True
-        Whether columns are brought to mean 0 and variance 1 first. The papers do not say; σ is in absolute numbers, so
-        that without it the grid may lie far from the data.
-    points : int, default=5
-        Number of values of σ, and of C, evenly spaced in their logarithm.
-    cv : int or splitter, default=10
-        Folds, as in scikit-learn.
-    n_jobs : int, default=None
-        Processes, over the grid and folds.
-
-    Returns
-    -------
-    :class:`sklearn.model_selection.GridSearchCV`
-        Not fitted. σ is ``gamma ** -0.5`` of its ``best_estimator_``.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from fuselearn import ViewVotingClassifier
-    >>> from fuselearn.registry import tuned_svm
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = ViewVotingClassifier(tuned_svm(points=3, cv=3), views={"sepal": [0, 1], "petal": [2, 3]}).fit(X, y)
-    >>> [search.best_params_["svc__C"] for search in model.estimators_]
-    [1.0, 100.0]
-    """
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.svm import SVC
-
-    check_flag("standardise", standardise)
-    check_count("points", points)
-    check_jobs(n_jobs)
-    values = np.logspace(-2, 2, points) if points > 1 else np.ones(1)
-    machine = make_pipeline(StandardScaler() if standardise else "passthrough", SVC())
-    grid = {"svc__C": values.tolist(), "svc__gamma": (values**-2.0).tolist()}
-    return GridSearchCV(machine, grid, cv=cv, n_jobs=n_jobs)
 
 
 def all_estimators() -> list[tuple[str, type[Any]]]:
