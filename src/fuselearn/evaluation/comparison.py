@@ -60,10 +60,10 @@ def compare(
     views : dict, list or None, default=None
         Views of the columns of `X`. None is one view of all columns.
     methods : "default", "all", list of names and estimators, or dict of name to estimator or name, default="default"
-        See :data:`fuselearn.registry.METHODS`, and :data:`fuselearn.registry.PAPER_METHODS` for those of S2 and S4 (many
-        labels, one for each class; views that are not matched); "view:NAME" is the view of that name alone, and "forest", "lightgbm" and
-        "xgboost" get the columns of all views, where these libraries are installed. An estimator in a list has the name
-        of its class.
+        See :data:`fuselearn.registry.METHODS`, and :data:`fuselearn.registry.PAPER_METHODS` for those of S2 and S4
+        (many labels, one for each class; views that are not matched). "view:NAME" is the view of that name alone, and
+        "forest", "lightgbm" and "xgboost" get the columns of all views, where these libraries are installed. An
+        estimator in a list has the name of its class.
     noise : float, default=0.0
         Share of the training labels that are flipped, for each view independently, as in S0 and S1. Methods that take
         one label column get the majority of the views' labels, and in a second column those of the first view.
