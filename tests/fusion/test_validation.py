@@ -167,6 +167,9 @@ FORGERIES = {
     "a support vector too few": ("SupportVectorMachine", "centres", lambda f: shorter, "coefficients of a"),
     "an intercept too few": ("SupportVectorMachine", "intercepts", lambda f: shorter, "intercepts of a"),
     "a share too few": ("SupportVectorMachine", "shares", lambda f: shorter, "coefficients of a"),
+    "a view too few": ("ViewImputer", "view_of", lambda f: shorter, "view_of of a ViewImputer"),
+    "a loading too few": ("ViewImputer", "loadings", lambda f: shorter, "loadings of a ViewImputer"),
+    "no noise": ("ViewImputer", "noise", lambda f: lambda a: 0.0, "not above 0"),
     "no machines": ("SupportVectorMachines", "parts", lambda f: lambda a: [], "has 0 items"),
     "shares of nothing": (
         "SupportVectorMachines",

@@ -210,3 +210,39 @@ def reliabilities(values, targets, row_weights, groups):
     shrunk = [mean + share * (r - mean) for r, share in zip(correlations, kept)]
     squares = np.array([max(r, 0.0) ** 2 for r in shrunk])
     return squares / squares.mean() if squares.any() else np.ones(n_arms)
+
+
+# Absent views
+
+
+def conditional_mean(row, loadings, noise):
+    """The row with its gaps at their mean given the other cells, if x is normal with the covariance L L' + noise I."""
+    covariance = loadings @ loadings.T + noise * np.eye(len(row))
+    absent = np.isnan(row)
+    known = ~absent
+    filled = row.copy()
+    filled[absent] = covariance[np.ix_(absent, known)] @ np.linalg.inv(covariance[np.ix_(known, known)]) @ row[known]
+    return filled
+
+
+def component_steps(table, loadings, noise, prior_rows, n_steps):
+    """Steps of expectation maximisation for loadings and noise, row by row and column by column."""
+    n_columns, n_components = loadings.shape
+    for _ in range(n_steps):
+        means, squares = [], []
+        for row in table:
+            known = ~np.isnan(row)
+            precision = np.linalg.inv(loadings[known].T @ loadings[known] + noise * np.eye(n_components))
+            means.append(precision @ loadings[known].T @ row[known])
+            squares.append(np.outer(means[-1], means[-1]) + noise * precision)
+        new, error, n_cells = np.empty_like(loadings), 0.0, 0
+        for column in range(n_columns):
+            rows = [i for i in range(len(table)) if not np.isnan(table[i, column])]
+            moments = sum(squares[i] for i in rows)
+            sums = sum(table[i, column] * means[i] for i in rows)
+            new[column] = np.linalg.inv(moments + prior_rows * np.eye(n_components)) @ sums
+            error += sum(table[i, column] ** 2 for i in rows) - 2 * new[column] @ sums
+            error += new[column] @ moments @ new[column]
+            n_cells += len(rows)
+        loadings, noise = new, error / n_cells
+    return loadings, noise

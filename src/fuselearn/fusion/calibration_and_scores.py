@@ -199,11 +199,18 @@ def _fit_patterns(
 ) -> PatternCalibration:
     """Fit calibrations of some patterns on some rows, beside that of all views, which is known."""
     known, calibrations = [np.ones(data.blocks.present.shape[1], dtype=bool)], [full]
+    present = data.blocks.present
     for pattern in patterns:
-        left = [number for number, arm in enumerate(arms) if arm.view is not None and pattern[arm.view]]
-        left = [number for number in left if result.weights[number] > 0]
+        # An arm of all views that learnt from rows without some of them has these filled in.
+        left = [
+            number
+            for number, arm in enumerate(arms)
+            if result.weights[number] > 0
+            and (pattern[arm.view] if arm.view is not None else not present[arm.rows].all())
+        ]
         if left:
             values, covered = weighted_sum(result.arm_values[left], result.weights[left])
+            covered &= (present & pattern).any(axis=1)
             # As in predictions: those that are left stand for the others.
             values = by_class(values * result.weights.sum() / result.weights[left].sum())
             if (covered & rows).any():
@@ -395,10 +402,10 @@ def _shares_of_views(
         if arm.view is not None and arm.learner == learner and not np.isnan(arm_values[number]).all()
     ]
     numbers, views = [number for number, _ in single], [view for _, view in single]
-    rows = ~np.isnan(values[:, 0]) & ~np.isnan(arm_values[numbers, :, 0]).any(axis=0)
+    rows = ~np.isnan(values[:, 0])
     shares = np.zeros(n_views)
     if single and rows.any():
-        parts = arm_values[numbers][:, rows].reshape(len(numbers), -1)
+        parts = np.nan_to_num(arm_values[numbers][:, rows].reshape(len(numbers), -1))  # an absent view adds nothing
         products = parts @ parts.T
         # A small ridge: views with the same values have equal shares.
         root = cholesky(products + (RIDGE * np.trace(products) or 1.0) * np.eye(len(numbers)))

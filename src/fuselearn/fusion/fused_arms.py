@@ -1,6 +1,7 @@
 """What a fitted fusion of classes or numbers has in common: arms, their values of new rows, and their sum."""
 
 from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,12 +15,13 @@ from fuselearn.data.view_table import data_frame, read_new_rows, to_host
 from fuselearn.explanation.explained_rows import ExplainedRows, ExplainsRows
 from fuselearn.fusion.arm_weights import weighted_sum
 from fuselearn.fusion.base_models import FittedModel
+from fuselearn.fusion.base_models.absent_views import ViewImputer
 from fuselearn.fusion.base_models.catalogue import check_models
 from fuselearn.fusion.fusion_rows import having_of, rows_of
 from fuselearn.fusion.log_loss_weights import plain_sum
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
-from fuselearn.persistence.validation import check_array
+from fuselearn.persistence.validation import check_array, check_part
 from fuselearn.typing import BoolArray, FloatArray, IntArray, TableLike
 
 ROWS_TO_PREDICT = 2**13
@@ -54,6 +56,7 @@ class LocalNewRows:
 
     def __init__(self, model: Any, table: FloatArray) -> None:
         self.table = ordinary_values(table, model._ranges)
+        self._filled: LocalNewRows | None = None
         self.present = ViewBlocks.of(self.table, model.view_names_, model.view_columns_).present
 
     def mean_values(self, models: Sequence[FittedModel], columns: IntArray, rows: IntArray) -> FloatArray:
@@ -61,6 +64,13 @@ class LocalNewRows:
         cells = rows_of(self.table, slice(None) if len(rows) == len(self.table) else rows, columns)
         mean: FloatArray = np.mean([model.predict(cells) for model in models], axis=0)
         return mean
+
+    def filled(self, imputer: ViewImputer) -> "LocalNewRows":
+        """Return the same rows with absent views filled in, which is done once."""
+        if self._filled is None:
+            self._filled = copy(self)
+            self._filled.table = imputer.filled(self.table, self.present)
+        return self._filled
 
 
 class FusedArms(ExplainsRows, BaseEstimator):
@@ -70,6 +80,7 @@ class FusedArms(ExplainsRows, BaseEstimator):
     arms_: list[tuple[str, str]]
     arm_weights_: FloatArray
     arm_matrices_: FloatArray | None = None  # models in files of earlier versions have none
+    _imputer: ViewImputer | None = None  # likewise
     estimators_: list[list[FittedModel]]
     view_names_: list[str]
     view_columns_: list[IntArray]
@@ -140,8 +151,17 @@ class FusedArms(ExplainsRows, BaseEstimator):
         having = np.flatnonzero(having_of(view, bool(self._complete_only[arm]), rows.present))
         values = np.full((len(rows.present), self._arm_offsets.shape[1]), np.nan)
         if len(having):
+            if isinstance(rows, LocalNewRows):
+                rows = self._rows_of_arm(rows, arm)
             values[having] = rows.mean_values(self.estimators_[arm], columns, having) - self._arm_offsets[arm]
         return values
+
+    def _rows_of_arm(self, rows: LocalNewRows, arm: int) -> LocalNewRows:
+        """Return rows as an arm takes them: with absent views filled in, where it learnt so."""
+        view, _ = self._arm_columns[arm]
+        if self._imputer is None or view is not None or self._complete_only[arm]:
+            return rows
+        return rows.filled(self._imputer)
 
     def _check_arms(self, n_targets: int) -> int:
         """Refuse arms, read from a file, that do not fit together; return their number."""
@@ -155,6 +175,8 @@ class FusedArms(ExplainsRows, BaseEstimator):
             raise ValueError("it does not tell whether it was fitted by sums")
         check_array(self, "_ranges", np.float64, (N_RANGES, self.n_features_in_), finite=False)
         check_array(self, "_arm_scores", np.float64, (n_arms,), finite=False)
+        if self._imputer is not None:
+            check_part(self, "_imputer", ViewImputer).check(self.view_columns_, self.n_features_in_)
         check_models(self._arm_columns, self.estimators_, self.n_features_in_, len(self.view_names_))
         return n_arms
 

@@ -18,6 +18,7 @@ from fuselearn.data import TrainingData, read_training_data
 from fuselearn.data.labels import ClassWeight, check_two_classes, given_class_weights
 from fuselearn.data.training_data import targets_of
 from fuselearn.data.view_table import row_location, to_host
+from fuselearn.fusion.base_models.absent_views import fit_view_imputer
 from fuselearn.fusion.base_models.catalogue import (
     Learners,
     are_many,
@@ -286,16 +287,17 @@ class FusionClassifier(PredictingSets):
             totals = data.weights @ votes
             factors = votes @ np.divide(1.0, totals, out=np.zeros(len(totals)), where=totals > 0)
             row_weights = data.weights * (factors * data.weights.sum() / np.count_nonzero(totals))
-            arms = make_arms(data.blocks, learners, row_weights, data.groups, data.classes, seed)
             report = partial(progress.report, self, printed=self.verbose > 0)
             # One thread for each matrix product: the bits of a sum depend on how many share it.
             with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
+                imputer = fit_view_imputer(data.blocks, data.groups)
+                arms = make_arms(data.blocks, learners, row_weights, data.groups, data.classes, seed, imputer)
                 runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, self.consensus, report, log)
                 first, last = run_passes(runs, data, targets, row_weights, self.consensus, seed)
                 calibration = fit_pattern_calibration(last, arms, data)
                 assessment = assess(first, last, arms, data, self.class_weight)
             # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
-            self._publish(data, arms, last, calibration, assessment)
+            self._publish(data, arms, last, calibration, assessment, imputer)
             self.n_fits_ = runs.n_fits
         if log is not None:
             log.finish()

@@ -84,7 +84,7 @@ class FusionRowsToExplain(MaskedRows):
             scale = 1.0 if model._by_sums else float(weights[self._used].sum() / weights[arms].sum())
             for arm in arms:
                 _, columns = model._arm_columns[arm]
-                cells = rows_of(self._rows.table, rows, columns)
+                cells = rows_of(model._rows_of_arm(self._rows, arm).table, rows, columns)
                 of_arm = mean_terms(model.estimators_[arm], cells, players_of(columns, known), n_columns, threads)
                 of_arm.base -= model._arm_offsets[arm]
                 factor = weights[arm] if model.arm_matrices_ is None else model.arm_matrices_[arm]

@@ -24,6 +24,7 @@ from fuselearn.data.labels import ClassWeight
 from fuselearn.data.view_table import Features, row_location, to_host
 from fuselearn.fusion.arm_weights import by_class
 from fuselearn.fusion.base_models import Arm
+from fuselearn.fusion.base_models.absent_views import ViewImputer
 from fuselearn.fusion.calibration_and_scores import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -229,9 +230,10 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         result: PassResult,
         calibration: PatternCalibration,
         assessment: Assessment,
+        imputer: ViewImputer | None,
     ) -> None:
         """Set the fitted attributes."""
-        self._by_sums = False
+        self._by_sums, self._imputer = False, imputer
         self._publish_data(data)
         self.arms_ = [(arm.view_name, arm.learner) for arm in arms]
         self.arm_weights_, self.arm_matrices_ = result.weights, None
@@ -239,7 +241,7 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         self.noise_rates_ = result.noise_rates
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]
         self._arm_rows = np.array([arm.n_learnt for arm in arms])
-        self._complete_only = np.ones(len(arms), dtype=bool)
+        self._complete_only = np.full(len(arms), imputer is None)
         self._arm_offsets = np.repeat(result.target_means[None], len(arms), axis=0)
         self._publish_scores(calibration, assessment)
         logits = calibration.logits(by_class(result.values), result.covered, data.blocks.present)
@@ -260,12 +262,13 @@ class FusionPrediction(ClassifierMixin, FusedArms):
             joint_everywhere=False,
             scaled=True,
             own=None,
+            joint_as_is=imputer is not None,
         )
         note_features(self, data.features)
 
     def _publish_sums(self, data: "FusionFacts", result: FusionResult) -> None:
         """Set the fitted attributes after a fit on many rows, other than those that are as long as the data."""
-        self._by_sums = True
+        self._by_sums, self._imputer = True, None
         self._publish_data(data)
         arms = result.arms
         self.arms_ = [(arm.view_name, arm.learner) for arm in arms]

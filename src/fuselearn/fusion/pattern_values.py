@@ -2,9 +2,10 @@
 
 An arm of a view has the same value whatever other views a row has. So what a model would have predicted for a training
 row without some of its views, by models that did not see the row, follows from the sums of the arms' weighted
-out-of-fold values by view. Arms of all views are the exception: on few rows they abstain where a view is missing; on
-many rows boosted trees take what there is, and their values are computed at the end of the fit, for some rows and
-patterns of views.
+out-of-fold values by view. Arms of all views are the exception. On few rows they abstain where a view is missing or,
+where training rows lack views, have these filled in; then their value of a row stands for that with fewer views, too,
+which flatters it a little. On many rows boosted trees take what there is, and their values are computed at the end of
+the fit, for some rows and patterns of views.
 
 Prediction sets and the choice of the next view to measure are calibrated by these values. They are kept with the model,
 in single precision: a number for each row, view and class, of some thousand rows at most.
@@ -89,6 +90,8 @@ class OutOfFoldValues:
         Whether absent arms count as if they agreed with the others, as after a fit on few rows.
     own : OutOfFoldLogits or None
         More rows, with the views that they have; None where the rows above are all rows.
+    joint_as_is : bool
+        Whether the values of arms of all views are of rows with the views that they have, and stand for all patterns.
     """
 
     present: BoolArray
@@ -102,6 +105,7 @@ class OutOfFoldValues:
     joint_everywhere: bool
     scaled: bool
     own: OutOfFoldLogits | None
+    joint_as_is: bool = False
 
     def validate(self) -> None:
         """Check that all arrays are of the same rows, views and classes."""
@@ -143,7 +147,7 @@ class OutOfFoldValues:
 
     def _place(self, views: BoolArray) -> int | None:
         """Return the place of a pattern among those for which arms of all views have values."""
-        places = np.flatnonzero((self.joint_patterns == views).all(axis=1))
+        places = np.flatnonzero((self.joint_patterns == views).all(axis=1) | self.joint_as_is)
         return int(places[0]) if len(places) else None
 
 

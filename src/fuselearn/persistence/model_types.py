@@ -90,6 +90,7 @@ DEFINED_IN: dict[str, str] = {
     "fusion.RowSpread": "fuselearn.fusion.prediction_intervals:RowSpread",
     "fusion.Scale": "fuselearn.fusion.base_models.kernel_machines:Scale",
     "fusion.SupportVectorMachine": "fuselearn.fusion.base_models.support_vector_machines:SupportVectorMachine",
+    "fusion.ViewImputer": "fuselearn.fusion.base_models.absent_views:ViewImputer",
     "fusion.SupportVectorMachines": "fuselearn.fusion.base_models.support_vector_machines:SupportVectorMachines",
     "kernels.GramLookup": "fuselearn.kernels.view_kernels:GramLookup",
     "kernels.ViewKernel": "fuselearn.kernels.view_kernels:ViewKernel",

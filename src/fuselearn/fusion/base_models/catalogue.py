@@ -20,6 +20,7 @@ from fuselearn.classifiers.adapter import (
 from fuselearn.classifiers.cross_fitting import groups_among
 from fuselearn.data import ViewBlocks
 from fuselearn.fusion.base_models import Arm, FittedModel, PreparedRows
+from fuselearn.fusion.base_models.absent_views import ViewImputer
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
 from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, CrossFittedRows
 from fuselearn.fusion.base_models.cross_fitted_regressors import CrossFittedRegressors, RegressorRows, check_regressor
@@ -135,12 +136,14 @@ def make_arms(
     groups: IntArray | None,
     classes: AnyArray | None,
     seed: int,
+    imputer: ViewImputer | None = None,
 ) -> list[Arm]:
     """Return the arms of a fusion, each on the rows that have its view; rows of a group are held out together.
 
-    `classes` is None where numbers are predicted.
+    `classes` is None where numbers are predicted. Arms of all views take the rows that have all of them; with an
+    imputer all rows, absent views filled in.
     """
-    sources = _sources(blocks)
+    sources = _sources(blocks, with_gaps=imputer is not None)
     if groups is not None:
         sources = [source for source in sources if len(np.unique(groups[source.rows])) > 1]
     if all(source.view is None for source in sources):
@@ -150,8 +153,10 @@ def make_arms(
         )
     large = [source for source in sources if len(source.rows) >= LEAST_ROWS]
     table = blocks.views[0].table
+    filled = table if imputer is None else imputer.filled(table, blocks.present)
     arms: list[Arm] = []
     for source in large or [source for source in sources if source.view is not None]:
+        table = filled if source.view is None else blocks.views[0].table
         values = np.ascontiguousarray(table[np.ix_(source.rows, source.columns)], dtype=np.float64)
         n_learnt = {name: _n_learnt(learner, *values.shape) for name, learner in learners.items()}
         for name, prepare in _preparations(learners, source, values, weights[source.rows], groups, classes).items():
@@ -201,8 +206,8 @@ def check_models(
                 raise ValueError(f"it has a {type(model).__name__} of {width} columns in an arm of {len(columns)}")
 
 
-def _sources(blocks: ViewBlocks) -> list[_Source]:
-    """Return the views and, if there are several, all of them side by side."""
+def _sources(blocks: ViewBlocks, *, with_gaps: bool) -> list[_Source]:
+    """Return the views and, if there are several, all of them side by side: of rows that have all, or any of them."""
     sources = [
         _Source(number, view.name, view.columns, np.flatnonzero(blocks.present[:, number]), None)
         for number, view in enumerate(blocks.views)
@@ -211,8 +216,8 @@ def _sources(blocks: ViewBlocks) -> list[_Source]:
         ends = np.cumsum([0, *(len(source.columns) for source in sources)])
         view_columns = [np.arange(start, stop) for start, stop in pairwise(ends)]
         columns = np.concatenate([source.columns for source in sources])
-        complete = np.flatnonzero(blocks.present.all(axis=1))
-        sources.append(_Source(None, ALL_VIEWS, columns, complete, view_columns))
+        rows = np.flatnonzero(blocks.has_view if with_gaps else blocks.present.all(axis=1))
+        sources.append(_Source(None, ALL_VIEWS, columns, rows, view_columns))
     return sources
 
 
