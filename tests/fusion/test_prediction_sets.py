@@ -74,21 +74,22 @@ def test_quantiles_of_few_scores():
 
 def test_values_with_fewer_views_are_what_predictions_without_them_have(three):
     X, _ = table(40, 3, seed=5)
-    rows = LocalNewRows(three, X)
-    n_views, n_targets = 3, 3
-    sums, joint, weights = np.zeros((n_views, 40, n_targets)), np.zeros((40, n_targets)), np.zeros(n_views + 1)
-    for arm, (view, _) in enumerate(three._arm_columns):
-        if three.arm_weights_[arm] > 0:
-            part = joint if view is None else sums[view]
-            part += three.arm_weights_[arm] * three._arm_values(rows, arm)
-            weights[-1 if view is None else view] += three.arm_weights_[arm]
-    kept = three._out_of_fold
-    assert_allclose(kept.view_weights, weights)
-    values = OutOfFoldValues(
-        rows.present, np.ones((40, 3)), np.ones(40), np.arange(40), sums, weights, kept.joint_patterns, joint[None],
-        False, True, None,
-    )  # fmt: skip
+    rows, kept = LocalNewRows(three, X), three._out_of_fold
     for views in PATTERNS:
+        # Arms of all views have absent ones filled in, so that their values are those of rows with just these views.
+        masked_rows = LocalNewRows(three, masked(X, views))
+        n_views, n_targets = 3, 3
+        sums, joint, weights = np.zeros((n_views, 40, n_targets)), np.zeros((40, n_targets)), np.zeros(n_views + 1)
+        for arm, (view, _) in enumerate(three._arm_columns):
+            if three.arm_weights_[arm] > 0:
+                part = joint if view is None else sums[view]
+                part += three.arm_weights_[arm] * three._arm_values(masked_rows if view is None else rows, arm)
+                weights[-1 if view is None else view] += three.arm_weights_[arm]
+        assert_allclose(kept.view_weights, weights)
+        values = OutOfFoldValues(
+            rows.present, np.ones((40, 3)), np.ones(40), np.arange(40), sums, weights, kept.joint_patterns, joint[None],
+            False, True, None, kept.joint_as_is,
+        )  # fmt: skip
         found = values.logits(views, np.arange(40), three._calibration)
         assert_allclose(found, three._logits(masked(X, views)), atol=1e-9)
 
