@@ -142,3 +142,10 @@ def test_views_that_act_together_are_learnt_from_incomplete_rows():
     known = present[160:, [0, 2]].any(axis=1) & present[160:, [1, 3]].any(axis=1)
     assert known.sum() > 50
     assert fitted.score(X[160:][known], y[160:][known]) > 0.8
+
+
+def test_explanations_of_rows_that_lack_views_add_up(model):
+    new = gaps(table(6, seed=1)[0], seed=5)
+    explained, decision = model.explain(new), model.decision_function(new)
+    assert_allclose(explained.view_values.sum(axis=1) + explained.base, decision, atol=1e-9)
+    assert_allclose(explained.column_values.sum(axis=1) + explained.column_base, decision, atol=1e-9)
