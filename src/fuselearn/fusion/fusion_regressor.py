@@ -59,8 +59,8 @@ class FusionRegressor(RegressorMixin, FusedArms):
     learners : "default", str, regressor, list or dict, default="default"
         Learners that are tried on every view: names of built-in learners (``"rbf"``, ``"linear"``, ``"trees"``,
         ``"boosting"``) and scikit-learn regressors, which are cross-fitted in five folds. A dict of name to regressor
-        names them. The default is ``"rbf"``, ``"linear"`` and ``"trees"``; from 3,000 rows on ``"boosting"``,
-        ``"linear"`` and ``"rbf"``.
+        names them. The default is ``"rbf"``, ``"linear"`` and ``"trees"``, from 500 rows on with ``"boosting"``; from
+        3,000 rows on ``"boosting"``, ``"linear"`` and ``"rbf"``.
     time_limit : float or None, default=None
         Seconds after which no further fits are begun, looked at every few fits. A second pass is begun only if it can
         be expected to end in time. The model then depends on the speed of the machine.
@@ -133,8 +133,8 @@ class FusionRegressor(RegressorMixin, FusedArms):
     >>> from sklearn.model_selection import train_test_split
     >>> X, X_test, y, y_test = train_test_split(*load_diabetes(return_X_y=True), random_state=0)
     >>> model = FusionRegressor(views={"person": slice(0, 4), "blood": slice(4, 10)}, random_state=0).fit(X, y)
-    >>> round(model.score(X_test, y_test), 1)
-    0.4
+    >>> model.score(X_test, y_test) > 0.3
+    True
     >>> lower, upper = model.predict_interval(X_test, coverage=0.9).T
     >>> bool(((lower <= y_test) & (y_test <= upper)).mean() > 0.8)
     True

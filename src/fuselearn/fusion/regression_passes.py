@@ -16,7 +16,7 @@ import numpy as np
 from fuselearn.classifiers.cross_fitting import deal_folds, groups_among
 from fuselearn.data.training_data import RegressionData
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.fusion.arm_weights import weigh_arms, weighted_sum
+from fuselearn.fusion.arm_weights import combine, fill_gaps, weighted_sum
 from fuselearn.fusion.base_models import Arm, FittedModel
 from fuselearn.fusion.base_models.catalogue import Learners, make_arms
 from fuselearn.fusion.calibration_and_scores import PatternCalibration, importances_of_views, patterns_of_views
@@ -30,6 +30,10 @@ LEAST_BELIEF = 1e-6
 """Weight of a row whose target is an outlier for certain."""
 WORSE = 0.5
 """Standard errors by which squared errors may be larger after a second pass."""
+STRENGTHS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+"""Shrinkage of weights to the plain average; the best one counts. A number tells more of its row than a class does:
+the classifier's caution, which keeps weights equal unless others are clearly better, costs 0.3 to 2.8 points of R² on
+sets of 600 and 1,000 rows, and gains nothing on diabetes."""
 LINE_PRIOR = 20.0
 """Rows that slope 1 and intercept 0 of a pattern of views count for."""
 
@@ -262,7 +266,9 @@ def _weights(
     """Return weights of the arms that were fitted, and 0 for others."""
     tried = ~np.isnan(arm_values[:, :, 0]).all(axis=1)
     weights = np.zeros(len(arm_values))
-    weights[tried] = weigh_arms(arm_values[tried], targets, row_weights, groups, 1.0)
+    values = fill_gaps(arm_values[tried])
+    combination = combine(values, targets, row_weights, groups=groups, strengths=STRENGTHS, standard_errors=0.0)
+    weights[tried] = combination.weights
     return weights
 
 
