@@ -13,6 +13,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from fuselearn import (
     AugmentedKernelClassifier,
     ConcatenatedClassifier,
+    ConcatenatedRegressor,
     FusionClassifier,
     FusionRegressor,
     IndependentBoostClassifier,
@@ -27,13 +28,16 @@ from fuselearn import (
     SuperKernelClassifier,
     TomographicClassifier,
     ViewStackingClassifier,
+    ViewStackingRegressor,
     ViewVotingClassifier,
+    ViewVotingRegressor,
     all_estimators,
 )
 from fuselearn.multilabel import RbfSVC
 
 TWO_VIEWS = [slice(0, 1), slice(1, None)]
 TREE = DecisionTreeClassifier(max_depth=2)
+REGRESSION_TREE = DecisionTreeRegressor(max_depth=2, random_state=0)
 UNCHECKED = {"TableClassifier": "it is made from a fitted model and the columns of a table, not fitted itself"}
 # With a seed: sums of leaf values may differ in the last bit, which a check wants to see in probabilities, too.
 SUBSPACES = {"n_estimators": 2, "data_ratio": 0.5, "feature_ratio": 0.8, "random_state": 0}
@@ -54,6 +58,9 @@ def estimators() -> list[BaseEstimator]:
         ViewVotingClassifier(LogisticRegression(), views=TWO_VIEWS),
         ViewStackingClassifier(TREE, views=TWO_VIEWS, cv=2, random_state=0),
         ConcatenatedClassifier(TREE, views=TWO_VIEWS),
+        ViewVotingRegressor(REGRESSION_TREE, views=TWO_VIEWS),
+        ViewStackingRegressor(REGRESSION_TREE, views=TWO_VIEWS, cv=2, random_state=0),
+        ConcatenatedRegressor(REGRESSION_TREE, views=TWO_VIEWS),
         SuperKernelClassifier(cv=2, random_state=0),
         FusionClassifier(views=TWO_VIEWS, learners=["linear"], max_fits=2, random_state=0),
         FusionRegressor(views=TWO_VIEWS, learners=["linear"], max_fits=2, random_state=0),
@@ -129,7 +136,7 @@ def expected_failures(model: BaseEstimator) -> dict[str, str]:
     failures = {}
     # The final Gaussian naive Bayes happens to pass, on labels of one view.
     stacked = isinstance(model, ViewStackingClassifier) and not isinstance(model.final_estimator, GaussianNB)
-    if stacked or isinstance(model, SuperKernelClassifier):
+    if stacked or isinstance(model, SuperKernelClassifier | ViewStackingRegressor):
         failures["check_sample_weight_equivalence_on_dense_data"] = FOLDS
     if isinstance(model, FusionClassifier | FusionRegressor):
         failures["check_sample_weight_equivalence_on_dense_data"] = "rows are drawn and held out one by one"

@@ -11,6 +11,7 @@ from fuselearn._version import __version__
 _PACKAGE_OF = {
     "AugmentedKernelClassifier": "fuselearn.kernels",
     "ConcatenatedClassifier": "fuselearn.ensembles",
+    "ConcatenatedRegressor": "fuselearn.ensembles",
     "FitReport": "fuselearn.reporting",
     "FusionClassifier": "fuselearn.fusion",
     "FusionRegressor": "fuselearn.fusion",
@@ -27,7 +28,9 @@ _PACKAGE_OF = {
     "TableClassifier": "fuselearn.tables",
     "TomographicClassifier": "fuselearn.kernels",
     "ViewStackingClassifier": "fuselearn.ensembles",
+    "ViewStackingRegressor": "fuselearn.ensembles",
     "ViewVotingClassifier": "fuselearn.ensembles",
+    "ViewVotingRegressor": "fuselearn.ensembles",
     "add_feature_noise": "fuselearn.evaluation",
     "add_label_noise": "fuselearn.evaluation",
     "all_estimators": "fuselearn.registry",

@@ -18,7 +18,7 @@ from sklearn.ensemble import (
 )
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.metrics.pairwise import laplacian_kernel
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
@@ -31,6 +31,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from fuselearn import (
     AugmentedKernelClassifier,
     ConcatenatedClassifier,
+    ConcatenatedRegressor,
     FusionClassifier,
     FusionRegressor,
     IndependentBoostClassifier,
@@ -46,7 +47,9 @@ from fuselearn import (
     TableClassifier,
     TomographicClassifier,
     ViewStackingClassifier,
+    ViewStackingRegressor,
     ViewVotingClassifier,
+    ViewVotingRegressor,
     load,
 )
 from fuselearn.fusion.base_models import catalogue
@@ -133,6 +136,9 @@ MODELS = {
     "voting": (ViewVotingClassifier(SVC(), views=VIEWS), X, THREE),
     "stacking": (ViewStackingClassifier(LogisticRegression(), views=VIEWS), X, TWO),
     "concatenated": (ConcatenatedClassifier(AdaBoostClassifier(n_estimators=3), views=VIEWS), X, TWO),
+    "voting of numbers": (ViewVotingRegressor(DecisionTreeRegressor(max_depth=2), views=VIEWS), X, SUMS),
+    "stacking of numbers": (ViewStackingRegressor(Ridge(), views=VIEWS, random_state=0), X, SUMS),
+    "concatenated numbers": (ConcatenatedRegressor(Ridge(), views=VIEWS), X, SUMS),
     "super kernel": (SuperKernelClassifier(views=VIEWS), X, TWO),
     "fusion": (FusionClassifier(views=VIEWS, random_state=0), X, TWO),
     "fusion of three classes": (FusionClassifier(views=VIEWS, random_state=0), X, THREE),

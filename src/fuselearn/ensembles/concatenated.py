@@ -96,10 +96,10 @@ class ConcatenatedClassifier(BaseFinalClassifier):
         weights = data.weights if data.weighted else None
         if weights is not None:
             check_takes_weights(self.estimator, "estimator")
-        table = _side_by_side(data.blocks)
-        means = None if takes_nan(self.estimator) else _column_means(table, weights)
+        table = side_by_side(data.blocks)
+        means = None if takes_nan(self.estimator) else column_means(table, weights)
         estimator = seeded_clone(self.estimator, (seed,))
-        model = fit_view_model("all views", estimator, _filled(table, means), majority, data.classes, weights)
+        model = fit_view_model("all views", estimator, filled(table, means), majority, data.classes, weights)
         return {"estimator_": model.estimator, "column_means_": means}
 
     def _final_classifier(self) -> Classifier:
@@ -107,16 +107,16 @@ class ConcatenatedClassifier(BaseFinalClassifier):
         return fitted
 
     def _final_table(self, blocks: ViewBlocks) -> tuple[FloatArray, BoolArray]:
-        return _filled(_side_by_side(blocks), self.column_means_), blocks.has_view
+        return filled(side_by_side(blocks), self.column_means_), blocks.has_view
 
 
-def _side_by_side(blocks: ViewBlocks) -> FloatArray:
+def side_by_side(blocks: ViewBlocks) -> FloatArray:
     """Return the columns of all views, with NaN where they have gaps."""
     columns = np.concatenate([view.columns for view in blocks])
     return blocks.views[0].table[:, columns]
 
 
-def _column_means(table: FloatArray, weights: FloatArray | None) -> FloatArray:
+def column_means(table: FloatArray, weights: FloatArray | None) -> FloatArray:
     """Return the mean of the observed values of each column; 0 where there are none."""
     observed = ~np.isnan(table)
     weights = np.ones(len(table)) if weights is None else weights
@@ -125,6 +125,6 @@ def _column_means(table: FloatArray, weights: FloatArray | None) -> FloatArray:
     return means
 
 
-def _filled(table: FloatArray, means: FloatArray | None) -> FloatArray:
+def filled(table: FloatArray, means: FloatArray | None) -> FloatArray:
     """Return the table with the means in the gaps; unchanged without means."""
     return table if means is None else np.where(np.isnan(table), means, table)

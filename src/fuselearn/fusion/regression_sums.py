@@ -13,13 +13,14 @@ import numpy as np
 
 from fuselearn.backends.partitioned.partitions import LocalPartitions
 from fuselearn.backends.partitioned.storage import ArrayStore
+from fuselearn.classifiers.regressors import fit_regressor
 from fuselearn.data.folds import Folds
 from fuselearn.data.training_data import RegressionData
 from fuselearn.fusion.arm_fitting import LEAST_RISE, SUBSAMPLE_ROWS, ArmFitting, FittedArms
 from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, local_gradient_data
 from fuselearn.fusion.base_models.catalogue import LEAST_ROWS
-from fuselearn.fusion.base_models.cross_fitted_regressors import CrossFittedRegressors, fit_regressor
+from fuselearn.fusion.base_models.cross_fitted_regressors import CrossFittedRegressors
 from fuselearn.fusion.base_models.forests import ForestRows, column_means
 from fuselearn.fusion.fusion_options import FusionOptions, n_folds_of
 from fuselearn.fusion.fusion_rows import FittedArm, FusionBlock, FusionFrame, TakenRows, draw_rows, having_of

@@ -26,6 +26,7 @@ DEFINED_IN: dict[str, str] = {
     # Estimators
     "AugmentedKernelClassifier": "fuselearn.kernels.augmented:AugmentedKernelClassifier",
     "ConcatenatedClassifier": "fuselearn.ensembles.concatenated:ConcatenatedClassifier",
+    "ConcatenatedRegressor": "fuselearn.ensembles.view_regressors:ConcatenatedRegressor",
     "FusionClassifier": "fuselearn.fusion.fusion_classifier:FusionClassifier",
     "FusionRegressor": "fuselearn.fusion.fusion_regressor:FusionRegressor",
     "IndependentBoostClassifier": "fuselearn.boosting.independent:IndependentBoostClassifier",
@@ -41,7 +42,9 @@ DEFINED_IN: dict[str, str] = {
     "TableClassifier": "fuselearn.tables.table_classifier:TableClassifier",
     "TomographicClassifier": "fuselearn.kernels.tomographic:TomographicClassifier",
     "ViewStackingClassifier": "fuselearn.ensembles.view_stacking:ViewStackingClassifier",
+    "ViewStackingRegressor": "fuselearn.ensembles.view_regressors:ViewStackingRegressor",
     "ViewVotingClassifier": "fuselearn.ensembles.voting:ViewVotingClassifier",
+    "ViewVotingRegressor": "fuselearn.ensembles.view_regressors:ViewVotingRegressor",
     # Policies, and what a boosting run recorded
     "bandits.Best": "fuselearn.bandits.best:Best",
     "bandits.Exp3P": "fuselearn.bandits.exp3p:Exp3P",

@@ -18,12 +18,13 @@ from fuselearn.classifiers.adapter import (
     takes_nan,
 )
 from fuselearn.classifiers.cross_fitting import groups_among
+from fuselearn.classifiers.regressors import check_regressor
 from fuselearn.data import ViewBlocks
 from fuselearn.fusion.base_models import Arm, FittedModel, PreparedRows
 from fuselearn.fusion.base_models.absent_views import ViewImputer
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
 from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, CrossFittedRows
-from fuselearn.fusion.base_models.cross_fitted_regressors import CrossFittedRegressors, RegressorRows, check_regressor
+from fuselearn.fusion.base_models.cross_fitted_regressors import CrossFittedRegressors, RegressorRows
 from fuselearn.fusion.base_models.forests import ForestModel, ForestRows
 from fuselearn.fusion.base_models.kernel_machines import MOST_ROWS as MOST_KERNEL_ROWS
 from fuselearn.fusion.base_models.kernel_machines import WIDE, KernelMachine, KernelMachineRows, possible_scales

@@ -1,15 +1,13 @@
 """Any scikit-learn regressor as an arm, fitted on all but one of five folds of the rows in turn."""
 
-import inspect
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import is_regressor
 
-from fuselearn.classifiers.adapter import keep_sklearn_config, seeded_clone, weight_parameter
+from fuselearn.classifiers.adapter import keep_sklearn_config
 from fuselearn.classifiers.cross_fitting import stratified_folds, target_codes
+from fuselearn.classifiers.regressors import fit_regressor
 from fuselearn.fusion.base_models import ArmFit
 from fuselearn.fusion.base_models.forests import column_means
 from fuselearn.persistence.validation import check_array
@@ -17,14 +15,6 @@ from fuselearn.typing import FloatArray, IntArray
 
 FOLDS = 5
 MOST_FITS = 2
-
-
-def check_regressor(estimator: Any, what: str) -> None:
-    """Refuse what cannot be fitted as a regressor, before any work is done; `what` names the argument."""
-    if inspect.isclass(estimator):
-        raise TypeError(f"The {what} must be an instance, not a class; pass {estimator.__name__}().")
-    if not (hasattr(estimator, "fit") and hasattr(estimator, "predict")) or not is_regressor(estimator):
-        raise TypeError(f"The {what} must be a scikit-learn regressor; got {estimator!r:.80}.")
 
 
 class RegressorRows:
@@ -71,16 +61,6 @@ class RegressorRows:
             models.append(fit_regressor(self._estimator, self._rows, targets[:, 0], self._weights, used, key))
             values[held_out] = _predicted(models[-1:], self._rows[held_out])
         return values, models
-
-
-def fit_regressor(
-    estimator: Any, rows: FloatArray, target: FloatArray, weights: FloatArray, used: Any, seed: Iterable[Any]
-) -> Any:
-    """Return a clone of a regressor, fitted on some of the rows, with weights where it takes them."""
-    model = seeded_clone(estimator, tuple(seed))
-    parameter = weight_parameter(estimator)
-    options = {} if parameter is None else {parameter: weights[used]}
-    return model.fit(rows[used], target[used], **options)
 
 
 @dataclass(frozen=True)
