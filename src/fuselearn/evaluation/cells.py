@@ -25,6 +25,7 @@ from fuselearn.typing import AnyArray, BoolArray, Estimator, FloatArray, IntArra
 GIVEN, PER_VIEW, MAJORITY, ONE_VIEW, CONSENSUS = "given", "own", "majority", "one view", "consensus"
 """Kinds of labels to train on: `y` as given; each view's own; the majority of the views' labels; those of the first
 view; what label consensus makes of them."""
+MEAN_ABSOLUTE_ERROR = "mean_absolute_error"
 GROUP_DRAWS = 1000
 """Draws of groups among which a split with all classes on both sides is looked for."""
 
@@ -139,6 +140,8 @@ class Task:
         Rows of the same number are on the same side of every split.
     groups_in_fit : bool
         Hand the groups to methods whose `fit` takes them.
+    numbers : bool
+        Whether `y` holds numbers to predict instead of labels.
     """
 
     table: FloatArray
@@ -153,6 +156,12 @@ class Task:
     seed: int
     groups: IntArray | None = None
     groups_in_fit: bool = True
+    numbers: bool = False
+
+    @property
+    def strata(self) -> AnyArray:
+        """Classes that splits keep the shares of; all numbers are of one."""
+        return np.zeros(len(self.y), dtype=np.intp) if self.numbers else self.y
 
     @property
     def labels_differ(self) -> bool:
@@ -161,7 +170,9 @@ class Task:
 
     @property
     def other_scores(self) -> list[str]:
-        """Names of scores to be shown beside accuracy, where classes are unequal and it is not enough."""
+        """Names of scores to be shown beside accuracy, where classes are unequal and it is not enough, or R²."""
+        if self.numbers:
+            return [MEAN_ABSOLUTE_ERROR] if isinstance(self.scoring, str) and self.scoring == "r2" else []
         counts = np.unique(self.y, return_counts=True)[1]
         if not (isinstance(self.scoring, str) and self.scoring == "accuracy" and are_unequal(counts)):
             return []
@@ -203,7 +214,7 @@ def _run_cell(task: Task, method: Method, kind: str, run: int) -> CellResult:
     scorer = get_scorer(task.scoring) if isinstance(task.scoring, str) else task.scoring
     result = CellResult(scores=[], others={}, fit_seconds=0.0, predict_seconds=0.0)
     present = ViewBlocks.of(task.table, list(task.views), list(task.views.values())).present
-    for number, (train, test) in enumerate(task.protocol.splits(task.y, run, task.seed, task.groups)):
+    for number, (train, test) in enumerate(task.protocol.splits(task.strata, run, task.seed, task.groups)):
         # Nobody can learn from a row without any view.
         train = train[present[train].any(axis=1)]
         # The same noise and the same draws for every method.
@@ -217,7 +228,7 @@ def _run_cell(task: Task, method: Method, kind: str, run: int) -> CellResult:
         if method.only_view is not None:
             has_view = rows.present[:, list(task.views).index(method.only_view)]
             values, arguments = values[has_view], {name: array[has_view] for name, array in arguments.items()}
-            if len(np.unique(arguments["y"])) < 2:
+            if not task.numbers and len(np.unique(arguments["y"])) < 2:
                 estimator = DummyClassifier()
         estimator.fit(values, **arguments)
         fitted = time.perf_counter()
@@ -233,6 +244,8 @@ def _run_cell(task: Task, method: Method, kind: str, run: int) -> CellResult:
 
 def _other_score(name: str, estimator: Estimator, rows: FloatArray, y: AnyArray) -> float | None:
     """Return a score of scikit-learn; None for an estimator without the decision values or probabilities it needs."""
+    if name == MEAN_ABSOLUTE_ERROR:
+        return -float(get_scorer("neg_mean_absolute_error")(estimator, rows, y))
     try:
         return float(get_scorer(name)(estimator, rows, y))
     except (AttributeError, ValueError):

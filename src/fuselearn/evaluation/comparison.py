@@ -19,13 +19,17 @@ from fuselearn.arguments import check_choice, check_count, check_flag, check_job
 from fuselearn.consensus import LabelConsensus
 from fuselearn.data import ViewBlocks, check_on_host, encode_view_labels, resolve_views
 from fuselearn.data.folds import encode_groups
+from fuselearn.data.labels import check_target
 from fuselearn.evaluation.cells import CONSENSUS, PROTOCOLS, CellResult, Protocol, Score, Task, run_cell
 from fuselearn.evaluation.leaderboard import Comparison, Trial
 from fuselearn.evaluation.result_store import CellStore, Key, fingerprint
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.progress import counted_steps
 from fuselearn.registry import Method, Methods, resolve_methods
+from fuselearn.regression_methods import resolve_regression_methods
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
+
+TASKS = ("auto", "classification", "regression")
 
 
 def compare(
@@ -48,6 +52,7 @@ def compare(
     random_state: RandomState = None,
     resume: str | Path | None = None,
     verbose: int | None = None,
+    task: str = "auto",
 ) -> Comparison:
     """Compare fusion methods, and every view alone, on the same splits.
 
@@ -56,7 +61,7 @@ def compare(
     X : array or data frame of shape (n_samples, n_features)
         Numbers; NaN where a view is absent.
     y : array of shape (n_samples,)
-        Labels that are taken to be true: methods are judged by them.
+        Labels that are taken to be true: methods are judged by them. Numbers to predict, where `task` says so.
     views : dict, list or None, default=None
         Views of the columns of `X`. None is one view of all columns.
     methods : "default", "all", list of names and estimators, or dict of name to estimator or name, default="default"
@@ -95,6 +100,11 @@ def compare(
         Seed of splits, noise and methods.
     resume : str or Path, default=None
         File that keeps finished fits. Where it exists, the comparison goes on from it.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Whether classes or numbers are predicted; "auto" predicts numbers where `y` has fractions
+        (:func:`sklearn.utils.multiclass.type_of_target`). Methods are then those of
+        `fuselearn.regression_methods`, the score is R² unless `scoring` names another one, and the mean absolute error
+        stands beside it. Noise, labels of views, consensus and protocols are for classes.
     verbose : int or None, default=None
         None shows a progress bar in a terminal or a notebook, 1 also a few lines in a log, 0 nothing.
 
@@ -126,21 +136,27 @@ def compare(
     check_jobs(n_jobs)
     if verbose is not None:
         check_count("verbose", verbose, least=0)
-    table, y, columns = _checked_data(X, y, views)
-    chosen = resolve_methods(methods, list(columns))
+    check_choice("task", task, TASKS)
+    table, y, columns, numbers = _checked_data(X, y, views, task)
+    if numbers:
+        _check_for_classes_only(noise, view_labels, consensus, protocol)
+        scoring = "r2" if isinstance(scoring, str) and scoring == "accuracy" else scoring
+    chosen = (resolve_regression_methods if numbers else resolve_methods)(methods, list(columns))
     splits = _checked_protocol(protocol, runs, train_size)
-    _check_class_sizes(y, splits, chosen, consensus)
-    group_numbers = None if groups is None else _checked_groups(groups, y, splits)
+    # Numbers are split as if they were all of one class.
+    strata = np.zeros(len(y), dtype=np.intp) if numbers else y
+    _check_class_sizes(strata, splits, [] if numbers else chosen, consensus)
+    group_numbers = None if groups is None else _checked_groups(groups, strata, splits)
     if group_numbers is not None:
         estimators = {method.name: method.estimator(columns, None, 0) for method in chosen}
         if consensus:
             estimators["consensus"] = LabelConsensus(views=columns)
         _check_group_folds(int(group_numbers.max()) + 1, splits, estimators)
-    _check_scoring(scoring, y)
+    _check_scoring(scoring, strata)
     seed = CellStore.seed_of(resume) if resume is not None and random_state is None else None
     if seed is None:
         seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    task = Task(
+    setting = Task(
         table,
         y,
         columns,
@@ -152,12 +168,13 @@ def compare(
         scoring,
         seed,
         group_numbers,
+        numbers=numbers,
     )
-    trials = _trials(task, chosen, consensus)
-    store = CellStore(resume, _header(task) if resume is not None else {})
+    trials = _trials(setting, chosen, consensus)
+    store = CellStore(resume, _header(setting) if resume is not None else {})
     run_numbers = list(range(splits.runs))
     try:
-        _compute_missing(store, task, trials, run_numbers, n_jobs, verbose)
+        _compute_missing(store, setting, trials, run_numbers, n_jobs, verbose)
     except KeyboardInterrupt:
         run_numbers = [run for run in run_numbers if all(trial.key(run) in store for trial in trials)]
         if not run_numbers:
@@ -167,11 +184,13 @@ def compare(
             InterruptedFitWarning,
             stacklevel=2,
         )
-    return Comparison(task, trials, store, run_numbers)
+    return Comparison(setting, trials, store, run_numbers)
 
 
-def _checked_data(X: TableLike, y: ArrayLike, views: Views) -> tuple[FloatArray, AnyArray, dict[str, IntArray]]:
-    """Return X and y as arrays, and the columns of each view."""
+def _checked_data(
+    X: TableLike, y: ArrayLike, views: Views, task: str
+) -> tuple[FloatArray, AnyArray, dict[str, IntArray], bool]:
+    """Return X and y as arrays, the columns of each view, and whether numbers are predicted."""
     check_on_host(X, "X", "compare")
     check_on_host(y, "y", "compare")
     table = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator="compare")
@@ -180,14 +199,23 @@ def _checked_data(X: TableLike, y: ArrayLike, views: Views) -> tuple[FloatArray,
     if len(y) != len(table):
         raise ValueError(f"y must hold a label for each of the {len(table)} rows of X; got {len(y)}.")
     kind = type_of_target(y, input_name="y")
+    numbers = task == "regression" or (task == "auto" and kind == "continuous")
+    if numbers:
+        check_target(y, "compare")
+        return table, np.asarray(y, dtype=np.float64), dict(zip(names, columns)), True
     if kind not in ("binary", "multiclass"):
-        raise ValueError(
-            f"y must hold classes; its values are {kind}. fuselearn compares classifiers: cut a measured quantity into "
-            "classes first."
-        )
+        raise ValueError(f"y must hold classes; its values are {kind}. To predict numbers, use task='regression'.")
     if len(np.unique(y)) < 2:
         raise ValueError(f"y must hold at least two classes; it has {np.unique(y).tolist()}.")
-    return table, y, dict(zip(names, columns))
+    return table, y, dict(zip(names, columns)), False
+
+
+def _check_for_classes_only(noise: float, view_labels: ArrayLike | None, consensus: bool, protocol: str | None) -> None:
+    """Refuse what makes sense for classes only, where numbers are predicted."""
+    given = {"noise": noise, "view_labels": view_labels is not None, "consensus": consensus, "protocol": protocol}
+    for name, value in given.items():
+        if value:
+            raise ValueError(f"{name} is for classes, but y holds numbers to predict; leave it out.")
 
 
 def _checked_protocol(protocol: str | None, runs: int, train_size: float) -> Protocol:
@@ -203,6 +231,8 @@ def _checked_protocol(protocol: str | None, runs: int, train_size: float) -> Pro
 
 def _check_class_sizes(y: AnyArray, protocol: Protocol, methods: list[Method], consensus: bool) -> None:
     """Refuse classes too rare to be on both sides of every split, and in every fold that a method makes inside."""
+    if not methods:
+        return  # numbers, which no method makes folds of by class
     classes, counts = np.unique(y, return_counts=True)
     rarest = int(counts.argmin())
     label, count = classes.tolist()[rarest], int(counts[rarest])

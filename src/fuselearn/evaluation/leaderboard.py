@@ -165,7 +165,7 @@ class Comparison:
         if groups is not None:
             split += f", with {groups.max() + 1} groups kept together"
         unequal = ""
-        if self._task.other_scores:
+        if self._task.other_scores and not self._task.numbers:
             unequal = " Classes are of unequal size: see the other scores, too; methods are ranked by accuracy."
         return (
             f"Each run: {split}. low, high: 95 % interval of the mean, corrected for overlapping splits (Nadeau and "
@@ -245,6 +245,8 @@ def bounds_of(scoring: str) -> tuple[float, float]:
         return 0.0, 1.0
     if scoring == "matthews_corrcoef":
         return -1.0, 1.0
+    if scoring == "r2":
+        return -np.inf, 1.0
     return -np.inf, 0.0 if scoring.startswith("neg_") else np.inf
 
 
