@@ -238,7 +238,7 @@ def test_bad_settings(wine, settings, message):
 def test_bad_targets(wine):
     X, y = wine
     with pytest.raises(ValueError, match="y must hold classes; its values are continuous"):
-        compare(X, X[:, 0], views=VIEWS)
+        compare(X, X[:, 0], views=VIEWS, task="classification")
     with pytest.raises(ValueError, match="y has 1 objects of the class 7; a comparison needs at least 2"):
         compare(X, np.where(np.arange(len(y)) == 0, 7, y), views=VIEWS)
     with pytest.raises(ValueError, match="y must hold at least two classes"):
