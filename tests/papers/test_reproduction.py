@@ -24,7 +24,7 @@ def run(*arguments):
 
 def test_experiments_by_name():
     assert {experiment.paper for experiment in EXPERIMENTS.values()} == set(PAPERS)
-    assert len(EXPERIMENTS) == 14
+    assert len(EXPERIMENTS) == 16
     assert [experiment.name for experiment in experiments_named("all")] == list(EXPERIMENTS)
     with pytest.raises(ValueError, match="did you mean textures"):
         experiments_named("texture")
@@ -80,7 +80,7 @@ def test_record_comes_back_as_it_was(tmp_path):
     assert loaded == saved
     page = page_of([loaded])
     assert r"| textures | claim \| with a bar | refuted | why |" in page
-    assert "1 claims of five papers, judged by 1 of 14 experiments: 0 hold, 1 is refuted, 0 are not shown, 0" in page
+    assert "1 claims of five papers, judged by 1 of 16 experiments: 0 hold, 1 is refuted, 0 are not shown, 0" in page
     assert f"| textures | {code_revision()} | its own | 61 | 0 | 1 | 0 | 0 |" in page
     assert "--seed 3" in page
     assert "quick run" not in page
@@ -121,7 +121,7 @@ def test_interruption_keeps_what_is_finished(tmp_path, monkeypatch):
     lines = []
     records = rerun("all", Effort(quick=True), tmp_path / "pages", tell=lines.append)
     assert len(records) == len(EXPERIMENTS)
-    assert lines[0] == f"[1 of 14] noisy-flowers: there already, of revision {code_revision()}"
+    assert lines[0] == f"[1 of 16] noisy-flowers: there already, of revision {code_revision()}"
 
 
 def test_absent_data_is_told_instead_of_failing(tmp_path, monkeypatch):
@@ -171,7 +171,7 @@ def test_list():
     assert shown.exit_code == 0
     for name in EXPERIMENTS:
         assert f"{name}\n" in shown.stdout
-    assert "VisTex is not public" in shown.stdout
+    assert "VisTex is public by name" in shown.stdout
     assert [experiment["name"] for experiment in json.loads(run("list", "--json").stdout)] == list(EXPERIMENTS)
 
 

@@ -208,7 +208,7 @@ def load_colour_patches(
     data = image_package("skimage.data", needed_by="load_colour_patches")
     generator = check_random_state(random_state)
     patches = np.concatenate(
-        [_draw_patches(name, PHOTOGRAPHS[name](data), patch_size, n_patches, generator) for name in names]
+        [draw_patches(name, PHOTOGRAPHS[name](data), patch_size, n_patches, generator) for name in names]
     )
     order = generator.permutation(len(patches))
     y = np.repeat(names, n_patches)[order]
@@ -235,7 +235,7 @@ def _names(photographs: Sequence[str] | None) -> list[str]:
     return names
 
 
-def _draw_patches(
+def draw_patches(
     name: str, photograph: AnyArray, patch_size: int, n_patches: int, generator: np.random.RandomState
 ) -> AnyArray:
     """Draw patches of a grid on the photograph, of shape (n_patches, patch_size ** 2, 3)."""

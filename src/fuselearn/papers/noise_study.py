@@ -6,28 +6,91 @@ labels of the first view. Views are trained by Gaussian naive Bayes in boosting,
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from fuselearn.boosting import IndependentBoostClassifier
 from fuselearn.ensembles import ViewStackingClassifier, ViewVotingClassifier
+from fuselearn.evaluation.noise import add_feature_noise
 from fuselearn.evaluation.result_table import Cell, Table
 from fuselearn.kernels import MKLClassifier
+from fuselearn.papers.noise_study_tables import (
+    RATES,
+    S0_CLEAN,
+    S0_SINGLE,
+    S1_CLEAN,
+    S1_NOISY,
+    BySet,
+    noise_table,
+    pivot,
+    plot_methods,
+    plot_rates,
+    sizes,
+)
 from fuselearn.papers.paired_runs import LABELS_OF_ONE_VIEW, Scores, ViewSet, mean_of, noise_sets, score_methods
+from fuselearn.papers.tuned_machine import TunedMachine
 from fuselearn.papers.verdicts import MARGIN, UNTESTED, Effort, Finding, Outcome, Pair, judge
 from fuselearn.registry import METHODS, Method, ViewColumns
 from fuselearn.typing import FloatArray
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
-RATES = (0.1, 0.2, 0.3)
-SETTINGS = (
-    "At most 150 rounds of Gaussian naive Bayes. SVMs have C = 1 and the width that follows from their columns, which "
-    "are standardised unless they are principal components; S0 and S1 choose both by ten-fold cross-validation, which "
-    'would take hours. SDP is `MKLClassifier(weights="mkl")`, which reaches the optimum of the conic program in a '
-    "tenth of its time, on the majority of the views' labels."
+STRENGTHS = (0.5, 1.0, 2.0)
+"""Standard deviations of white noise, in those of each column. S1 states none."""
+
+
+@dataclass(frozen=True)
+class Study:
+    """How a study is run.
+
+    Attributes
+    ----------
+    most_rows : int
+        Objects of a set.
+    tuned : bool
+        Whether support vector machines choose σ and C by ten-fold cross-validation, on standardised and on raw columns.
+    settings : str
+        The same in words.
+    mark : str
+        What claims are marked with.
+    """
+
+    most_rows: int
+    tuned: bool
+    settings: str
+    mark: str
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """Marks of the support vector machines."""
+        return ("", RAW) if self.tuned else ("",)
+
+
+RAW = ", raw"
+"""Mark of support vector machines whose columns are not standardised."""
+SDP_NOTE = (
+    'SDP is `MKLClassifier(weights="mkl")`, which reaches the optimum of the conic program in a tenth of its time, '
+    "with C = 1, on the majority of the views' labels."
 )
-MOST_ROWS = 600
+PAPER = Study(
+    100,
+    True,
+    "At most 150 rounds of Gaussian naive Bayes. About 100 objects, as the papers have; SVMs choose σ and C from five "
+    "powers of ten each, by ten-fold cross-validation, on standardised columns or, marked raw, on those given. "
+    + SDP_NOTE,
+    "",
+)
+OURS = Study(
+    600,
+    False,
+    "At most 150 rounds of Gaussian naive Bayes. SVMs have C = 1 and the width that follows from their columns, which "
+    "are standardised unless they are principal components. " + SDP_NOTE,
+    " (600 objects, SVMs with C = 1)",
+)
 
 S0_METHODS = ("BSSD", "BISD", "AdaBoost-MV", "AdaBoost-Ca", "MV", "Stacking", "SDP", "SVM sum (not in S0)")
 SDP_KERNELS = {
@@ -50,88 +113,27 @@ S1_METHODS = (
 SVM_SUM = S1_METHODS[-1]
 BOOSTED = ("ShareBoost", "rShareBoost", "iBoost", "AdaBoost-MV", "AdaBoost-Ca")
 
-# S0 tables 1 and 2, column A_fus (SDP: three Gaussian kernels); by the set that stands in.
-S0_CLEAN = {
-    "faces": {
-        "MV": 0.700,
-        "Stacking": 0.717,
-        "SDP": 0.698,
-        "SDP, Poly Gauss Gauss": 0.698,
-        "SDP, Poly Linear Gauss": 0.698,
-        "BISD": 0.750,
-        "BSSD": 0.763,
-    },
-    "glasses": {
-        "MV": 0.576,
-        "Stacking": 0.672,
-        "SDP": 0.457,
-        "SDP, Poly Gauss Gauss": 0.439,
-        "SDP, Poly Linear Gauss": 0.477,
-        "BISD": 0.720,
-        "BSSD": 0.740,
-    },
-    "breast_tcga": {"MV": 0.638, "Stacking": 0.63, "SDP": 0.60, "BISD": 0.60, "BSSD": 0.65},
-}
-# S0 tables 3 to 5, at 10, 20 and 30 %: noise on two views (upper halves), and on all three (lower halves).
-S0_NOISY: dict[str, dict[str, dict[str, tuple[float, ...]]]] = {
-    "two": {
-        "faces": {
-            "MV": (0.70, 0.71, 0.70),
-            "Stacking": (0.70, 0.70, 0.68),
-            "SDP": (0.70,) * 3,
-            "BSSD": (0.75, 0.75, 0.74),
-        },
-        "glasses": {
-            "MV": (0.59, 0.58, 0.58),
-            "Stacking": (0.60, 0.60, 0.57),
-            "SDP": (0.56, 0.52, 0.52),
-            "BSSD": (0.73, 0.70, 0.67),
-        },
-    },
-    "all": {
-        "faces": {
-            "MV": (0.70, 0.72, 0.69),
-            "Stacking": (0.71, 0.70, 0.69),
-            "SDP": (0.70,) * 3,
-            "BSSD": (0.74, 0.73, 0.70),
-        },
-        "glasses": {
-            "MV": (0.60, 0.60, 0.59),
-            "Stacking": (0.59, 0.60, 0.57),
-            "SDP": (0.56, 0.52, 0.52),
-            "BSSD": (0.73, 0.67, 0.61),
-        },
-    },
-}
-# S1 tables 1 and 2, by the set that stands in.
-S1_CLEAN = {
-    "faces": (0.76, 0.76, 0.75, 0.70, 0.74, 0.74, 0.70, 0.70),
-    "glasses": (0.74, 0.73, 0.72, 0.48, 0.71, 0.70, 0.58, 0.58),
-    "breast_tcga": (0.67, 0.66, 0.60, 0.60, 0.62, 0.61, 0.64, 0.63),
-}
-S1_NOISY = {
-    "faces": (0.72, 0.73, 0.65, 0.70, 0.68, 0.65, 0.69, 0.70),
-    "glasses": (0.63, 0.64, 0.56, 0.52, 0.58, 0.58, 0.59, 0.58),
-    "breast_tcga": (0.56, 0.56, 0.54, 0.54, 0.53, 0.52, 0.53, 0.57),
-}
 PRINTED = "The accuracies that S{} prints, on its own data"
 NOT_PUBLIC = (
-    "FERET and CYGD's kernels are not public. Stand-ins: scikit-image's faces, Olivetti glasses, breast_tcga; nothing "
-    "stands in for FERET's gender task."
+    "FERET may not be passed on, and S0's gene kernels are not with us. Stand-ins: scikit-image's faces, Olivetti "
+    "glasses, breast_tcga; nothing stands in for FERET's gender task."
 )
 
 
-BySet: TypeAlias = dict[str, Scores]
+def methods_for(data: ViewSet, names: Sequence[str], *, tuned: bool = False) -> list[Method]:
+    """Return methods of the papers, with support vector machines that suit the columns of a set, or tuned ones."""
 
+    def machine(raw: bool = False) -> Any:
+        return TunedMachine(standardise=not raw) if tuned else data.svm()
 
-def methods_for(data: ViewSet, names: Sequence[str]) -> list[Method]:
-    """Return methods of the papers, with support vector machines that suit the columns of a set."""
+    def vote(views: ViewColumns, rounds: int, raw: bool = False) -> ViewVotingClassifier:
+        return ViewVotingClassifier(machine(raw), views=views, voting="majority")
 
-    def vote(views: ViewColumns, rounds: int) -> ViewVotingClassifier:
-        return ViewVotingClassifier(data.svm(), views=views, voting="majority")
+    def stack(views: ViewColumns, rounds: int, raw: bool = False) -> ViewStackingClassifier:
+        return ViewStackingClassifier(machine(raw), views=views, stack_method="predict")
 
     def total(views: ViewColumns, rounds: int) -> ViewVotingClassifier:
-        return ViewVotingClassifier(data.svm(), views=views, voting="sum")
+        return ViewVotingClassifier(machine(), views=views, voting="sum")
 
     makers: dict[str, Callable[[ViewColumns, int], Any]] = {
         "BSSD": METHODS["bssd"].make,
@@ -143,7 +145,9 @@ def methods_for(data: ViewSet, names: Sequence[str]) -> list[Method]:
         "AdaBoost-Ca": METHODS["adaboost_concatenated"].make,
         "MV": vote,
         "SVM-MV": vote,
-        "Stacking": lambda views, rounds: ViewStackingClassifier(data.svm(), views=views, stack_method="predict"),
+        "Stacking": stack,
+        **{name + RAW: partial(vote, raw=True) for name in ("MV", "SVM-MV")},
+        "Stacking" + RAW: partial(stack, raw=True),
         "SDP": METHODS["mkl"].make,
         **{name: _sdp_with(kernels) for name, kernels in SDP_KERNELS.items()},
         "SVM sum (not in S0)": total,
@@ -171,13 +175,41 @@ def _sdp_with(kernels: Sequence[str]) -> Callable[[ViewColumns, int], Any]:
 
 
 def run_bssd(effort: Effort) -> Outcome:
-    """Rerun S0's tables 1 to 5: BSSD against voting, stacking and SDP, with clean and with wrong labels."""
+    """Rerun S0's tables 1 to 5 as S0 does: about 100 objects, tuned machines."""
+    return _bssd(effort, PAPER)
+
+
+def run_bssd_large(effort: Effort) -> Outcome:
+    """Rerun S0's tables 1 to 5 on more objects, with plain machines."""
+    return _bssd(effort, OURS)
+
+
+def run_shareboost(effort: Effort) -> Outcome:
+    """Rerun S1's tables 1 and 2 as S1 does: about 100 objects, tuned machines."""
+    return _shareboost(effort, PAPER)
+
+
+def run_shareboost_large(effort: Effort) -> Outcome:
+    """Rerun S1's tables 1 and 2 on more objects, with plain machines."""
+    return _shareboost(effort, OURS)
+
+
+def _with_machines(names: Sequence[str], study: Study) -> tuple[str, ...]:
+    """Return the methods of a study: those with support vector machines on raw columns too."""
+    machines = ("MV", "SVM-MV", "Stacking")
+    return tuple(name + mark for name in names for mark in (study.machines if name in machines else ("",)))
+
+
+def _bssd(effort: Effort, study: Study) -> Outcome:
+    """Compare BSSD with voting, stacking and SDP, with clean and with wrong labels."""
     runs = effort.count(full=20, quick=4)
     rates = (0.3,) if effort.quick else RATES
-    sets, missing = noise_sets(most_rows=300 if effort.quick else MOST_ROWS)
+    sets, missing = noise_sets(most_rows=min(study.most_rows, 300) if effort.quick else study.most_rows)
+    clean_methods = _with_machines(S0_CLEAN_METHODS, study)
 
     def scored(data: ViewSet, noise: float, noise_views: Literal["all"] | list[int]) -> Scores:
-        methods = methods_for(data, S0_METHODS if noise else S0_CLEAN_METHODS)
+        names = _with_machines(S0_METHODS, study) if noise else clean_methods
+        methods = methods_for(data, names, tuned=study.tuned)
         return score_methods(data, methods, runs=runs, effort=effort, noise=noise, noise_views=noise_views)
 
     clean = {data.name: scored(data, 0.0, "all") for data in sets}
@@ -185,79 +217,160 @@ def run_bssd(effort: Effort) -> Outcome:
         "two": {data.name: [scored(data, rate, [0, 1]) for rate in rates] for data in sets},
         "all": {data.name: [scored(data, rate, "all") for rate in rates] for data in sets},
     }
-    note = f"{runs} runs, 60 % to train on; {_sizes(sets)}. {SETTINGS}"
-    tables = [_pivot("Clean labels (S0 tables 1 and 2)", S0_CLEAN_METHODS, clean, S0_CLEAN, "S0", note)]
-    tables += [_noise_table(which, by_set, rates, runs) for which, by_set in noisy.items()]
+    note = f"{runs} runs, 60 % to train on; {sizes(sets)}. {study.settings}"
+    tables = [pivot("Clean labels (S0 tables 1 and 2)", clean_methods, clean, S0_CLEAN, "S0", note)]
+    if study.tuned:
+        tables.append(_single_views(sets, runs, effort))
+    shown = _with_machines(("MV", "Stacking", "SDP", "BISD", "BSSD"), study)
+    tables += [noise_table(which, by_set, rates, runs, shown) for which, by_set in noisy.items()]
 
     findings = []
     averaged = {which: [mean_of(rated) for rated in by_set.values()] for which, by_set in noisy.items()}
     levels = "30 %" if effort.quick else "10 to 30 % (their mean)"
-    for rival in ("MV", "Stacking", "SDP"):
-        claim = f"S0 §5.2: BSSD is above {rival} on clean labels"
+    for rival in _with_machines(("MV", "Stacking", "SDP"), study):
+        claim = f"S0 §5.2: BSSD is above {rival} on clean labels{study.mark}"
         findings.append(judge(claim, [scores.pair("BSSD", rival) for scores in clean.values()]))
         for which, by_set in averaged.items():
-            claim = f"S0 §5.3: BSSD is above {rival} with {levels} wrong labels on {which} views"
+            claim = f"S0 §5.3: BSSD is above {rival} with {levels} wrong labels on {which} views{study.mark}"
             findings.append(judge(claim, [scores.pair("BSSD", rival) for scores in by_set]))
-    claim = f"S0 §5.2: without noise BSSD is as good as BISD, within {MARGIN:g}"
+    claim = f"S0 §5.2: without noise BSSD is as good as BISD, within {MARGIN:g}{study.mark}"
     findings.append(judge(claim, [scores.pair("BSSD", "BISD") for scores in clean.values()], margin=MARGIN))
     for rival in ("BISD", "AdaBoost-MV", "AdaBoost-Ca"):
-        claim = f"S0 §5.4: sharing the weights (BSSD) beats {rival} with {levels} wrong labels on all views"
+        claim = f"S0 §5.4: sharing the weights (BSSD) beats {rival} with {levels} wrong labels on all views{study.mark}"
         findings.append(judge(claim, [scores.pair("BSSD", rival) for scores in averaged["all"]]))
-    findings.append(Finding(PRINTED.format(0), UNTESTED, NOT_PUBLIC))
+    if study.tuned:
+        findings.append(Finding(PRINTED.format(0), UNTESTED, NOT_PUBLIC))
+    name = "bssd_noise" if study.tuned else "bssd_noise_large"
     curves = {data.name: [clean[data.name], *noisy["all"][data.name]] for data in sets}
-    return Outcome(tables, findings, {"bssd_noise": lambda figure: _plot_rates(figure, curves, (0.0, *rates))}, missing)
+    return Outcome(tables, findings, {name: lambda figure: plot_rates(figure, curves, (0.0, *rates))}, missing)
 
 
-def run_shareboost(effort: Effort) -> Outcome:
-    """Rerun S1's tables 1 and 2: ShareBoost and rShareBoost against six others, clean and with 30 % wrong labels."""
-    runs = effort.count(full=20, quick=5)
-    sets, missing = noise_sets(most_rows=MOST_ROWS, whole=() if effort.quick else ("mfeat",))
+def _shareboost(effort: Effort, study: Study) -> Outcome:
+    """Compare ShareBoost and rShareBoost with six others, clean and with 30 % wrong labels."""
+    runs = effort.count(full=30 if study.tuned else 20, quick=5)
+    whole = () if effort.quick or study.tuned else ("mfeat",)
+    sets, missing = noise_sets(most_rows=study.most_rows, whole=whole)
     # The large set has fewer runs: kernel methods take seconds there.
     counts = {
-        data.name: min(runs, effort.count(full=10, quick=5)) if len(data.y) > MOST_ROWS else runs for data in sets
+        data.name: min(runs, effort.count(full=10, quick=5)) if len(data.y) > study.most_rows * 4 else runs
+        for data in sets
     }
-    clean, noisy = (
-        {
-            data.name: score_methods(
-                data, methods_for(data, S1_METHODS), noise=noise, runs=counts[data.name], effort=effort
-            )
-            for data in sets
-        }
-        for noise in (0.0, 0.3)
-    )
-    listed = ", ".join(f"{name} {count}" for name, count in counts.items())
-    note = f"60 % to train on; runs: {listed}; {_sizes(sets)}. {SETTINGS}"
-    published = [{name: dict(zip(S1_METHODS, row)) for name, row in table.items()} for table in (S1_CLEAN, S1_NOISY)]
-    noisy_rows = [row for method in S1_METHODS for row in (method, f"{method}, {LABELS_OF_ONE_VIEW}")]
-    tables = [
-        _pivot("Clean labels (S1 table 1)", S1_METHODS, clean, published[0], "S1", note),
-        _pivot("30 % wrong labels in each view (S1 table 2)", noisy_rows, noisy, published[1], "S1", note),
-    ]
+    names = _with_machines(S1_METHODS, study)
 
-    findings = []
-    for rival in (
-        "iBoost",
-        "AdaBoost-MV",
-        "AdaBoost-Ca",
-        f"AdaBoost-Ca, {LABELS_OF_ONE_VIEW}",
-        "SDP",
-        f"SDP, {LABELS_OF_ONE_VIEW}",
-        "SVM-MV",
-        "Stacking",
-    ):
-        claim = f"S1 table 2: with 30 % wrong labels, ShareBoost is above {rival}"
-        findings.append(judge(claim, [scores.pair("ShareBoost", rival) for scores in noisy.values()]))
+    def scored(by_set: Sequence[ViewSet], noise: float = 0.0) -> BySet:
+        return {
+            data.name: score_methods(
+                data, methods_for(data, names, tuned=study.tuned), noise=noise, runs=counts[data.name], effort=effort
+            )
+            for data in by_set
+        }
+
+    clean, noisy = scored(sets), scored(sets, 0.3)
+    listed = ", ".join(f"{name} {count}" for name, count in counts.items())
+    note = f"60 % to train on; runs: {listed}; {sizes(sets)}. {study.settings}"
+    published = [{name: dict(zip(S1_METHODS, row)) for name, row in table.items()} for table in (S1_CLEAN, S1_NOISY)]
+    noisy_rows = [row for method in names for row in (method, f"{method}, {LABELS_OF_ONE_VIEW}")]
+    tables = [
+        pivot("Clean labels (S1 table 1)", names, clean, published[0], "S1", note),
+        pivot("30 % wrong labels in each view (S1 table 2)", noisy_rows, noisy, published[1], "S1", note),
+    ]
+    findings = _against_rivals(clean, noisy, study)
     for labels, by_set in (("on clean labels", clean), ("with 30 % wrong labels", noisy)):
-        claim = f"S1 §6: rShareBoost is as good as ShareBoost {labels}, within {MARGIN:g}"
+        claim = f"S1 §6: rShareBoost is as good as ShareBoost {labels}, within {MARGIN:g}{study.mark}"
         pairs = [scores.pair("rShareBoost", "ShareBoost") for scores in by_set.values()]
         findings.append(judge(claim, pairs, margin=MARGIN))
-    claim = "S1 table 1: SDP is behind ShareBoost on clean labels"
-    findings.append(judge(claim, [scores.pair("ShareBoost", "SDP") for scores in clean.values()]))
-    findings += _on_mfeat(clean, noisy, missing)
-    findings.append(Finding(PRINTED.format(1), UNTESTED, NOT_PUBLIC))
-    claim = "S1 §6: with white noise on the columns instead, every method does better, and their order stays"
-    findings.append(Finding(claim, UNTESTED, "S1 states neither the strength of the noise nor the accuracies."))
-    return Outcome(tables, findings, {"shareboost_noise": lambda figure: _plot_methods(figure, clean, noisy)}, missing)
+    if study.tuned:
+        strengths = STRENGTHS[1:2] if effort.quick else STRENGTHS
+        white = {
+            strength: scored([_with_white_noise(data, strength, effort) for data in sets]) for strength in strengths
+        }
+        tables += [
+            pivot(f"White noise on the columns, {strength:g} standard deviations", names, by_set, {}, "S1", note)
+            for strength, by_set in white.items()
+        ]
+        findings += _on_white_noise(white, noisy, names)
+        findings.append(Finding(PRINTED.format(1), UNTESTED, NOT_PUBLIC))
+    else:
+        findings += _on_mfeat(clean, noisy, missing)
+    name = "shareboost_noise" if study.tuned else "shareboost_noise_large"
+    return Outcome(tables, findings, {name: lambda figure: plot_methods(figure, clean, noisy, S1_METHODS)}, missing)
+
+
+def _against_rivals(clean: BySet, noisy: BySet, study: Study) -> list[Finding]:
+    """Return the verdicts on ShareBoost and rShareBoost against each rival of S1's tables."""
+    one_view = [f"{name}, {LABELS_OF_ONE_VIEW}" for name in ("AdaBoost-Ca", "SDP")]
+    rivals = _with_machines(("iBoost", "AdaBoost-MV", "AdaBoost-Ca", "SDP", "SVM-MV", "Stacking"), study)
+    judged = [("S1 table 1: on clean labels", clean, "ShareBoost", rivals)]
+    for boosted in ("ShareBoost", "rShareBoost"):
+        judged.append(("S1 table 2: with 30 % wrong labels", noisy, boosted, (*rivals, *one_view)))
+    return [
+        judge(
+            f"{where}, {boosted} is above {rival}{study.mark}",
+            [scores.pair(boosted, rival) for scores in by_set.values()],
+        )
+        for where, by_set, boosted, names in judged
+        for rival in names
+    ]
+
+
+def _with_white_noise(data: ViewSet, strength: float, effort: Effort) -> ViewSet:
+    """Return a set with white noise on all columns, of training and test rows alike."""
+    return replace(data, X=add_feature_noise(data.X, data.views, strength, random_state=effort.seed))
+
+
+def _on_white_noise(white: Mapping[float, BySet], noisy: BySet, names: Sequence[str]) -> list[Finding]:
+    """Return the verdicts on S1's two sentences about feature noise, at each strength."""
+    findings = []
+    for strength, by_set in white.items():
+        label = f"S1 §6: with white noise of {strength:g} standard deviations instead"
+        pairs = [
+            Pair(
+                method,
+                np.mean([scores.by_method[method] for scores in by_set.values()], axis=0),
+                np.mean([scores.by_method[method] for scores in noisy.values()], axis=0),
+                next(iter(by_set.values())).test_share,
+            )
+            for method in names
+        ]
+        findings.append(judge(f"{label}, every method does better than with wrong labels", pairs, every=True))
+        for rival in ("iBoost", "AdaBoost-MV", "AdaBoost-Ca"):
+            claim = f"{label}, ShareBoost is still above {rival}"
+            findings.append(judge(claim, [scores.pair("ShareBoost", rival) for scores in by_set.values()]))
+    return findings
+
+
+def _single_views(sets: Sequence[ViewSet], runs: int, effort: Effort) -> Table:
+    """Return the accuracy of each view alone: columns A_V of S0's tables 1 and 2."""
+    rows: list[tuple[Cell, ...]] = []
+    for data in sets:
+        methods = []
+        for view in data.views:
+            methods += [
+                Method(f"SVM {view}", partial(_machine_of_view, view, True), only_view=view),
+                Method(f"raw {view}", partial(_machine_of_view, view, False), only_view=view),
+                Method(f"boosted {view}", partial(_boosted_view, view), only_view=view),
+            ]
+        scores = score_methods(data, methods, runs=runs, effort=effort)
+        for number, view in enumerate(data.views):
+            printed = [
+                S0_SINGLE[data.name][name][number] if data.name in S0_SINGLE else None for name in ("MV", "BSSD")
+            ]
+            rows.append(
+                (data.name, view, *(scores.mean(f"{kind} {view}") for kind in ("SVM", "raw", "boosted")), *printed)
+            )
+    columns = ("set", "view", "tuned SVM", "tuned SVM, raw", "boosted naive Bayes", "S0 MV", "S0 BSSD")
+    note = f"Mean accuracy of {runs} runs on clean labels. Boosted: one view, rows drawn by the weights, 150 rounds."
+    return Table("Single views (columns A_V of S0 tables 1 and 2)", columns, rows, note)
+
+
+def _machine_of_view(view: str, standardise: bool, views: ViewColumns, rounds: int) -> Any:
+    """Return a tuned machine of one view."""
+    return ViewVotingClassifier(TunedMachine(standardise=standardise), views={view: views[view]})
+
+
+def _boosted_view(view: str, views: ViewColumns, rounds: int) -> Any:
+    """Return boosted naive Bayes of one view, as BSSD boosts."""
+    return METHODS["bssd"].make({view: views[view]}, rounds)
 
 
 def _on_mfeat(clean: BySet, noisy: BySet, missing: Mapping[str, str]) -> list[Finding]:
@@ -283,77 +396,3 @@ def _on_mfeat(clean: BySet, noisy: BySet, missing: Mapping[str, str]) -> list[Fi
         pairs = [pair(by_set["mfeat"], SVM_SUM, boosted) for boosted in BOOSTED]
         findings.append(judge(beaten.format(labels), pairs, every=True))
     return findings
-
-
-def _pivot(
-    title: str,
-    methods: Sequence[str],
-    by_set: BySet,
-    published: Mapping[str, Mapping[str, float]],
-    paper: str,
-    note: str,
-) -> Table:
-    """Return a row for each method: for each set its mean accuracy with a 95 % interval, and the paper's number."""
-    columns = ["method"]
-    for name in by_set:
-        columns += [name, f"± {name}", *([f"{paper} {name}"] if name in published else [])]
-    rows: list[list[Cell]] = []
-    for method in methods:
-        row: list[Cell] = [method]
-        for name, scores in by_set.items():
-            row += [scores.mean(method), scores.half_width(method)]
-            if name in published:
-                row.append(published[name].get(method))
-        if any(value is not None for value in row[1:]):
-            rows.append(row)
-    return Table(title, columns, rows, f"Mean accuracy, ± half of its 95 % interval. {note}")
-
-
-def _noise_table(which: str, by_set: Mapping[str, Sequence[Scores]], rates: Sequence[float], runs: int) -> Table:
-    """Return the accuracies under wrong labels on two or all views, beside S0's."""
-    methods = ("MV", "Stacking", "SDP", "BISD", "BSSD")
-    printed_methods = ("MV", "Stacking", "SDP", "BSSD")
-    rows = []
-    for name, rated in by_set.items():
-        published = S0_NOISY[which].get(name, {})
-        for rate, scores in zip(rates, rated):
-            place = RATES.index(rate)
-            printed = [published[method][place] if method in published else None for method in printed_methods]
-            rows.append((name, f"{rate:.0%}", *(scores.mean(method) for method in methods), *printed))
-    columns = ("set", "wrong labels", *methods, *(f"S0 {method}" for method in printed_methods))
-    halves = "two views (S0 tables 3 to 5, upper halves)", "all views (S0 tables 3 to 5, lower halves)"
-    return Table(f"Wrong labels on {halves[which == 'all']}", columns, rows, f"Mean accuracy of {runs} runs.")
-
-
-def _sizes(sets: Sequence[ViewSet]) -> str:
-    """Return the number of objects of each set in words."""
-    return "objects: " + ", ".join(f"{data.name} {len(data.y)}" for data in sets)
-
-
-def _plot_rates(figure: "Figure", curves: Mapping[str, Sequence[Scores]], rates: Sequence[float]) -> None:
-    """Draw accuracy over the share of wrong labels, a panel for each set."""
-    panels = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
-    for axes, (name, rated) in zip(panels, curves.items()):
-        for method, style in (("BSSD", "-o"), ("BISD", "--s"), ("MV", ":^"), ("Stacking", "-.v"), ("SDP", "-x")):
-            means = [scores.mean(method) for scores in rated]
-            axes.plot([100 * rate for rate in rates], means, style, label=method, markersize=4)
-        axes.set(title=name, xlabel="wrong labels in each view, %")
-        axes.grid(alpha=0.3)
-    panels[0].set_ylabel("test accuracy")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=5, frameon=False)
-
-
-def _plot_methods(figure: "Figure", clean: BySet, noisy: BySet) -> None:
-    """Draw the accuracy of each method, clean and noisy, a panel for each set."""
-    panels = figure.subplots(1, len(clean), sharey=True, squeeze=False)[0]
-    places = range(len(S1_METHODS))
-    for axes, name in zip(panels, clean):
-        for scores, colour, label in ((clean[name], "#0072B2", "clean"), (noisy[name], "#D55E00", "30 % wrong")):
-            means, widths = ([number(method) for method in S1_METHODS] for number in (scores.mean, scores.half_width))
-            axes.errorbar(means, places, xerr=widths, fmt="o", color=colour, markersize=4, capsize=2, label=label)
-        axes.set(title=name, xlabel="test accuracy")
-        axes.set_xlim(right=1.02)
-        axes.grid(axis="x", alpha=0.3)
-    panels[0].set_yticks(places, [method.partition(" (")[0] for method in S1_METHODS])
-    panels[0].invert_yaxis()
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)

@@ -157,10 +157,16 @@ def noise_sets(*, most_rows: int | None = None, whole: Sequence[str] = ()) -> tu
 
 
 def subsample(data: ViewSet, most_rows: int, seed: int = 0) -> ViewSet:
-    """Return a subsample of a set, each class in proportion; sets whose rows come in groups stay whole."""
-    if len(data.y) <= most_rows or data.groups is not None:
+    """Return a subsample of a set, each class in proportion; of rows in groups, whole groups in random order."""
+    if len(data.y) <= most_rows:
         return data
     generator = np.random.default_rng(seed)
+    if data.groups is not None:
+        names, sizes = np.unique(data.groups, return_counts=True)
+        order = generator.permutation(len(names))
+        kept = names[order[: max(2, int(np.searchsorted(np.cumsum(sizes[order]), most_rows)) + 1)]]
+        rows = np.flatnonzero(np.isin(data.groups, kept))
+        return replace(data, X=data.X[rows], y=data.y[rows], groups=data.groups[rows])
     share = most_rows / len(data.y)
     rows = np.concatenate(
         [
