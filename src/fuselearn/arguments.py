@@ -5,12 +5,16 @@ what was given and what would be right: with twenty views "index out of range" h
 """
 
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from fuselearn.typing import IntArray, Selector, TableLike, Views
+
+GLOB = frozenset("*?[")
+"""Characters of which one makes a glob of a name."""
 
 
 def check_count(name: str, value: object, least: int = 1) -> None:
@@ -49,9 +53,9 @@ def resolve_views(views: Views, X: TableLike, n_features: int) -> tuple[list[str
     Parameters
     ----------
     views : None, dict of name to selector, or list of selectors or (name, selector) pairs
-        None is one view of all columns. A selector is an int, a column name, a list or array of either, a
-        slice (of ints, or of names with both ends included), a boolean mask, or a callable that is given `X`
-        and returns one of these.
+        None is one view of all columns. A selector is an int, a column name, a glob such as ``"rna_*"``, a list or
+        array of these, a slice (of ints, or of names with both ends included), a boolean mask, or a callable that is
+        given `X` and returns one of these.
     X : array or data frame as the user gave it
         Column names and callables need it.
     n_features : int
@@ -161,6 +165,22 @@ class _Header:
             )
         return int(key) % self.n_features
 
+    def positions(self, what: str, key: Any) -> list[int]:
+        """Return the numbers of the columns that a key stands for: several, for a glob that is not itself a name."""
+        if not isinstance(key, str) or not GLOB.intersection(key) or self._names is None or key in self._names:
+            return [self.position(what, key)]
+        matching = [number for number, name in enumerate(self._names) if fnmatchcase(str(name), key)]
+        if not matching:
+            raise ValueError(
+                f"{what} has the glob {key!r}, which no column of X matches; its columns are {self._shown()}."
+            )
+        return matching
+
+    def _shown(self) -> str:
+        """Return the first names in words."""
+        names = self._names or []
+        return "[" + ", ".join(map(repr, names[:12])) + (", …]" if len(names) > 12 else "]")
+
     def _position_of_name(self, what: str, key: str) -> int:
         """Return the number of the column of a name."""
         if self._names is None:
@@ -175,8 +195,9 @@ class _Header:
         if len(positions) > 1:
             raise ValueError(f"{what} names the column {key!r}, which X has {len(positions)} times.")
         if not positions:
-            shown = ", ".join(map(repr, self._names[:12])) + (", …" if len(self._names) > 12 else "")
-            raise ValueError(f"{what} names the column {key!r}, which X does not have; its columns are [{shown}].")
+            raise ValueError(
+                f"{what} names the column {key!r}, which X does not have; its columns are {self._shown()}."
+            )
         return positions[0]
 
 
@@ -222,10 +243,11 @@ def _from_list(what: str, selector: Any, header: _Header) -> IntArray:
         keys = list(selector)
     except TypeError:
         raise TypeError(
-            f"{what} is {selector!r}; columns are chosen by integers, names, a slice, a boolean mask or a callable."
+            f"{what} is {selector!r}; columns are chosen by integers, names, globs, a slice, a boolean mask or a "
+            "callable."
         ) from None
     if keys and all(isinstance(key, bool | np.bool_) for key in keys):
         if len(keys) != header.n_features:
             raise ValueError(f"{what} is a boolean mask of length {len(keys)}, but X has {header.n_features} columns.")
         return np.flatnonzero(keys)
-    return np.array([header.position(what, key) for key in keys], dtype=np.intp)
+    return np.array([number for key in keys for number in header.positions(what, key)], dtype=np.intp)

@@ -63,6 +63,24 @@ def test_ranges_lists_and_globs():
     assert "without a name" in how
 
 
+def test_views_are_guessed_only_where_few_prefixes_cover_the_columns():
+    """Names of genes have as many prefixes as families: one view, and how to name others."""
+    genes = [f"{family}{number}" for family in ("CCDC", "FAM", "ZNF") for number in range(3)]
+    others = [f"{letter}{other}Q" for letter in "ABDEGHI" for other in "KLMN"]
+    guessed, how = choose_views([], None, [*genes, *others])
+    assert {name: one.columns for name, one in guessed.items()} == {"all": [*genes, *others]}
+    assert (
+        "prefixes make 3 groups and leave 28 columns alone; name views with --view, such as --view CCDC='CCDC*'" in how
+    )
+    many = [f"p{number:02d}x_{part}" for number in range(13) for part in "ab"]
+    guessed, how = choose_views([], None, many)
+    assert list(guessed) == ["all"]
+    assert "make 13 groups and leave 0 columns alone" in how
+    guessed, how = choose_views([], None, [name for name in many if name < "p12"])
+    assert len(guessed) == 12
+    assert "guessed" in how
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(
     "method",

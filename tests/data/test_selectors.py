@@ -126,3 +126,24 @@ def test_per_view():
         per_view("preprocess", {"c": 1}, ["a", "b"])
     with pytest.raises(ValueError, match="estimator has nothing for the view 'a'"):
         per_view("estimator", {"b": 1}, ["a", "b"], complete=True)
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"), [("rna_*", [0, 2]), (["age", "rna_?"], [1, 0, 2]), ("[a]ge", [1]), ("x*y", [3])]
+)
+def test_globs_of_names(selector, expected):
+    frame = pd.DataFrame(ARRAY, columns=["rna_1", "age", "rna_2", "x*y"])
+    _, [columns] = resolve_views({"view": selector}, frame, 4)
+    assert columns.tolist() == expected
+
+
+def test_globs_that_match_nothing():
+    frame = pd.DataFrame(ARRAY, columns=COLUMNS)
+    with pytest.raises(
+        ValueError, match=r"View 'rna' has the glob 'rna_\*', which no column of X matches; its columns are"
+    ):
+        resolve_views({"rna": "rna_*"}, frame, 4)
+    with pytest.raises(ValueError, match="X is not a data frame"):
+        resolve_views({"rna": "rna_*"}, ARRAY, 4)
+    with pytest.raises(ValueError, match="more than once"):
+        resolve_views({"rna": ["a", "[ab]"]}, frame, 4)

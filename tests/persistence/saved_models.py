@@ -57,7 +57,6 @@ from fuselearn.kernels import GramLookup
 from fuselearn.multilabel import RbfSVC
 from fuselearn.persistence import describe
 from fuselearn.persistence.container import ARRAYS, FOREIGN, MODEL, SCHEMA, pack, unpack
-from fuselearn.tables import ViewColumns
 
 VIEWS = {"a": [0, 1, 2], "b": slice(3, 6), "c": [6, 7, 8]}
 DRAWS = np.random.default_rng(0)
@@ -194,7 +193,7 @@ TABLE = pd.DataFrame(
     }
 )
 TABLE_MODEL = TableClassifier(
-    ViewColumns({"person": ["age", "ward"], "drug": ["dose", "words"]}), FusionClassifier(random_state=0)
+    FusionClassifier(random_state=0), views={"person": ["age", "ward"], "drug": ["dose", "words"]}
 )
 
 

@@ -180,7 +180,7 @@ BAD_MODELS = {
     "a step that is none": (lambda model: preparation(model).steps_.append(PCA()), "a step that is a PCA"),
     "names of numbers": (lambda model: preparation(model).feature_names_.pop(), "names for"),
     "another preparation": (lambda model: model.columns_.preparations_.update(place=PCA()), "'place' has a PCA"),
-    "columns not fitted": (lambda model: setattr(model, "columns_", model.columns), "were not fitted"),
+    "columns not fitted": (lambda model: setattr(model, "columns_", model.views), "were not fitted"),
     "a preparation not fitted": (
         lambda model: model.columns_.preparations_.update(place=clone(model.columns_.preparations_["place"])),
         "'place' was not fitted",
@@ -205,7 +205,9 @@ def test_bad_models_are_found(table, name):
     views = {"numbers": NUMBERS[:3], "place": ["site"]}
     columns = ViewColumns(views, preprocess={"numbers": ["standard"]})
     has_view = table[[*NUMBERS[:3], "site"]].notna().any(axis=1).to_numpy()
-    model = TableClassifier(columns, ShareBoostClassifier(n_estimators=2)).fit(table[has_view], classes(2)[has_view])
+    model = TableClassifier(ShareBoostClassifier(n_estimators=2), views=columns).fit(
+        table[has_view], classes(2)[has_view]
+    )
     model.validate()
     clone(model).validate()  # without a fit there is nothing to check
     change, words = BAD_MODELS[name]

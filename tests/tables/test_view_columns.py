@@ -27,7 +27,7 @@ def y(table):
 
 
 def test_any_data_frame_and_any_order_of_columns(table, y):
-    model = TableClassifier(ViewColumns(VIEWS), ShareBoostClassifier(n_estimators=5)).fit(table, y)
+    model = TableClassifier(ShareBoostClassifier(n_estimators=5), views=VIEWS).fit(table, y)
     expected = model.predict_proba(table)
     shuffled = table.select(sorted(table.column_names))
     for other in (shuffled, table.to_pandas(), pl.from_arrow(table), table.to_pandas().convert_dtypes()):
@@ -154,9 +154,7 @@ def test_dates_of_objects_and_dates_that_are_missing():
 def test_a_model_with_dates_is_saved_and_loaded(tmp_path):
     table = pl.DataFrame({"seen": [datetime.date(2020, 1 + n % 12, 1) for n in range(24)], "dose": np.arange(24.0)})
     y = np.arange(24) % 12 < 6
-    model = TableClassifier(ViewColumns({"visit": ["seen", "dose"]}), ShareBoostClassifier(n_estimators=3)).fit(
-        table, y
-    )
+    model = TableClassifier(ShareBoostClassifier(n_estimators=3), views={"visit": ["seen", "dose"]}).fit(table, y)
     fuselearn.save(model, tmp_path / "model.fuse")
     again = fuselearn.load(tmp_path / "model.fuse")
     np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))

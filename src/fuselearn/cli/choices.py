@@ -41,6 +41,12 @@ CATEGORICAL = ("onehot", "target", "none")
 """Ways in which text becomes numbers. With "none" a view holds numbers only."""
 
 
+MOST_GUESSED = 12
+"""Views that may be guessed: names of genes have hundreds of prefixes."""
+MOST_SINGLE = 10
+"""Of so many columns one may be alone with its prefix."""
+
+
 @dataclass(frozen=True)
 class ViewChoice:
     """A view as the user chose it; what is None is left to the method, to ``--categorical``, and to DATA."""
@@ -329,7 +335,7 @@ def matching_columns(
 
 
 def _guessed_views(columns: list[str]) -> tuple[dict[str, list[str]], str]:
-    """Return views by prefixes of the names, where that makes at least two groups, and how they were found."""
+    """Return views by prefixes of the names, where few of them cover nearly all columns, and how they were found."""
     # A column without a name is the row number that some programs write.
     named = [column for column in columns if column.strip()]
     omission = " (a column without a name is left out)" if len(named) < len(columns) else ""
@@ -340,6 +346,12 @@ def _guessed_views(columns: list[str]) -> tuple[dict[str, list[str]], str]:
     single = [column for members in groups.values() if len(members) == 1 for column in members]
     if not large or len(large) + bool(single) < 2:
         return {"all": named}, f"no prefixes to guess views from: one view of all columns{omission}"
+    if len(large) > MOST_GUESSED or len(single) > max(1, len(named) // MOST_SINGLE):
+        example = next(iter(large))
+        return {"all": named}, (
+            f"one view of all columns{omission}, as their prefixes make {len(large)} groups and leave {len(single)} "
+            f"columns alone; name views with --view, such as --view {example}='{example}*'"
+        )
     if single:
         large["other"] = [*large.pop("other", []), *single]
     return large, f"guessed from the columns' prefixes{omission}"

@@ -44,11 +44,11 @@ class ModelColumns:
         self.columns = [column for column in self._columns.kinds_ if column in present]
         if not self.columns:
             shown = ", ".join(list(self._columns.kinds_)[:4])
-            view, first = next((view, columns[0]) for view, columns in self._columns.views.items())
+            view, first = next((view, columns[0]) for view, columns in self._columns.named_views_.items())
             hint = f" Name the file of each view: --view {view}=FILE." if first.startswith(f"{view}: ") else ""
             refuse(f"{path} has none of the columns that the model was fitted on, such as {shown}.{hint}")
-        self.absent_views = absent_views(self._columns.views, names)
-        self.lost = lost_columns(self._columns.views, names)
+        self.absent_views = absent_views(self._columns.named_views_, names)
+        self.lost = lost_columns(self._columns.named_views_, names)
         if self.lost and not allow_missing:
             view, lost = next(iter(self.lost.items()))
             more = f" and {len(lost) - 1} more columns" if len(lost) > 1 else ""
@@ -60,7 +60,7 @@ class ModelColumns:
     @property
     def views(self) -> Mapping[str, Sequence[str]]:
         """Return the columns of each view, whether the file has them or not."""
-        return self._columns.views
+        return self._columns.named_views_
 
     @property
     def types(self) -> dict[str, pyarrow.DataType]:
@@ -87,7 +87,7 @@ class ModelColumns:
     def note_missing(self, notes: Notes) -> None:
         """Note what the file lacks."""
         for view in self.absent_views:
-            has_file = self._columns.views[view][0].startswith(f"{view}: ")
+            has_file = self._columns.named_views_[view][0].startswith(f"{view}: ")
             lack = "There is no file" if has_file else f"{self.path} has no column"
             notes.add(f"{lack} of the view {view!r}: it is taken as missing in every row.")
         for view, lost in self.lost.items():
@@ -175,7 +175,7 @@ class _PlainColumns:
 
     def __init__(self, names: list[str], views: dict[str, list[str]]) -> None:
         self.kinds_ = dict.fromkeys(names, NUMBER)
-        self.views = views
+        self.named_views_ = views
 
     @classmethod
     def of(cls, model: Any, names: list[str], path: str) -> "_PlainColumns":

@@ -71,7 +71,7 @@ def fitted_source(
             "columns from DATA."
         )
     files = view_files(view, on or note["on"])
-    known = list(model.columns_.views)
+    known = list(model.columns_.named_views_)
     unknown = next((file.name for file in files if file.name not in known), None)
     if unknown is not None:
         refuse(f"--view names the view {unknown!r}, which the model does not have; its views are {', '.join(known)}.")

@@ -406,6 +406,8 @@ class Reader:
         if type(state) is not dict:
             raise ValueError(f"its tree has a {public_id} without attributes")
         kind = own_class(public_id)
+        former = getattr(kind, "_former_settings", {})  # of files that earlier versions wrote
+        state = {former.get(name, name): item for name, item in state.items()}
         check_names(kind, state.keys())
         depth += ESTIMATOR_DEPTH * hasattr(kind, "get_params")
         attributes = {name: self.read(item, depth) for name, item in state.items()}

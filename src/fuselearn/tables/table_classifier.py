@@ -1,37 +1,49 @@
 """A classifier of tables by column names: `ViewColumns` makes a matrix of them, any estimator learns from it."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
+import narwhals as nw
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fuselearn.data.view_table import data_frame
+from fuselearn.explanation import Explanation
 from fuselearn.persistence.validation import check_contents, is_fitted
+from fuselearn.records import Records
 from fuselearn.tables.view_columns import ViewColumns
-from fuselearn.typing import AnyArray, ArrayLike, Classifier, FloatArray, TableLike
+from fuselearn.typing import AnyArray, ArrayLike, Classifier, FloatArray, TableLike, Views
 
 
 def _model_has(name: str) -> Callable[["TableClassifier"], bool]:
     """Return a check that the classifier inside has a method."""
 
     def check(self: "TableClassifier") -> bool:
-        getattr(getattr(self, "model_", None) or self.model, name)  # raises the error that names what is missing
+        # The default is a FusionClassifier. What another lacks is named by the error.
+        if (inner := getattr(self, "model_", None) or self.estimator) is not None:
+            getattr(inner, name)
         return True
 
     return check
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):
-    """Columns of a table, turned into views, and a classifier of these. It is what ``fuselearn fit`` saves.
+    """Any classifier on a table with numbers, text, categories and dates. It is what ``fuselearn fit`` saves.
+
+    Columns are known by name: their order does not matter, and a table may have others. A view of which a table has no
+    column is missing there. Text is encoded within each view, dates become year, month, weekday and elapsed days.
 
     Parameters
     ----------
-    columns : ViewColumns
-        Makes a matrix of the columns.
-    model : classifier
-        Learns from the matrix. Where it has a setting `views` that is None, it gets those of the columns.
+    estimator : classifier, default=None
+        Learns from the matrix of numbers that the views make. Where it has a setting `views` that is None, it gets
+        them. None is ``FusionClassifier()``.
+    views : None, dict of name to selector, list of selectors, or ViewColumns, default=None
+        Columns of each view, by names, globs such as ``"rna_*"``, or any other selector; None is one view of all
+        columns. A `ViewColumns` also says how text is encoded and what each view is put through.
 
     Attributes
     ----------
@@ -46,25 +58,31 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     view_columns_ : list of ndarray
         Columns of each view, as numbers of `feature_names_in_`.
     feature_names_in_ : ndarray of str
-        Columns that are used.
+        Columns that are used; not there where an array was given.
     n_features_in_ : int
         Number of columns that are used.
+
+    See Also
+    --------
+    fuselearn.tables.ViewColumns : The way from the columns to the matrix.
 
     Examples
     --------
     >>> import pandas as pd
     >>> from fuselearn import ShareBoostClassifier, TableClassifier
-    >>> from fuselearn.tables import ViewColumns
-    >>> table = pd.DataFrame({"age": [61, 48, 66, 39], "dose": [0.5, 2.0, 1.5, 0.1]})
-    >>> columns = ViewColumns({"person": ["age"], "drug": ["dose"]})
-    >>> model = TableClassifier(columns, ShareBoostClassifier()).fit(table, ["ill", "well", "ill", "well"])
-    >>> model.predict(pd.DataFrame({"age": [70]}))
+    >>> table = pd.DataFrame({"age": [61, 48, 66, 39], "sex": ["f", "m", "f", "m"], "dose": [0.5, 2.0, 1.5, 0.1]})
+    >>> views = {"person": ["age", "sex"], "drug": "dose*"}
+    >>> model = TableClassifier(ShareBoostClassifier(), views=views).fit(table, ["ill", "well", "ill", "well"])
+    >>> model.predict(pd.DataFrame({"age": [70], "sex": ["f"]}))
     array(['ill'], dtype='<U4')
     """
 
-    def __init__(self, columns: ViewColumns, model: Classifier) -> None:
-        self.columns = columns
-        self.model = model
+    _former_settings: ClassVar[dict[str, str]] = {"columns": "views", "model": "estimator"}
+    """Names that settings have in models which earlier versions saved."""
+
+    def __init__(self, estimator: Classifier | None = None, *, views: "Views | ViewColumns" = None) -> None:
+        self.estimator = estimator
+        self.views = views
 
     @classmethod
     def of(cls, columns: ViewColumns, model: Any) -> Self:
@@ -83,7 +101,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             Fitted.
         """
         # The settings are clones: what is fitted is kept once.
-        classifier = cls(clone(columns), clone(model))
+        classifier = cls(clone(model), views=clone(columns))
         classifier._set_fitted(columns, model)
         return classifier
 
@@ -92,7 +110,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : data frame or Arrow table
+        X : data frame, Arrow table or array
             Training rows.
         y : array of shape (n_samples,)
             Their classes.
@@ -104,20 +122,40 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self
             The fitted classifier.
         """
-        columns, model = clone(self.columns), clone(self.model)
+        if isinstance(self.estimator, ViewColumns):
+            raise TypeError(
+                "estimator is a ViewColumns; it goes after the classifier: TableClassifier(model, views=…)."
+            )
+        columns = clone(self.views) if isinstance(self.views, ViewColumns) else ViewColumns(self.views)
+        named = _is_frame(X)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if not named:
+            X, y = validate_data(self, X, y, ensure_all_finite="allow-nan")
         y = np.asarray(y)
-        matrix = columns.fit_transform(X, y)
+        matrix = columns.fit_transform(X if named else _frame_of(X), y)
+        model = self._new_model()
         if model.get_params(deep=False).get("views", 0) is None:
             model.set_params(views=columns.views_)
         self._set_fitted(columns, model.fit(matrix, y, **settings))
+        if not named:
+            del self.feature_names_in_
         return self
+
+    def _new_model(self) -> Any:
+        """Return an unfitted classifier."""
+        if self.estimator is not None:
+            return clone(self.estimator)
+        from fuselearn.fusion import FusionClassifier
+
+        return FusionClassifier()
 
     def matrix(self, X: TableLike) -> FloatArray:
         """Return the numbers that the model takes.
 
         Parameters
         ----------
-        X : data frame or Arrow table
+        X : data frame, Arrow table or array
             Any rows.
 
         Returns
@@ -126,6 +164,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             The views side by side.
         """
         check_is_fitted(self)
+        if not _is_frame(X) and not hasattr(self, "feature_names_in_"):
+            X = _frame_of(validate_data(self, X, reset=False, ensure_all_finite="allow-nan"))
         return self.columns_.transform(X)
 
     def predict(self, X: TableLike) -> AnyArray:
@@ -133,7 +173,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : data frame or Arrow table
+        X : data frame, Arrow table or array
             Any rows.
 
         Returns
@@ -141,7 +181,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,)
             Their classes.
         """
-        return self.model_.predict(self.matrix(X))
+        rows = self.matrix(X)
+        return self.model_.predict(rows)
 
     @available_if(_model_has("predict_proba"))
     def predict_proba(self, X: TableLike) -> FloatArray:
@@ -149,7 +190,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : data frame or Arrow table
+        X : data frame, Arrow table or array
             Any rows.
 
         Returns
@@ -157,7 +198,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_classes)
             Probabilities.
         """
-        return self.model_.predict_proba(self.matrix(X))
+        rows = self.matrix(X)
+        return self.model_.predict_proba(rows)
 
     @available_if(_model_has("decision_function"))
     def decision_function(self, X: TableLike) -> FloatArray:
@@ -165,7 +207,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : data frame or Arrow table
+        X : data frame, Arrow table or array
             Any rows.
 
         Returns
@@ -173,7 +215,48 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples,) or (n_samples, n_classes)
             Decision values.
         """
-        return self.model_.decision_function(self.matrix(X))
+        rows = self.matrix(X)
+        return self.model_.decision_function(rows)
+
+    @available_if(_model_has("suspects"))
+    def suspects(self, n: int | None = None) -> Records:
+        """Return training labels that are probably wrong, the most suspect first, as the model judges them.
+
+        Parameters
+        ----------
+        n : int or None, default=None
+            Number of labels; None gives all that are more probably wrong than right.
+
+        Returns
+        -------
+        Records
+            A table with a row for each label: ``"row"`` is the row number in the training table.
+        """
+        check_is_fitted(self)
+        return self.model_.suspects(n)
+
+    @available_if(_model_has("explain"))
+    def explain(self, X: TableLike) -> Explanation:
+        """Explain the decisions on rows by their views, and by the columns of the matrix that the views make.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table or array
+            The rows.
+
+        Returns
+        -------
+        fuselearn.explanation.Explanation
+            Contributions of views and columns; a category is a column, as "view: column=category".
+        """
+        rows = self.matrix(X)
+        explanation: Explanation = self.model_.explain(rows)
+        return replace(explanation, column_names=[str(name) for name in self.columns_.get_feature_names_out()])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
     @property
     def view_importances_(self) -> FloatArray:
@@ -190,7 +273,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         """
         if not is_fitted(self):
             return
-        columns, model, classes, view_names, view_columns, names, n_names = check_contents(
+        columns, model, classes, view_names, view_columns, n_names = check_contents(
             self,
             {
                 "columns_": ViewColumns,
@@ -198,7 +281,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
                 "classes_": np.ndarray,
                 "view_names_": list,
                 "view_columns_": list,
-                "feature_names_in_": np.ndarray,
                 "n_features_in_": int,
             },
         )
@@ -212,11 +294,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         model_classes = of_model.get("classes_", classes)
         if type(model_classes) is not np.ndarray or model_classes.tolist() != classes.tolist():
             raise ValueError("the classes of the table are not those of the model")
+        names = vars(self).get("feature_names_in_", columns.feature_names_in_)
+        if type(names) is not np.ndarray:
+            raise ValueError("the names of the table's columns are not an array")
         if names.tolist() != columns.feature_names_in_.tolist() or n_names != columns.n_features_in_:
             raise ValueError("the names of the table's columns are not those of its views")
         number_of = {column: number for number, column in enumerate(names.tolist())}
-        numbers = [[number_of[column] for column in members] for members in columns.views.values()]
-        if view_names != list(columns.views) or not all(type(members) is np.ndarray for members in view_columns):
+        numbers = [[number_of[column] for column in members] for members in columns.named_views_.values()]
+        if view_names != list(columns.named_views_) or not all(type(members) is np.ndarray for members in view_columns):
             raise ValueError("the views of the table are not those of its columns")
         if [members.tolist() for members in view_columns] != numbers:
             raise ValueError("the columns of the views are not those that they were fitted on")
@@ -227,5 +312,16 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = model.classes_
         self.feature_names_in_, self.n_features_in_ = columns.feature_names_in_, columns.n_features_in_
         number_of = {column: number for number, column in enumerate(columns.feature_names_in_)}
-        self.view_names_ = list(columns.views)
-        self.view_columns_ = [np.array([number_of[column] for column in names]) for names in columns.views.values()]
+        views = columns.named_views_
+        self.view_names_ = list(views)
+        self.view_columns_ = [np.array([number_of[column] for column in names]) for names in views.values()]
+
+
+def _is_frame(X: TableLike) -> bool:
+    """Check whether rows are in a data frame or an Arrow table, whose columns have names."""
+    return isinstance(nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame)
+
+
+def _frame_of(X: FloatArray) -> Any:
+    """Return an array as a data frame of any library that is installed."""
+    return data_frame({f"x{number}": column for number, column in enumerate(X.T)})

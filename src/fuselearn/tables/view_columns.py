@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.data import per_view
+from fuselearn.data import per_view, resolve_views
 from fuselearn.persistence.validation import check_contents, check_texts, is_fitted
 from fuselearn.tables.fitted_steps import Projection
 from fuselearn.tables.view_preparation import ViewPreparation
-from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
+from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike, Views
 
 NUMBER, BOOLEAN, TEXT, DATE = "number", "boolean", "text", "date"
 """Kinds of columns."""
@@ -30,8 +30,9 @@ class ViewColumns(TransformerMixin, BaseEstimator):
 
     Parameters
     ----------
-    views : dict of str to list of str
-        View name to column names.
+    views : None, dict of name to selector, or list of selectors
+        Columns of each view: names, globs such as ``"rna_*"``, a list of these, or any other selector that estimators
+        take. None is one view of all columns.
     categorical : {"onehot", "target"} or dict per view, default="onehot"
         What becomes of text: a column per category, or the category's mean target, cross-fitted.
     preprocess : list of str or dict per view, default=()
@@ -69,7 +70,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        views: Mapping[str, Sequence[str]],
+        views: Views = None,
         *,
         categorical: str | Mapping[str, str] = "onehot",
         preprocess: Sequence[str] | Mapping[str, Sequence[str]] = (),
@@ -116,11 +117,12 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             The views side by side.
         """
         table = _as_frame(X)
-        used = list(dict.fromkeys(column for columns in self.views.values() for column in columns))
+        names, numbers = resolve_views(self.views, X, len(table.columns))
+        views = {name: [table.columns[number] for number in members] for name, members in zip(names, numbers)}
+        used = list(dict.fromkeys(column for columns in views.values() for column in columns))
         series = {column: table.get_column(column) for column in used}
         self.kinds_ = {column: _kind(series[column]) for column in used}
         values = {column: _values(series[column], kind) for column, kind in self.kinds_.items()}
-        names = list(self.views)
         self.preparations_: dict[str, ViewPreparation] = {}
         self.views_: dict[str, IntArray] = {}
         blocks: list[FloatArray] = []
@@ -132,16 +134,16 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         )
         for name, categorical, preprocess in choices:
             preparation = ViewPreparation(
-                list(self.views[name]),
-                categories=[column for column in self.views[name] if self.kinds_[column] in ENCODED],
-                dates=[column for column in self.views[name] if self.kinds_[column] == DATE],
+                views[name],
+                categories=[column for column in views[name] if self.kinds_[column] in ENCODED],
                 categorical=categorical or "onehot",
                 preprocess=tuple(preprocess or ()),
                 fill_gaps=self.fill_gaps,
                 random_state=self.random_state,
             )
             with _named_view(name):
-                blocks.append(preparation.fit_transform(values, np.asarray(y)))
+                dates = [column for column in views[name] if self.kinds_[column] == DATE]
+                blocks.append(preparation.fit_transform(values, np.asarray(y), dates))
             self.preparations_[name] = preparation
             self.views_[name] = np.arange(start, start + blocks[-1].shape[1])
             start += blocks[-1].shape[1]
@@ -188,7 +190,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         set of str
             Columns that the table lacks.
         """
-        lost = lost_columns(self.views, names)
+        lost = lost_columns(self.named_views_, names)
         if lost:
             name, columns = next(iter(lost.items()))
             more = f" and {len(columns) - 1} more" if len(columns) > 1 else ""
@@ -198,6 +200,11 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         if len(absent) == len(self.kinds_):
             raise ValueError(f"X has none of the columns that the model was fitted on, such as {absent[0]!r}.")
         return set(absent)
+
+    @property
+    def named_views_(self) -> dict[str, list[str]]:
+        """Columns of each view by name, whatever selected them."""
+        return {name: list(preparation.columns) for name, preparation in self.preparations_.items()}
 
     def validate(self) -> None:
         """Check what a fit left, before anything else is called, as :func:`fuselearn.load` does.
@@ -209,10 +216,9 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         """
         if not is_fitted(self):
             return  # settings only, such as those that a TableClassifier keeps
-        views, kinds, preparations, matrix_columns, names, n_names = check_contents(
+        kinds, preparations, matrix_columns, names, n_names = check_contents(
             self,
             {
-                "views": dict,
                 "kinds_": dict,
                 "preparations_": dict,
                 "views_": dict,
@@ -221,23 +227,23 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             },
         )
         check_texts("names of columns", list(kinds))
-        check_texts("names of views", list(views))
-        if not views or not all(kind in (NUMBER, BOOLEAN, TEXT, DATE) for kind in kinds.values()):
+        check_texts("names of views", list(preparations))
+        if not preparations or not all(kind in (NUMBER, BOOLEAN, TEXT, DATE) for kind in kinds.values()):
             raise ValueError("there are no views, or columns of an unknown kind")
         if names.ndim != 1 or names.tolist() != list(kinds) or n_names != len(kinds):
             raise ValueError("the names of the columns are not those whose kinds are known")
-        if not list(views) == list(preparations) == list(matrix_columns):
+        if list(preparations) != list(matrix_columns):
             raise ValueError("the views differ from those that were prepared")
         start = 0
-        for name, columns in views.items():
-            check_texts(f"columns of the view {name!r}", columns)
-            preparation, numbers = preparations[name], matrix_columns[name]
+        for name, preparation in preparations.items():
+            numbers = matrix_columns[name]
             if type(preparation) is not ViewPreparation:
                 raise ValueError(f"the view {name!r} has a {type(preparation).__name__} for its preparation")
             if not is_fitted(preparation):
                 raise ValueError(f"the preparation of the view {name!r} was not fitted")
             preparation.validate()
-            if list(preparation.columns) != list(columns) or not kinds.keys() >= set(columns):
+            columns = preparation.columns
+            if not kinds.keys() >= set(columns):
                 raise ValueError(f"the view {name!r} was prepared with other columns")
             if set(preparation.categories) != {column for column in columns if kinds[column] in ENCODED}:
                 raise ValueError(f"the view {name!r} was prepared with other columns of text")

@@ -1,7 +1,7 @@
 """One view on its way from the columns of a table to a block of numbers: text encoded, then steps by name."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -73,8 +73,6 @@ class ViewPreparation(BaseEstimator):
         Whether a missing number of a row that has the view becomes the column's mean.
     random_state : int or None, default=None
         Seed of the folds for target means, and of randomised PCA.
-    dates : list of str, default=()
-        Those of `categories` that are dates.
 
     Attributes
     ----------
@@ -95,7 +93,6 @@ class ViewPreparation(BaseEstimator):
         preprocess: Sequence[str] = (),
         fill_gaps: bool = False,
         random_state: int | None = None,
-        dates: Sequence[str] = (),
     ) -> None:
         self.columns = columns
         self.categories = categories
@@ -103,12 +100,11 @@ class ViewPreparation(BaseEstimator):
         self.preprocess = preprocess
         self.fill_gaps = fill_gaps
         self.random_state = random_state
-        self.dates = dates
 
-    def fit_transform(self, values: dict[str, AnyArray], y: AnyArray) -> FloatArray:
+    def fit_transform(self, values: dict[str, AnyArray], y: AnyArray, dates: Collection[str] = ()) -> FloatArray:
         """Fit, and return the block of the training rows, whose target means are cross-fitted.
 
-        `values` maps a column name to floats with NaN, or to texts or days with None.
+        `values` maps a column name to floats with NaN, or to texts with None, or for `dates` to days with None.
         """
         self.encoders_: dict[str, OneHotEncoding | TargetMeanEncoding | DateEncoding] = {}
         parts: list[FloatArray] = []
@@ -120,7 +116,7 @@ class ViewPreparation(BaseEstimator):
                 names.append(column)
                 continue
             known = _is_known(values[column])
-            if column in self.dates:
+            if column in dates:
                 self.encoders_[column] = DateEncoding.of(values[column][known])
                 parts.append(self._encoded(column, values[column]))
                 names += self.encoders_[column].names(column)
