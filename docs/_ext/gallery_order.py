@@ -2,6 +2,7 @@
 
 QUESTIONS = (
     "first_five_minutes",
+    "three_files",
     "noisy_sensors",
     "missing_omics",
     "prediction_sets",

@@ -230,6 +230,14 @@ def check_leaving_out_patients_is_the_worst_way(defined, printed):
         assert min(scores, key=lambda name: scores[name].mean()) == "complete patients only"
 
 
+def check_the_whole_job_of_an_analyst(defined, printed):
+    """docs/tutorial.md shows the same on the command line."""
+    assert defined["accuracy"] > 0.8
+    assert defined["without_rna"] < defined["accuracy"]
+    assert defined["hits"] >= 9
+    assert defined["page"].stat().st_size > 20_000
+
+
 def check_suspects_are_wrong(defined, printed):
     """docs/guide/wrong_labels.md says so."""
     assert defined["hits"].sum() > 90
@@ -276,6 +284,7 @@ CHECKS = {
     "noisy_sensors": check_one_machine_of_all_columns_falls_with_a_sensor,
     "prediction_sets": check_sets_cover_what_was_asked_for_with_any_number_of_views,
     "suspect_labels": check_suspects_are_wrong,
+    "three_files": check_the_whole_job_of_an_analyst,
     "unmatched_biometrics": check_putting_objects_together_beats_one_archive_but_not_the_sum,
 }
 
