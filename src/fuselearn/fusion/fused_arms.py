@@ -7,7 +7,6 @@ from typing import Any, Protocol
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import ViewBlocks
@@ -16,12 +15,10 @@ from fuselearn.explanation.explained_rows import ExplainedRows, ExplainsRows
 from fuselearn.fusion.arm_weights import weighted_sum
 from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.absent_views import ViewImputer
-from fuselearn.fusion.base_models.catalogue import check_models
 from fuselearn.fusion.fusion_rows import having_of, rows_of
 from fuselearn.fusion.log_loss_weights import plain_sum
 from fuselearn.numeric.execution import Threads, single_threaded_blas
-from fuselearn.numeric.gross_outliers import N_RANGES, ordinary_values
-from fuselearn.persistence.validation import check_array, check_part
+from fuselearn.numeric.gross_outliers import ordinary_values
 from fuselearn.typing import BoolArray, FloatArray, IntArray, TableLike
 
 ROWS_TO_PREDICT = 2**13
@@ -162,26 +159,3 @@ class FusedArms(ExplainsRows, BaseEstimator):
         if self._imputer is None or view is not None or self._complete_only[arm]:
             return rows
         return rows.filled(self._imputer)
-
-    def _check_arms(self, n_targets: int) -> int:
-        """Refuse arms, read from a file, that do not fit together; return their number."""
-        n_arms = len(check_array(self, "arm_weights_", np.float64, (None,), at_least=0.0))
-        if not len(self.estimators_) == len(self._arm_columns) == len(self.arms_) == n_arms:
-            raise ValueError("it has other base models than arms")
-        check_array(self, "_arm_offsets", np.float64, (n_arms, n_targets))
-        check_array(self, "_arm_rows", np.integer, (n_arms,))
-        check_array(self, "_complete_only", np.bool_, (n_arms,))
-        if type(vars(self).get("_by_sums")) is not bool:
-            raise ValueError("it does not tell whether it was fitted by sums")
-        check_array(self, "_ranges", np.float64, (N_RANGES, self.n_features_in_), finite=False)
-        check_array(self, "_arm_scores", np.float64, (n_arms,), finite=False)
-        if self._imputer is not None:
-            check_part(self, "_imputer", ViewImputer).check(self.view_columns_, self.n_features_in_)
-        check_models(self._arm_columns, self.estimators_, self.n_features_in_, len(self.view_names_))
-        return n_arms
-
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags of the estimator for scikit-learn; NaN is allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -290,7 +290,7 @@ class FusionClassifier(PredictingSets):
             report = partial(progress.report, self, printed=self.verbose > 0)
             # One thread for each matrix product: the bits of a sum depend on how many share it.
             with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
-                imputer = fit_view_imputer(data.blocks, data.groups)
+                imputer = None if data.blocks.present.all() else fit_view_imputer(data.blocks, data.groups)
                 arms = make_arms(data.blocks, learners, row_weights, data.groups, data.classes, seed, imputer)
                 runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, self.consensus, report, log)
                 first, last = run_passes(runs, data, targets, row_weights, self.consensus, seed)

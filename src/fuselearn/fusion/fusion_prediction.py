@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.arguments import check_count
@@ -25,6 +26,7 @@ from fuselearn.data.view_table import Features, row_location, to_host
 from fuselearn.fusion.arm_weights import by_class
 from fuselearn.fusion.base_models import Arm
 from fuselearn.fusion.base_models.absent_views import ViewImputer
+from fuselearn.fusion.base_models.catalogue import check_arms
 from fuselearn.fusion.calibration_and_scores import (
     ACCURACY,
     BALANCED_ACCURACY,
@@ -153,7 +155,7 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         if "estimators_" not in vars(self):
             return
         n_classes = check_classes(self)
-        n_arms = self._check_arms(1 if n_classes == 2 else n_classes)
+        n_arms = check_arms(self, 1 if n_classes == 2 else n_classes)
         if self.arm_matrices_ is not None:
             check_array(self, "arm_matrices_", np.float64, (n_arms, n_classes, n_classes))
             if n_classes == 2 or not self._by_sums:
@@ -322,6 +324,12 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         self.out_of_sample_metric_, self.out_of_sample_scores_ = assessment.metric, assessment.scores
         self.out_of_sample_score_ = assessment.scores[assessment.metric]
         self._arm_scores, self.view_importances_ = assessment.arm_scores, assessment.view_importances
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of the estimator for scikit-learn; NaN is allowed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 class FusionFacts(Protocol):

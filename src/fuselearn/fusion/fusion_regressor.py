@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
@@ -18,6 +18,7 @@ from fuselearn.data.view_table import row_location, to_host
 from fuselearn.fusion.base_models.catalogue import (
     Learners,
     are_many,
+    check_arms,
     check_learners_take_weights,
     check_view_names,
     resolve_learners,
@@ -269,7 +270,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
         check_views(self)
         if "estimators_" not in vars(self):
             return
-        self._check_arms(1)
+        check_arms(self, 1)
         if vars(self).get("out_of_sample_metric_") != R2:
             raise ValueError(f"it has a score that is not {R2!r}")
         check_number(self, "outlier_share_", least=0.0)
@@ -367,6 +368,12 @@ class FusionRegressor(RegressorMixin, FusedArms):
         pattern_of = np.where(covered, self._calibration.pattern_of(rows.present), -1)
         missing = ~rows.present @ self.view_importances_
         return self._intervals(SpreadRows(predicted, disagreement, missing), pattern_of, coverage)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of the estimator for scikit-learn; NaN is allowed."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
 
 
 def _check_in_memory(X: TableLike) -> None:

@@ -31,7 +31,8 @@ from fuselearn.fusion.base_models.kernel_machines import WIDE, KernelMachine, Ke
 from fuselearn.fusion.base_models.ridge_features import RidgeModel
 from fuselearn.fusion.base_models.support_vector_machines import MOST_ROWS as MOST_SVM_ROWS
 from fuselearn.fusion.base_models.support_vector_machines import SupportVectorMachines, SupportVectorRows
-from fuselearn.persistence.validation import described
+from fuselearn.numeric.gross_outliers import N_RANGES
+from fuselearn.persistence.validation import check_array, check_part, described
 from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
 BUILT_IN = ("svm", "rbf", "linear", "trees", "boosting")
@@ -180,6 +181,24 @@ def _n_learnt(learner: str | Classifier, n_rows: int, n_columns: int) -> int:
     if learner == "rbf" or learner == "linear":
         return min(n_rows, WIDE if learner == "linear" and n_columns > WIDE else MOST_KERNEL_ROWS)
     return n_rows
+
+
+def check_arms(model: Any, n_targets: int) -> int:
+    """Refuse arms of a fusion, read from a file, that do not fit together; return their number."""
+    n_arms = len(check_array(model, "arm_weights_", np.float64, (None,), at_least=0.0))
+    if not len(model.estimators_) == len(model._arm_columns) == len(model.arms_) == n_arms:
+        raise ValueError("it has other base models than arms")
+    check_array(model, "_arm_offsets", np.float64, (n_arms, n_targets))
+    check_array(model, "_arm_rows", np.integer, (n_arms,))
+    check_array(model, "_complete_only", np.bool_, (n_arms,))
+    if type(vars(model).get("_by_sums")) is not bool:
+        raise ValueError("it does not tell whether it was fitted by sums")
+    check_array(model, "_ranges", np.float64, (N_RANGES, model.n_features_in_), finite=False)
+    check_array(model, "_arm_scores", np.float64, (n_arms,), finite=False)
+    if model._imputer is not None:
+        check_part(model, "_imputer", ViewImputer).check(model.view_columns_, model.n_features_in_)
+    check_models(model._arm_columns, model.estimators_, model.n_features_in_, len(model.view_names_))
+    return n_arms
 
 
 def check_models(
