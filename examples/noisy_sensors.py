@@ -87,7 +87,7 @@ for columns in views.values():
 print(f"an SVM per view, summed, failed view left out: {np.mean(absent):.3f}")
 
 # %%
-# Which sensor would be missed most? This can be asked before one fails.
+# Which sensor matters most? This can be answered before one fails.
 
 ViewImportanceDisplay.from_estimator(
     models["an SVM per view, summed"], X_test, y_test, methods=["drop", "permutation"], random_state=0

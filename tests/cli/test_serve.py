@@ -11,14 +11,15 @@ import sys
 import threading
 from contextlib import contextmanager
 
-import numpy as np
+import pyarrow as pa
 import pytest
 import uvicorn
 from pyarrow import csv as arrow_csv
+from sklearn.linear_model import LogisticRegression
 
 from benchmarks.serving import send, statuses
 from fuselearn.cli.console import Notes
-from fuselearn.cli.prediction_service import PredictionService
+from fuselearn.cli.prediction_service import PredictionService, RequestError
 from fuselearn.cli.saved_models import load_model
 from fuselearn.cli.web_app import make_web_app, server_settings
 from tests.cli.command_line import run
@@ -150,30 +151,34 @@ def test_health_and_model(port):
     assert (told["max_rows"], told["max_body_bytes"]) == (50, 20_000)
 
 
-def test_a_model_without_explanations_says_so(port):
-    status, _, text = call(port, "/explain", b"site\nnorth\n", CSV)
-    assert (status, json.loads(text)["error"]) == (501, "ShareBoostClassifier does not explain its predictions.")
+def test_a_model_without_explanations_says_so():
+    table = patients().to_pandas()
+    names = ["rna_0", "image_0"]
+    plain = PredictionService(LogisticRegression().fit(table[names], table["outcome"]))
+    answer, _ = plain.predict(b'[{"rna_0": 1, "image_0": 2}]', "json")
+    assert answer.column_names == ["prediction", "probability_ill", "probability_well"]
+    with pytest.raises(RequestError, match="LogisticRegression does not explain its predictions") as error:
+        plain.explain(b'[{"rna_0": 1, "image_0": 2}]', "json")
+    assert error.value.status == 501
 
 
-def test_explanations_are_by_view_and_by_the_largest_columns(service):
-    class Explained:
-        base = np.array(0.25)
+def test_explanations_add_up_by_view_and_name_the_largest_columns(port, service):
+    status, _, text = call(port, "/explain", json.dumps([PATIENT]).encode(), JSON)
+    assert status == 200, text
+    [row] = json.loads(text)["explanations"]
+    assert row["id"] == "p7"
+    assert list(row["views"]) == ["rna", "image", "site"]
+    assert row["views"]["image"] == 0.0  # the row does not have it
+    table = pa.table({name: [value] for name, value in PATIENT.items()} | {"rna_3": [None]})
+    [decision] = service.model.decision_function(table)
+    assert row["base"] + sum(row["views"].values()) == pytest.approx(decision)
+    assert set(row.get("columns", {})) <= {*patients().column_names}
 
-        def __init__(self, X):
-            self.view_values = np.tile([1.0, 2.0, 0.5], (len(X), 1))
-            self.column_values = np.tile(np.arange(X.shape[1], dtype=float), (len(X), 1))
 
-    inner = service.model.model_
-    inner.explain = Explained
-    try:
-        answer = service.explain(json.dumps([PATIENT]).encode(), "json")
-    finally:
-        del inner.explain
-    [row] = answer["explanations"]
-    assert (row["id"], row["base"]) == ("p7", 0.25)
-    assert row["views"] == {"rna": 1.0, "image": 2.0, "site": 0.5}
-    assert row["columns"]["image_2"] == 6.0
-    assert row["columns"]["site"] > 6  # all its categories together
+def test_few_rows_are_explained_at_a_time(service, monkeypatch):
+    monkeypatch.setattr("fuselearn.cli.prediction_service.MOST_EXPLAINED", 1)
+    with pytest.raises(RequestError, match="At most 1 rows are explained at a time; got 2"):
+        service.explain(b"site\nnorth\nsouth\n", "csv")
 
 
 def test_other_names_of_the_server_are_refused(service):

@@ -32,6 +32,7 @@ def extension(name):
     return module
 
 
+WITH_EXAMPLES = ("index.md", "tour.md", "fusion.md", "gradient_boosting.md", "production.md", "extension.md")
 SLOW_PAGES = {"index.md", "guide/wrong_labels.md"}
 """Pages whose examples take seconds; those of the README show the same and run in any case."""
 
@@ -40,7 +41,7 @@ SLOW_PAGES = {"index.md", "guide/wrong_labels.md"}
     "page",
     [
         pytest.param(page, marks=pytest.mark.long if name_of(page) in SLOW_PAGES else (), id=name_of(page))
-        for page in (DOCS / "index.md", DOCS / "fusion.md", DOCS / "gradient_boosting.md", *GUIDE)
+        for page in (*map(DOCS.joinpath, WITH_EXAMPLES), *GUIDE)
     ],
 )
 def test_examples_of_a_page(page):

@@ -39,8 +39,17 @@ def folder(tmp_path_factory):
     result = run("axial-bias", "--quick", "--output", folder)
     assert result.exit_code == 0, result.output
     assert "[1 of 1] axial-bias: S4 figures 1 and 2" in result.stderr
+    assert "lack the power to judge" in result.stderr
     assert "holds: S4 figure 2" in result.stdout
     return folder
+
+
+def test_without_a_name_the_experiments_are_listed():
+    result = run()
+    assert result.exit_code == 0
+    assert [line for line in result.stdout.splitlines() if not line.startswith(" ")] == list(EXPERIMENTS)
+    assert "fuselearn reproduce NAME" in result.stderr
+    assert run("list").stdout == result.stdout
 
 
 def test_run_leaves_page_figure_and_tables(folder):

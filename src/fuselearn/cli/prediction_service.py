@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fuselearn._version import __version__
 from fuselearn.cli.columns import text_of
-from fuselearn.cli.console import Notes, Refusal, raising_refusals, refuse
+from fuselearn.cli.console import Notes, Refusal, raising_refusals, refuse, refusing
 from fuselearn.cli.files import open_file, reading
 from fuselearn.cli.model_columns import ModelColumns, check_ids, names_in_order
 from fuselearn.cli.predict import predicted_table
@@ -30,6 +30,8 @@ NAME = "the request"
 CHUNK_ROWS = 10_000
 SHOWN_COLUMNS = 10
 """Columns of a row that an explanation names, those of the largest contributions."""
+MOST_EXPLAINED = 200
+"""Rows of a request for explanations, which take many times as long as predictions."""
 WARM_ROWS = 300
 """Rows of a first prediction: so many that compiled loops are used, and loaded, for all of them."""
 
@@ -100,7 +102,9 @@ class PredictionService:
             columns, table, identifier, notes = self._read(content, kind, encoding)
             predictions = predicted_table(columns, table, identifier).column("prediction").to_pylist()
             X = columns.matrix(table)
-            with names_in_order():
+            if len(X) > MOST_EXPLAINED:
+                raise RequestError(413, f"At most {MOST_EXPLAINED} rows are explained at a time; got {len(X)}.")
+            with names_in_order(), refusing(ValueError, TypeError, what=NAME):
                 explanation = model.explain(X)
             ids = None if identifier is None else table.column(identifier).to_pylist()
             labels = [text_of(label) for label in getattr(model, "classes_", [])]
@@ -113,11 +117,15 @@ class PredictionService:
                         view: _numbers(value, labels)
                         for view, value in zip(model.view_names_, explanation.view_values[row])
                     },
-                    "columns": self._column_parts(columns, explanation.column_values[row], labels),
+                    **(
+                        {}
+                        if explanation.column_values is None
+                        else {"columns": self._column_parts(columns, explanation.column_values[row], labels)}
+                    ),
                 }
                 for row in range(len(X))
             ]
-        return {"explanations": rows, "notes": notes}
+        return {"explanations": rows, "notes": [*notes, *explanation.notes]}
 
     def _column_parts(self, columns: ModelColumns, values: "FloatArray", labels: list[str]) -> dict[str, Any]:
         """Return the largest contributions of columns; a column of text has those of all its categories."""

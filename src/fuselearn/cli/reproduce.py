@@ -24,16 +24,20 @@ from fuselearn.cli.options import Processes
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="Name of an experiment, or all; list shows them.")],
+    name: Annotated[
+        str, typer.Argument(help="Name of an experiment, or all.", show_default="list, which shows them")
+    ] = "list",
     runs: Annotated[int | None, typer.Option(help="Runs of every experiment.", show_default="its own")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Few runs on less data: minutes for all.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few runs on less data: minutes for all, too few for verdicts.")
+    ] = False,
     jobs: Processes = None,
     seed: Annotated[int, typer.Option(help="Seed of splits, noise and methods.")] = 0,
     output: Annotated[str, typer.Option(help="Folder for page, figures and tables.")] = "reproduction",
     force: Annotated[bool, typer.Option("--force", help="Run again what the folder has.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Rerun the papers' experiments, and judge their claims.
+    """Rerun the papers' experiments, and judge their claims; without a name, list them.
 
     Finished experiments are kept in the folder: the same command goes on from there.
     """
@@ -45,6 +49,8 @@ def reproduce(
 
     if name == "list":
         _list(EXPERIMENTS.values(), as_json)
+        if not as_json:
+            tell("Run one by its name, fuselearn reproduce NAME, or all: fuselearn reproduce all.")
         return
     try:
         experiments_named(name)
@@ -52,6 +58,11 @@ def reproduce(
         refuse(str(error))
     _check_folder(Path(output))
     _check_packages()
+    if quick:
+        tell(
+            "--quick shows that everything runs. Its few runs on little data lack the power to judge: a claim that it "
+            "does not confirm may well hold. Leave --quick out for verdicts."
+        )
     records = _rerun(name, {"quick": quick, "runs": runs, "n_jobs": jobs, "seed": seed}, output, force)
     if as_json:
         say_json([_as_dict(record) for record in records])
