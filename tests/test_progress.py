@@ -2,10 +2,14 @@
 
 import io
 import sys
+from inspect import signature
 
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
 
-from fuselearn.progress import counted_steps
+import fuselearn
+from fuselearn.progress import counted_steps, listening
 
 
 class Terminal(io.StringIO):
@@ -61,3 +65,41 @@ def test_nothing_to_do(monkeypatch):
     with counted_steps("fits", 0, 1):
         pass
     assert sys.stderr.getvalue() == ""
+
+
+VIEWS = {"sepal": [0, 1], "petal": [2, 3]}
+TALKING = {
+    "FusionClassifier": {"learners": "linear"},
+    "LabelConsensus": {"n_passes": 2},
+    "MKLClassifier": {},
+    "AugmentedKernelClassifier": {},
+    "ShareBoostClassifier": {"n_estimators": 3},
+    "ShareGradientBoostingClassifier": {"n_estimators": 3, "trees": "per_view"},
+    "SuperKernelClassifier": {},
+    "TomographicClassifier": {"random_state": 0},
+    "ViewStackingClassifier": {"estimator": SVC()},
+    "ViewVotingClassifier": {"estimator": SVC()},
+}
+
+
+@pytest.mark.parametrize("name", TALKING)
+def test_verbose_prints_lines_with_the_views(name, capsys):
+    X, y = load_iris(return_X_y=True)
+    kind, steps = getattr(fuselearn, name), []
+    with listening(steps.append):
+        kind(views=VIEWS, **TALKING[name]).fit(X, y)
+    assert capsys.readouterr().out == ""
+    steps = [step for step in steps if step.estimator == name]
+    assert [step.done for step in steps] == list(range(1, len(steps) + 1))
+    kind(views=VIEWS, verbose=1, **TALKING[name]).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.startswith(f"[{name}] ") for line in lines)
+    assert all(any(view in line for line in lines) for view in VIEWS) or name.startswith("Share")
+    with pytest.raises(ValueError, match="verbose must be"):
+        kind(views=VIEWS, verbose=-1, **TALKING[name]).fit(X, y)
+
+
+def test_every_estimator_that_takes_long_can_talk():
+    """One classifier on one table, and what prepares its table, have no steps of their own."""
+    silent = {name for name, kind in fuselearn.all_estimators() if "verbose" not in signature(kind).parameters}
+    assert silent == {"ConcatenatedClassifier", "TableClassifier"}

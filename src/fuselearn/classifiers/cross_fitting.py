@@ -24,6 +24,8 @@ NO_FOLD = -1
 
 Fold: TypeAlias = tuple[IntArray, IntArray]
 """Numbers of the training rows, and of the rows that are held out."""
+Report: TypeAlias = Callable[[int, int, str], None]
+"""Is told of a step: how many are done, of how many, and a description."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class CrossFitting:
         output: Output,
         width: int,
         seed_of: Callable[[int, int], tuple[int, ...]],
+        report: Report | None = None,
     ) -> tuple[list[list[ViewModel | None]], list[FloatArray]]:
         """Fit a model of each view and fold, and apply it to the rows that the fold holds out.
 
@@ -97,6 +100,8 @@ class CrossFitting:
             Number of columns of an output.
         seed_of : callable
             Takes the numbers of a view and of its fold, and returns the seed of the model.
+        report : callable, default=None
+            Is told of each fit that is done: how many there are, of how many, and which one it was.
 
         Returns
         -------
@@ -107,15 +112,18 @@ class CrossFitting:
         """
         tasks = [(view, number) for view, view_folds in enumerate(folds) for number in range(len(view_folds))]
         # All folds of all views in one go, so that threads are busy to the end.
-        results = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        results = Parallel(n_jobs=self.n_jobs, prefer="threads", return_as="generator")(
             delayed(self._fit_fold)(view, codes[:, view], folds[view][number], seed_of(view, number), output)
             for view, number in tasks
         )
         models: list[list[ViewModel | None]] = [[] for _ in self.tables]
         outputs = [np.full((len(codes), width), np.nan) for _ in self.tables]
-        for (view, _), (model, rows, values) in zip(tasks, results):
+        for done, ((view, number), (model, rows, values)) in enumerate(zip(tasks, results), start=1):
             models[view].append(model)
             outputs[view][rows] = values
+            if report is not None:
+                part = f"fold {number + 1} of {len(folds[view])}" if len(folds[view]) > 1 else "all rows"
+                report(done, len(tasks), f"{self.names[view]}: {part}")
         return models, outputs
 
     def _fit_fold(

@@ -337,6 +337,8 @@ def fit_shown(estimator: Any, name: str) -> Iterator[None]:
     from fuselearn.progress import listening
 
     rounds = getattr(estimator, "n_estimators", None)
+    # Others cannot end before they are finished.
+    keeps_steps = rounds is not None or hasattr(estimator, "time_limit")
     total = rounds if isinstance(rounds, int) else None
     with progress_bar(f"fitting {name}", total) as update:
 
@@ -344,13 +346,15 @@ def fit_shown(estimator: Any, name: str) -> Iterator[None]:
             # The fits inside of a fit do not tell how far the whole is.
             if step.estimator != type(estimator).__name__:
                 return
-            interrupts.keep()
+            if keeps_steps:
+                interrupts.keep()
             if total:
                 update(done=step.done, total=step.total)
             else:
                 of = "" if step.total is None else f" of {step.total}"
                 update(description=f"fitting {name}, step {step.done}{of}")
-            interrupts.stop_if_asked()
+            if keeps_steps:
+                interrupts.stop_if_asked()
 
         with listening(show):
             yield

@@ -1,5 +1,6 @@
 """Wrong labels, and the classes that views and label columns agree on."""
 
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,11 +12,13 @@ from sklearn.svm import SVC
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from fuselearn import progress
 from fuselearn.arguments import check_count, check_jobs
 from fuselearn.classifiers.adapter import check_values, view_estimators
 from fuselearn.classifiers.cross_fitting import (
     CrossFitting,
     Fold,
+    Report,
     as_folds,
     check_class_sizes,
     check_cv,
@@ -58,6 +61,8 @@ class LabelConsensus(BaseEstimator):
         Number of threads, over the views and folds. The result is the same for any number.
     random_state : int, RandomState or None, default=None
         Seed of the folds, and of classifiers whose own `random_state` is None.
+    verbose : int, default=0
+        1 prints a line for each fit, with its pass and view.
 
     Attributes
     ----------
@@ -124,7 +129,9 @@ class LabelConsensus(BaseEstimator):
     0
     """
 
-    _index: AnyArray | None = None  # those in files of earlier versions have none
+    # Those in files of earlier versions have neither.
+    _index: AnyArray | None = None
+    verbose: int | None = None
 
     def __init__(
         self,
@@ -135,6 +142,7 @@ class LabelConsensus(BaseEstimator):
         n_passes: int = 3,
         n_jobs: int | None = None,
         random_state: RandomState = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.views = views
@@ -142,6 +150,7 @@ class LabelConsensus(BaseEstimator):
         self.n_passes = n_passes
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: TableLike, y: ArrayLike, view_labels: ArrayLike = None, groups: ArrayLike = None) -> Self:
         """Estimate which labels are wrong.
@@ -167,6 +176,7 @@ class LabelConsensus(BaseEstimator):
         """
         check_count("n_passes", self.n_passes)
         check_jobs(self.n_jobs)
+        check_count("verbose", self.verbose or 0, least=0)
         check_cv(self.cv)
         data = read_training_data(self, X, y, None, view_labels, groups, optional_labels=True)
         folds = read_cv(self.cv, data, _first_labels(data.codes))
@@ -180,7 +190,9 @@ class LabelConsensus(BaseEstimator):
         # Class codes instead of labels, since some classifiers insist on them.
         cross_fitting = CrossFitting.of(data, estimators, encoded=True, n_jobs=self.n_jobs)
         for pass_number in range(self.n_passes):
-            agreement = agree(_out_of_fold_values(cross_fitting, data, codes, folds, (seed, pass_number)), data.codes)
+            report = partial(self._report, pass_number)
+            values = _out_of_fold_values(cross_fitting, data, codes, folds, (seed, pass_number), report)
+            agreement = agree(values, data.codes)
             agreed = agreement.posterior.argmax(axis=1)
             codes = np.where(data.blocks.present, agreed[:, None], NO_LABEL)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
@@ -231,6 +243,12 @@ class LabelConsensus(BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.target_tags.required = True
         return tags
+
+    def _report(self, pass_number: int, done: int, total: int, text: str) -> None:
+        """Report a fit of a view's classifier."""
+        n_done, n_fits = pass_number * total + done, self.n_passes * total
+        text = f"{n_done} of {n_fits} fits, pass {pass_number + 1}, {text}"
+        progress.report(self, n_done, n_fits, text, printed=bool(self.verbose))
 
     def _publish(self, data: TrainingData, agreement: Agreement, agreed: IntArray) -> None:
         """Set the fitted attributes."""
@@ -325,7 +343,12 @@ def _check_class_sizes_of_views(n_folds: int, data: TrainingData, codes: IntArra
 
 
 def _out_of_fold_values(
-    cross_fitting: CrossFitting, data: TrainingData, codes: IntArray, folds: int | list[Fold], seed: tuple[int, int]
+    cross_fitting: CrossFitting,
+    data: TrainingData,
+    codes: IntArray,
+    folds: int | list[Fold],
+    seed: tuple[int, int],
+    report: Report,
 ) -> FloatArray:
     """Return out-of-fold decision values of all views, of shape (n_rows, n_views, n_classes).
 
@@ -340,7 +363,12 @@ def _out_of_fold_values(
     else:
         folds_of_views = [folds] * codes.shape[1]
     _, outputs = cross_fitting.run(
-        codes, folds_of_views, ViewModel.centred_values, len(data.classes), lambda view, fold: (*seed, view, fold)
+        codes,
+        folds_of_views,
+        ViewModel.centred_values,
+        len(data.classes),
+        lambda view, fold: (*seed, view, fold),
+        report,
     )
     values = np.nan_to_num(np.stack(outputs, axis=1))
     for view, view_present in enumerate(data.blocks.present.T):

@@ -8,9 +8,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from fuselearn import progress
 from fuselearn.backends.protocol import PredictsByDecision
 from fuselearn.classifiers.adapter import takes_nan
-from fuselearn.classifiers.cross_fitting import CrossFitting, Fold, check_class_sizes, read_cv, shuffled_folds
+from fuselearn.classifiers.cross_fitting import CrossFitting, Fold, Report, check_class_sizes, read_cv, shuffled_folds
 from fuselearn.classifiers.view_model import Output, ViewModel, known_model
 from fuselearn.data import TrainingData, ViewBlocks, note_features, read_new_rows, read_training_data
 from fuselearn.data.labels import check_two_classes
@@ -28,6 +29,7 @@ class BaseViewEnsemble(PredictsByDecision, MetaEstimatorMixin, ClassifierMixin, 
     estimator: Any
     views: Views
     random_state: Any
+    verbose: int | None = None  # models in files of earlier versions have none
 
     def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None, view_labels: ArrayLike = None) -> Self:
         """Fit the models.
@@ -139,6 +141,10 @@ class BaseViewEnsemble(PredictsByDecision, MetaEstimatorMixin, ClassifierMixin, 
         """Return the views of rows to predict."""
         check_is_fitted(self)
         return ViewBlocks.of(read_new_rows(self, X), self.view_names_, self.view_columns_)
+
+    def _report(self, done: int, total: int, text: str) -> None:
+        """Report a fit of a view's classifier."""
+        progress.report(self, done, total, f"{done} of {total} fits, {text}", printed=bool(self.verbose))
 
     def _view_models(self) -> list[ViewModel]:
         """Return the fitted classifier of each view, in the class codes of the ensemble."""
@@ -277,7 +283,7 @@ class BaseStacking(BaseFinalClassifier):
         if isinstance(folds, int):
             check_class_sizes(folds, majority, data.classes, data.groups)
             folds = shuffled_folds(folds, majority, data.groups, seed)
-        return fit_views(data, estimators, folds, output, len(data.classes), seed, self.n_jobs)
+        return fit_views(data, estimators, folds, output, len(data.classes), seed, self.n_jobs, self._report)
 
 
 def fit_views(
@@ -288,12 +294,13 @@ def fit_views(
     width: int,
     seed: int,
     n_jobs: int | None,
+    report: Report,
 ) -> tuple[list[Any], list[FloatArray]]:
     """Return the classifier of each view, fitted on all its rows, and its outputs by models of the folds."""
     rows = np.arange(len(data))
     all_folds = [(rows, rows[:0]), *folds]
     models, outputs = CrossFitting.of(data, estimators, n_jobs=n_jobs).run(
-        data.view_codes(), [all_folds] * len(estimators), output, width, lambda view, fold: (seed, view, fold)
+        data.view_codes(), [all_folds] * len(estimators), output, width, lambda view, fold: (seed, view, fold), report
     )
     # Every view is present in some row, so that the model of all rows is there.
     return [view_models[0].estimator for view_models in models if view_models[0] is not None], outputs

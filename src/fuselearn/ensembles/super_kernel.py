@@ -8,7 +8,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from fuselearn.arguments import check_jobs, check_positive
+from fuselearn.arguments import check_count, check_jobs, check_positive
 from fuselearn.classifiers.calibration import fit_sigmoid
 from fuselearn.classifiers.cross_fitting import check_cv
 from fuselearn.classifiers.fitted_classifiers import ConstantClassifier, FittedSVC
@@ -40,6 +40,8 @@ class SuperKernelClassifier(BaseStacking):
         Number of threads, over the views and folds. The model is the same for any number.
     random_state : int, RandomState or None, default=None
         Shuffles the folds.
+    verbose : int, default=0
+        1 prints a line for each fit, with its view.
 
     Attributes
     ----------
@@ -91,18 +93,21 @@ class SuperKernelClassifier(BaseStacking):
         cv: Any = 5,
         n_jobs: int | None = None,
         random_state: RandomState = None,
+        verbose: int = 0,
     ) -> None:
         self.views = views
         self.C = C
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def _classifiers(self) -> list[Any]:
         return [SVC()]
 
     def _check_settings(self) -> None:
         check_jobs(self.n_jobs)
+        check_count("verbose", self.verbose or 0, least=0)
         check_positive("C", self.C)
         check_cv(self.cv)
 

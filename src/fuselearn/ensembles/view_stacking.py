@@ -7,7 +7,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from fuselearn.arguments import check_choice, check_jobs
+from fuselearn.arguments import check_choice, check_count, check_jobs
 from fuselearn.classifiers.adapter import (
     check_classifier,
     check_one_column_per_class,
@@ -56,6 +56,8 @@ class ViewStackingClassifier(BaseStacking):
         Number of threads, over the views and folds. The model is the same for any number.
     random_state : int, RandomState or None, default=None
         Shuffles the folds, and seeds the classifiers whose own `random_state` is None.
+    verbose : int, default=0
+        1 prints a line for each fit, with its view.
 
     Attributes
     ----------
@@ -107,6 +109,7 @@ class ViewStackingClassifier(BaseStacking):
         cv: Any = 5,
         n_jobs: int | None = None,
         random_state: RandomState = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.views = views
@@ -115,9 +118,11 @@ class ViewStackingClassifier(BaseStacking):
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def _check_settings(self) -> None:
         check_jobs(self.n_jobs)
+        check_count("verbose", self.verbose or 0, least=0)
         check_choice("stack_method", self.stack_method, STACK_METHODS)
         check_cv(self.cv)
         if self.final_estimator is not None:

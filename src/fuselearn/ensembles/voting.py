@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from fuselearn.arguments import check_choice, check_jobs
+from fuselearn.arguments import check_choice, check_count, check_jobs
 from fuselearn.classifiers.adapter import check_values, view_estimators
 from fuselearn.classifiers.view_model import ViewModel, view_outputs
 from fuselearn.data import TrainingData, ViewBlocks
@@ -36,6 +36,8 @@ class ViewVotingClassifier(BaseViewEnsemble):
         Number of threads, over the views. The model is the same for any number.
     random_state : int, RandomState or None, default=None
         Seeds the classifiers whose own `random_state` is None.
+    verbose : int, default=0
+        1 prints a line for each fit, with its view.
 
     Attributes
     ----------
@@ -86,15 +88,18 @@ class ViewVotingClassifier(BaseViewEnsemble):
         voting: str = "majority",
         n_jobs: int | None = None,
         random_state: RandomState = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.views = views
         self.voting = voting
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def _check_settings(self) -> None:
         check_jobs(self.n_jobs)
+        check_count("verbose", self.verbose or 0, least=0)
         check_choice("voting", self.voting, VOTINGS)
 
     def _fit(self, data: TrainingData, majority: IntArray, seed: int) -> dict[str, Any]:
@@ -102,7 +107,7 @@ class ViewVotingClassifier(BaseViewEnsemble):
         if self.voting == "sum":
             for name, estimator in zip(data.names, estimators):
                 check_values(estimator, f"estimator for the view {name!r}", "voting='sum'")
-        fitted, _ = fit_views(data, estimators, [], ViewModel.values, 1, seed, self.n_jobs)
+        fitted, _ = fit_views(data, estimators, [], ViewModel.values, 1, seed, self.n_jobs, self._report)
         return {"estimators_": fitted}
 
     def _decide(self, blocks: ViewBlocks) -> tuple[FloatArray, BoolArray]:

@@ -31,6 +31,8 @@ class AugmentedKernelClassifier(BaseKernelFusion):
         Penalty of the support vector machine.
     n_jobs : int, default=None
         Threads for kernels and classes. The model is the same for any number.
+    verbose : int, default=0
+        1 prints a line for each of the steps: kernels, items, weights, machines.
 
     Attributes
     ----------
@@ -98,12 +100,14 @@ class AugmentedKernelClassifier(BaseKernelFusion):
         weights: str | Mapping[str, float] | Sequence[float] | FloatArray = "uniform",
         C: float = 1.0,
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.views = views
         self.kernel = kernel
         self.weights = weights
         self.C = C
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None, view_labels: ArrayLike = None) -> Self:
         """Fit the machine.

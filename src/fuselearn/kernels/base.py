@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.arguments import check_choice, check_jobs, check_positive
+from fuselearn import progress
+from fuselearn.arguments import check_choice, check_count, check_jobs, check_positive
 from fuselearn.backends.protocol import PredictsByDecision
 from fuselearn.data import TrainingData, View, ViewBlocks, note_features, per_view, read_new_rows, read_training_data
 from fuselearn.explanation.explained_rows import ExplainedRows, ExplainsRows
@@ -63,6 +64,7 @@ class BaseKernelFusion(ExplainsRows, PredictsByDecision, ClassifierMixin, BaseEs
     weights: str | Mapping[str, float] | Sequence[float] | FloatArray
     C: float
     n_jobs: int | None
+    verbose: int | None = None  # models in files of earlier versions have none
 
     absent_views: str
 
@@ -86,14 +88,19 @@ class BaseKernelFusion(ExplainsRows, PredictsByDecision, ClassifierMixin, BaseEs
         grams = Parallel(n_jobs=self.n_jobs, prefer="threads")(
             delayed(kernel.gram)(view.array()) for kernel, view in zip(kernels, data.blocks)
         )
+        self._report(1, f"kernels of {', '.join(data.names)}")
         _warn_of_lost_precision(data, kernels, grams)
         scales = np.array([self._scale(gram, own) for gram, own in zip(grams, weights_of_views)])
         for gram, scale in zip(grams, scales):
             gram /= scale
         items = self._items(data, grams)
+        self._report(2, f"{len(items.codes)} items to learn from")
         item_kernels, problems = ItemKernels(grams, items.objects), problems_of(items.codes, len(data.classes))
         view_weights = self._view_weights(weights, item_kernels, problems, self.C * items.weights)
+        shares = ", ".join(f"{name} {weight:.3g}" for name, weight in zip(data.names, view_weights))
+        self._report(3, f"weights of the kernels: {shares}")
         self._learn(data, items, item_kernels, view_weights, problems)
+        self._report(4, f"machines for {len(problems)} pairs of classes")
         note_features(self, data.features)
         self.classes_, self.view_names_, self.view_columns_ = data.classes, data.names, data.columns
         self.class_prior_ = data.class_prior()
@@ -184,6 +191,11 @@ class BaseKernelFusion(ExplainsRows, PredictsByDecision, ClassifierMixin, BaseEs
         check_choice("absent_views", self._absent_views, ABSENT_VIEWS)
         check_positive("C", self.C)
         check_jobs(self.n_jobs)
+        check_count("verbose", self.verbose or 0, least=0)
+
+    def _report(self, done: int, text: str) -> None:
+        """Report one of the four steps of a fit."""
+        progress.report(self, done, 4, f"step {done} of 4 done: {text}", printed=bool(self.verbose))
 
     def _check_rows(self, data: TrainingData) -> None:
         """Refuse rows that this kind of fusion cannot work on, before any kernel is computed."""

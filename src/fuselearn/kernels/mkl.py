@@ -57,6 +57,8 @@ class MKLClassifier(BaseKernelFusion):
         neutral point [3]_, which speaks for neither class.
     n_jobs : int, default=None
         Threads for kernels and classes. The model is the same for any number.
+    verbose : int, default=0
+        1 prints a line for each of the steps: kernels, items, weights, machines.
 
     Attributes
     ----------
@@ -129,6 +131,7 @@ class MKLClassifier(BaseKernelFusion):
         C: float = 1.0,
         absent_views: str = "scale",
         n_jobs: int | None = None,
+        verbose: int = 0,
     ) -> None:
         self.views = views
         self.kernel = kernel
@@ -137,6 +140,7 @@ class MKLClassifier(BaseKernelFusion):
         self.C = C
         self.absent_views = absent_views
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None, view_labels: ArrayLike = None) -> Self:
         """Fit the machine.

@@ -96,6 +96,8 @@ class TomographicClassifier(BaseKernelFusion):
         Threads for kernels and classes. The model is the same for any number.
     random_state : int, RandomState or None, default=None
         Seed of the random choices of the correspondence.
+    verbose : int, default=0
+        1 prints a line for each of the steps: kernels, items, weights, machines.
 
     Attributes
     ----------
@@ -190,6 +192,7 @@ class TomographicClassifier(BaseKernelFusion):
         absent_views: str = "scale",
         n_jobs: int | None = None,
         random_state: RandomState = None,
+        verbose: int = 0,
     ) -> None:
         self.views = views
         self.kernel = kernel
@@ -207,6 +210,7 @@ class TomographicClassifier(BaseKernelFusion):
         self.absent_views = absent_views
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: TableLike, y: ArrayLike, view_labels: ArrayLike = None) -> Self:
         """Put objects together, and fit the machine on them.
