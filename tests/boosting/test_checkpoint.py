@@ -355,7 +355,7 @@ def test_what_cannot_be_kept_is_found_in_the_first_round(tmp_path, monkeypatch):
     """A fitted tree of neighbours has no form in a file."""
     rounds = []
     original = base.BaseBoost._report
-    monkeypatch.setattr(base.BaseBoost, "_report", lambda self, trace: (original(self, trace), rounds.append(1)))
+    monkeypatch.setattr(base.BaseBoost, "_report", lambda *given: (original(*given), rounds.append(1)))
     model = ShareBoostClassifier(KNeighborsClassifier(algorithm="kd_tree"), views=VIEWS, preprocess=SimpleImputer())
     with pytest.raises(ValueError, match=r"checkpoint cannot keep what was learnt in the first 1 rounds: .*KDTree"):
         model.fit(X, y, checkpoint=tmp_path / "log")

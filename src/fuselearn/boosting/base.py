@@ -315,6 +315,11 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
     ) -> None:
         """Add rounds to the trace. An interrupt ends it with the rounds that were done."""
         rule = self._round_rule(trace, len(data.classes), data.n_counted)
+        arms = [
+            f"{name!r}" if len(own) == 1 else f"{name!r} by {learner}"
+            for name, own in zip(data.names, learners)
+            for learner in own
+        ]
         with (
             Threads(effective_n_jobs(self.n_jobs)) as threads,
             data.rows(views, learners, trace, threads=threads, shared=rule.shares_weights) as rows,
@@ -324,7 +329,7 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
             trace.one_data_set &= same_rows
 
             def after_round() -> None:
-                self._report(trace)
+                self._report(trace, arms)
                 if log is not None:
                     log.note(trace)
 
@@ -343,13 +348,13 @@ class BaseBoost(VotePrediction, ClassifierMixin, BaseEstimator):
                     stacklevel=3,
                 )
 
-    def _report(self, trace: Trace) -> None:
+    def _report(self, trace: Trace, arms: list[str]) -> None:
         """Report the last round to whoever listens, and print it where `verbose` asks for it."""
         every = max(1, self.n_estimators // 10) if self.verbose == 1 else 1
         printed = bool(self.verbose) and (len(trace) % every == 0 or len(trace) == self.n_estimators)
         last = trace.rounds[-1]
         text = (
-            f"round {len(trace)} of {self.n_estimators}: arm {last.winner.arm}, error {last.error:.4f}, "
+            f"round {len(trace)} of {self.n_estimators}: {arms[last.winner.arm]}, error {last.error:.4f}, "
             f"vote {last.winner.alpha:.4f}"
         )
         progress.report(self, len(trace), self.n_estimators, text, printed=printed)

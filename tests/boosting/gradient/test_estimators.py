@@ -150,7 +150,7 @@ def test_progress_is_printed(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("[ShareGradientBoostingClassifier] round 1 of 12: loss 0.")
     assert ", on held-out rows 0." in lines[-1]
-    assert lines[-1].endswith(", view 0")
+    assert lines[-1].endswith(", 'view0'")
 
 
 # Losses and leaves

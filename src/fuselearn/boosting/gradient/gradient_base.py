@@ -137,7 +137,7 @@ class BaseGradientBoosting(BaseEstimator):
                 Threads(effective_n_jobs(self.n_jobs)) as threads,
                 data.rows(plan, settings.growth, threads) as rows,
             ):
-                self._run(GradientRun(rows, settings, trace), trace, log)
+                self._run(GradientRun(rows, settings, trace), trace, log, data.names)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, plan, trace, stops_early)
         return self
@@ -248,11 +248,11 @@ class BaseGradientBoosting(BaseEstimator):
                 stacklevel=level_of_caller(),
             )
 
-    def _run(self, run: GradientRun, trace: GradientTrace, log: GradientLog | None) -> None:
+    def _run(self, run: GradientRun, trace: GradientTrace, log: GradientLog | None, names: list[str]) -> None:
         """Add rounds to the trace. An interrupt ends it with the rounds that were done."""
 
         def after_round() -> None:
-            self._report(trace)
+            self._report(trace, names)
             if log is not None:
                 log.note(trace)
 
@@ -271,7 +271,7 @@ class BaseGradientBoosting(BaseEstimator):
                 stacklevel=level_of_caller(),
             )
 
-    def _report(self, trace: GradientTrace) -> None:
+    def _report(self, trace: GradientTrace, names: list[str]) -> None:
         """Report the last round to whoever listens, and print it where `verbose` asks for it."""
         every = max(1, self.n_estimators // 10) if self.verbose == 1 else 1
         printed = bool(self.verbose) and (len(trace) % every == 0 or len(trace) == self.n_estimators)
@@ -280,7 +280,7 @@ class BaseGradientBoosting(BaseEstimator):
         if np.isfinite(last.held_out_loss):
             text += f", on held-out rows {last.held_out_loss:.4f}"
         if last.view != ALL_VIEWS:
-            text += f", view {last.view}"
+            text += f", {names[last.view]!r}"
         progress.report(self, len(trace), self.n_estimators, text, printed=printed)
 
     def _publish(self, data: GradientData, plan: GradientPlan, trace: GradientTrace, stops_early: bool) -> None:
