@@ -6,6 +6,7 @@ from inspect import signature
 
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.linear_model import Ridge
 from sklearn.svm import SVC
 
 import fuselearn
@@ -79,6 +80,8 @@ TALKING = {
     "TomographicClassifier": {"random_state": 0},
     "ViewStackingClassifier": {"estimator": SVC()},
     "ViewVotingClassifier": {"estimator": SVC()},
+    "ViewStackingRegressor": {"estimator": Ridge()},
+    "ViewVotingRegressor": {"estimator": Ridge()},
 }
 
 
@@ -102,4 +105,4 @@ def test_verbose_prints_lines_with_the_views(name, capsys):
 def test_every_estimator_that_takes_long_can_talk():
     """One classifier on one table, and what prepares its table, have no steps of their own."""
     silent = {name for name, kind in fuselearn.all_estimators() if "verbose" not in signature(kind).parameters}
-    assert silent == {"ConcatenatedClassifier", "TableClassifier"}
+    assert silent == {"ConcatenatedClassifier", "ConcatenatedRegressor", "TableClassifier"}

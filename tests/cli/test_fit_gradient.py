@@ -127,8 +127,8 @@ def test_settings_that_mean_nothing_are_refused_in_one_line(data, tmp_path, sett
 def test_an_interrupt_keeps_the_rounds_that_are_done(fit, table, monkeypatch):
     report = BaseGradientBoosting._report
 
-    def interrupted(self, trace):
-        report(self, trace)
+    def interrupted(self, trace, names):
+        report(self, trace, names)
         if len(trace) == 2:
             raise KeyboardInterrupt
 

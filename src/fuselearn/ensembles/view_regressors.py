@@ -1,6 +1,8 @@
 """Regressors of single views, combined: what FusionRegressor is compared with."""
 
 from abc import abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -9,6 +11,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from fuselearn import progress
 from fuselearn.arguments import check_count
 from fuselearn.classifiers.adapter import array_for, check_takes_weights, takes_nan
 from fuselearn.classifiers.cross_fitting import stratified_folds
@@ -106,6 +109,11 @@ class BaseViewRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             setattr(self, name, value)
         return self
 
+    def _report(self, before: int, total: int, place: int, name: str) -> None:
+        """Report a fit of a view's regressor, with `before` fits of all views before it."""
+        done, printed = before + place + 1, bool(getattr(self, "verbose", 0))
+        progress.report(self, done, total, f"{done} of {total} fits, the view {name!r}", printed=printed)
+
     @abstractmethod
     def _fit(self, data: RegressionData, seed: int) -> dict[str, Any]:
         """Return the fitted attributes to set."""
@@ -144,7 +152,14 @@ class BaseViewRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         return predicted
 
 
-def fit_of_views(regressors: list[Any], data: RegressionData, rows: IntArray, seed: int, number: int) -> list[Any]:
+def fit_of_views(
+    regressors: list[Any],
+    data: RegressionData,
+    rows: IntArray,
+    seed: int,
+    number: int,
+    report: Callable[[int, str], None],
+) -> list[Any]:
     """Return the regressor of each view, fitted on those of some rows that have it; None where none has."""
     models = []
     weights = data.weights / data.weights.mean() if data.weighted else None
@@ -157,6 +172,7 @@ def fit_of_views(regressors: list[Any], data: RegressionData, rows: IntArray, se
         if len(used):
             fitted = fit_regressor(regressor, table, data.target[present], own, position[used], (seed, place, number))
         models.append(fitted)
+        report(place, data.names[place])
     return models
 
 
@@ -172,6 +188,8 @@ class ViewVotingRegressor(BaseViewRegressor):
         Views of the columns of `X`: a dict of name to selector, or a list of selectors.
     random_state : int, RandomState or None, default=None
         Seeds the regressors whose own `random_state` is None.
+    verbose : int, default=0
+        1 prints a line for each fit, with its view.
 
     Attributes
     ----------
@@ -203,13 +221,18 @@ class ViewVotingRegressor(BaseViewRegressor):
     0.5
     """
 
-    def __init__(self, estimator: Any, *, views: Views = None, random_state: RandomState = None) -> None:
+    def __init__(
+        self, estimator: Any, *, views: Views = None, random_state: RandomState = None, verbose: int = 0
+    ) -> None:
         self.estimator = estimator
         self.views = views
         self.random_state = random_state
+        self.verbose = verbose
 
     def _fit(self, data: RegressionData, seed: int) -> dict[str, Any]:
-        return {"estimators_": fit_of_views(self._of_views(data), data, np.arange(len(data)), seed, 0)}
+        check_count("verbose", self.verbose, least=0)
+        rows, report = np.arange(len(data)), partial(self._report, 0, len(data.names))
+        return {"estimators_": fit_of_views(self._of_views(data), data, rows, seed, 0, report)}
 
     def _predict(self, blocks: ViewBlocks) -> FloatArray:
         predicted = self._view_predictions(self.estimators_, blocks)
@@ -234,6 +257,8 @@ class ViewStackingRegressor(BaseViewRegressor):
         Number of folds in which rows are held out; with `groups`, folds of whole groups.
     random_state : int, RandomState or None, default=None
         Shuffles the folds, and seeds the regressors whose own `random_state` is None.
+    verbose : int, default=0
+        1 prints a line for each fit, with its view.
 
     Attributes
     ----------
@@ -280,12 +305,14 @@ class ViewStackingRegressor(BaseViewRegressor):
         final_estimator: Any = None,
         cv: int = 5,
         random_state: RandomState = None,
+        verbose: int = 0,
     ) -> None:
         self.estimator = estimator
         self.views = views
         self.final_estimator = final_estimator
         self.cv = cv
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None, groups: ArrayLike = None) -> Self:
         """Fit the models.
@@ -307,6 +334,7 @@ class ViewStackingRegressor(BaseViewRegressor):
             The fitted regressor.
         """
         check_count("cv", self.cv, least=2)
+        check_count("verbose", self.verbose, least=0)
         if self.final_estimator is not None:
             check_regressor(self.final_estimator, "final_estimator")
         return self._fit_from(X, y, sample_weight, groups)
@@ -321,10 +349,11 @@ class ViewStackingRegressor(BaseViewRegressor):
         codes = np.zeros(len(data), dtype=np.intp)
         fold_of = stratified_folds(codes, min(self.cv, len(data)), np.random.default_rng(seed), data.groups)
         predicted = np.full((len(data), len(regressors)), np.nan)
+        total = (len(np.unique(fold_of)) + 1) * len(regressors)
         for number in np.unique(fold_of).tolist():
-            held_out = np.flatnonzero(fold_of == number)
-            others = np.flatnonzero(fold_of != number)
-            models = fit_of_views(regressors, data, others if len(others) else held_out, seed, 1 + number)
+            held_out, others = np.flatnonzero(fold_of == number), np.flatnonzero(fold_of != number)
+            report = partial(self._report, number * len(regressors), total)
+            models = fit_of_views(regressors, data, others if len(others) else held_out, seed, 1 + number, report)
             for place, (view, model) in enumerate(zip(data.blocks, models)):
                 present = data.blocks.present[:, place]
                 own = held_out[present[held_out]]
@@ -334,8 +363,9 @@ class ViewStackingRegressor(BaseViewRegressor):
         mean = float(np.average(data.target, weights=data.weights))
         weights = data.weights / data.weights.mean() if data.weighted else None
         rows, key = np.arange(len(data)), (seed, len(regressors), 0)
+        report = partial(self._report, total - len(regressors), total)
         return {
-            "estimators_": fit_of_views(regressors, data, rows, seed, 0),
+            "estimators_": fit_of_views(regressors, data, rows, seed, 0, report),
             "final_estimator_": fit_regressor(final, _marked(predicted, mean), data.target, weights, rows, key),
         }
 

@@ -90,8 +90,8 @@ def after_round(number, act, monkeypatch):
     """Let something be done once, after a round of the next fit."""
     original = base.BaseBoost._report
 
-    def report(self, trace):
-        original(self, trace)
+    def report(self, trace, arms):
+        original(self, trace, arms)
         if len(trace) == number:
             act()
 

@@ -218,8 +218,8 @@ def test_killed_workers_change_nothing(processes, patient, monkeypatch):
         killer = Killer(processes, [2, 4])
         original = base.BaseBoost._report
 
-        def report(self, trace):
-            original(self, trace)
+        def report(self, trace, arms):
+            original(self, trace, arms)
             killer(len(trace))
 
         monkeypatch.setattr(base.BaseBoost, "_report", report)
