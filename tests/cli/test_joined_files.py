@@ -211,6 +211,26 @@ def test_sorted_parquet_is_joined_in_parts(tmp_path, monkeypatch):
     assert not read
 
 
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        (
+            ["1.5"] * 40 + ["many"] * 40,
+            "rna.csv has text in the column 'rna: g0' of the view 'rna', such as 'many' in row",
+        ),
+        (["1.5"] * 79 + ["inf"], "rna.csv has an infinite value in the column 'rna: g0', row"),
+    ],
+)
+def test_cells_are_found_by_the_row_of_data(files, cells, words):
+    """The view's file has an order of its own: what names the object is the row of DATA."""
+    rna = csv.read_csv("rna.csv")
+    csv.write_csv(rna.set_column(rna.column_names.index("g0"), "g0", pa.array(cells)), "rna.csv")
+    ids = [name for name, cell in zip(rna["patient"].to_pylist(), cells) if cell != "1.5"]
+    result = run("fit", "labels.csv", *USUAL, "--view", "rna=rna.csv", "--output", "model.fuse")
+    row = min(int(name[1:]) for name in ids) + 1
+    assert f"{words} {row} of labels.csv" in result.stderr
+
+
 def test_too_large_a_file_says_what_to_do(files, monkeypatch):
     def fail(*arguments):
         raise MemoryError

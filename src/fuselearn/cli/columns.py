@@ -68,16 +68,17 @@ def training_table(table: pyarrow.Table, task: "Task", path: str, notes: Notes) 
 def check_view_columns(table: pyarrow.Table, choices: dict[str, ViewChoice], categorical: str, path: str) -> None:
     """Refuse columns that hold what a view cannot; `categorical` is for views that do not say it themselves."""
     for view, choice in choices.items():
-        of_view = choice.path or path
+        # Rows are those of DATA, also where a column comes from another file.
+        of_view, of_rows = choice.path or path, f" of {path}" if choice.path else ""
         for name in choice.columns:
             column = table.column(name)
             if types.is_string(column.type):
                 from fuselearn.cli.text_columns import check_text_column
 
-                check_text_column(column, name, view, choice.categorical or categorical, of_view)
+                check_text_column(column, name, view, choice.categorical or categorical, of_view, of_rows)
             else:
                 _check_type(column.type, name, of_view, view)
-                _check_finite(column, name, of_view)
+                _check_finite(column, name, of_view, of_rows)
 
 
 def note_repeated_ids(column: pyarrow.ChunkedArray, name: str, notes: Notes) -> None:
@@ -304,15 +305,15 @@ def _check_type(kind: pyarrow.DataType, name: str, path: str, view: str) -> None
     refuse(f"{path} has {kind} in the column {name!r} of the view {view!r}; leave it out of the views.")
 
 
-def _check_finite(column: pyarrow.ChunkedArray, name: str, path: str) -> None:
+def _check_finite(column: pyarrow.ChunkedArray, name: str, path: str, of_rows: str) -> None:
     """Refuse infinite numbers."""
     if types.is_floating(column.type):
         infinite = compute.is_inf(column)
         if compute.any(infinite).as_py():
             row = compute.index(infinite, True).as_py()
             refuse(
-                f"{path} has an infinite value in the column {name!r}, row {row + 1}; leave the cell empty where "
-                "nothing was measured."
+                f"{path} has an infinite value in the column {name!r}, row {row + 1}{of_rows}; leave the cell empty "
+                "where nothing was measured."
             )
 
 

@@ -24,7 +24,9 @@ MIN_ROWS = 20
 """Rows from which on a column that never repeats itself is taken for a name of the objects."""
 
 
-def check_text_column(column: pyarrow.ChunkedArray, name: str, view: str, categorical: str, path: str) -> None:
+def check_text_column(
+    column: pyarrow.ChunkedArray, name: str, view: str, categorical: str, path: str, of_rows: str
+) -> None:
     """Refuse text that is numbers gone wrong, or has too many different values to learn from."""
     texts: list[str] = compute.unique(column.drop_null()).to_pylist()
     numbers = [text for text in texts if reads_as_number(text)]
@@ -44,8 +46,8 @@ def check_text_column(column: pyarrow.ChunkedArray, name: str, view: str, catego
         refuse(f"{where}, {shown}: numbers with separators; write them plainly, as 1234.5.")
     if numbers and words and len(numbers) >= len(words):
         refuse(
-            f"{where}, {shown} in row {_row_of(column, words[0])}, among numbers; fix these cells, "
-            f"or leave them empty{na_hint(words)}."
+            f"{where}, {shown} in row {_row_of(column, words[0])}{of_rows}, among numbers; fix these "
+            f"cells, or leave them empty{na_hint(words)}."
         )
     units = {re.sub(r"[\d.,+-]", "", text).strip() for text in texts if MEASURED.fullmatch(text)}
     if len(texts) >= MIN_MEASURED and len(units) <= MAX_UNITS and all(map(MEASURED.fullmatch, texts)):
