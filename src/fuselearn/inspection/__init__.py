@@ -14,6 +14,7 @@ from fuselearn.inspection.displays import (
     ViewImportanceDisplay,
     ViewSelectionDisplay,
 )
+from fuselearn.inspection.feature_stability import FeatureStability, feature_stability
 from fuselearn.inspection.label_agreement import margin_distribution, suspects
 from fuselearn.inspection.meta_object_positions import Correspondence, correspondence
 from fuselearn.inspection.view_importances import ViewImportance, view_importance
@@ -23,6 +24,7 @@ __all__ = [
     "Correspondence",
     "CorrespondenceDisplay",
     "ExplanationDisplay",
+    "FeatureStability",
     "LabelSharingDisplay",
     "LeaderboardDisplay",
     "MarginDisplay",
@@ -34,6 +36,7 @@ __all__ = [
     "ViewImportanceDisplay",
     "ViewSelectionDisplay",
     "correspondence",
+    "feature_stability",
     "margin_distribution",
     "missingness",
     "redundancy",
