@@ -48,6 +48,7 @@ def make_app() -> "typer.Typer":
 
     from fuselearn.cli.compare import compare
     from fuselearn.cli.demo import demo
+    from fuselearn.cli.explain import explain, features
     from fuselearn.cli.fit import fit
     from fuselearn.cli.inspect import inspect
     from fuselearn.cli.options import AsJson
@@ -83,7 +84,20 @@ def make_app() -> "typer.Typer":
             error.format_message = lambda: visible(words())  # type: ignore[attr-defined]
 
     app = typer.Typer(cls=Commands, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
-    for command in (fit, predict, report, suspects, compare, inspect, serve, demo, reproduce, warmup):
+    for command in (
+        fit,
+        predict,
+        explain,
+        features,
+        report,
+        suspects,
+        compare,
+        inspect,
+        serve,
+        demo,
+        reproduce,
+        warmup,
+    ):
         app.command()(command)
 
     @app.command("version")

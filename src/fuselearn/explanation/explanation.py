@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from importlib import import_module
 from typing import Any, Literal
@@ -101,6 +101,21 @@ class Explanation:
             of columns ``column``, with more than two classes ``class``, and ``contribution``. A line without view and
             column has the base.
         """
+        return data_frame(self.to_records(of))
+
+    def to_records(self, of: Literal["columns", "views"] | None = None) -> dict[str, list[Any]]:
+        """Return the columns of `to_frame` as lists, by name.
+
+        Parameters
+        ----------
+        of : {"columns", "views"} or None, default=None
+            Which contributions; None is the columns where there are any, else the views.
+
+        Returns
+        -------
+        dict of str to list
+            The lists, which are equally long.
+        """
         kind = self._kind(of)
         base, values = self._arrays(kind)
         n_rows, n_players = values.shape[:2]
@@ -118,7 +133,7 @@ class Explanation:
         if values.ndim == 3:
             frame["class"] = classes * (n_rows * players)
         frame["contribution"] = everything.ravel().tolist()
-        return data_frame(frame)
+        return frame
 
     def plot(
         self,
@@ -208,6 +223,40 @@ class Explanation:
         if class_ not in classes:
             raise ValueError(f"class_ must be one of {classes}; got {class_!r}.")
         return classes.index(class_)
+
+    def by_names(self, names: list[str]) -> Explanation:
+        """Return the explanation with columns of the same name taken together, such as the categories of a text.
+
+        Parameters
+        ----------
+        names : list of str
+            A name for each column.
+
+        Returns
+        -------
+        Explanation
+            Contributions of the names, in the order of their first column; errors are added up.
+        """
+        if len(names) != len(self.column_names):
+            raise ValueError(f"names must have a name for each of the {len(self.column_names)} columns.")
+        distinct = list(dict.fromkeys(names))
+        places = np.array([distinct.index(name) for name in names])
+
+        def summed(values: FloatArray | None) -> FloatArray | None:
+            if values is None:
+                return None
+            sums = np.zeros((len(values), len(distinct), *values.shape[2:]))
+            for column, place in enumerate(places.tolist()):
+                sums[:, place] += values[:, column]
+            return sums
+
+        return replace(
+            self,
+            column_values=summed(self.column_values),
+            column_errors=summed(self.column_errors),
+            column_names=distinct,
+            view_columns=[np.unique(places[columns]) for columns in self.view_columns],
+        )
 
     def importances(self, of: Literal["columns", "views"] | None = None) -> FloatArray:
         """Return the mean absolute contribution of each column or view, over rows and classes.

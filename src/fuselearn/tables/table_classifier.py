@@ -1,7 +1,6 @@
 """A classifier of tables by column names: `ViewColumns` makes a matrix of them, any estimator learns from it."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -237,7 +236,10 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @available_if(_model_has("explain"))
     def explain(self, X: TableLike) -> Explanation:
-        """Explain the decisions on rows by their views, and by the columns of the matrix that the views make.
+        """Explain the decisions on rows by their views, and by the columns of the table.
+
+        Numbers that were made of one column, such as those of its categories, are taken together. Components of a view
+        keep their names.
 
         Parameters
         ----------
@@ -247,11 +249,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         fuselearn.explanation.Explanation
-            Contributions of views and columns; a category is a column, as "view: column=category".
+            Contributions of views and columns.
         """
         rows = self.matrix(X)
         explanation: Explanation = self.model_.explain(rows)
-        return replace(explanation, column_names=[str(name) for name in self.columns_.get_feature_names_out()])
+        return explanation.by_names(self.columns_.source_columns())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
