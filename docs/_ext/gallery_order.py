@@ -6,6 +6,7 @@ QUESTIONS = (
     "noisy_sensors",
     "missing_omics",
     "prediction_sets",
+    "next_view",
     "suspect_labels",
     "unmatched_biometrics",
     "hundreds_of_tags",

@@ -275,6 +275,14 @@ def check_sets_cover_what_was_asked_for_with_any_number_of_views(defined, printe
     assert "out of fold" in printed
 
 
+def check_half_the_cost_is_enough(defined, printed):
+    curve = defined["curve"]
+    chosen = curve.min_gains.tolist().index(0.005)
+    assert curve.costs[chosen] < curve.importance_costs[-1] / 2
+    assert curve.accuracies[chosen] > curve.by_importance[-1] - 0.01
+    assert "no further view" in printed
+
+
 CHECKS = {
     "cluster": check_scores_do_not_depend_on_where_they_were_computed,
     "first_five_minutes": check_fusion_and_suspects,
@@ -282,6 +290,7 @@ CHECKS = {
     "hundreds_of_tags": check_sharing_helps_where_there_is_something_to_share,
     "missing_omics": check_leaving_out_patients_is_the_worst_way,
     "noisy_sensors": check_one_machine_of_all_columns_falls_with_a_sensor,
+    "next_view": check_half_the_cost_is_enough,
     "prediction_sets": check_sets_cover_what_was_asked_for_with_any_number_of_views,
     "suspect_labels": check_suspects_are_wrong,
     "three_files": check_the_whole_job_of_an_analyst,

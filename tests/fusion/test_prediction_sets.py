@@ -87,8 +87,8 @@ def test_values_with_fewer_views_are_what_predictions_without_them_have(three):
                 weights[-1 if view is None else view] += three.arm_weights_[arm]
         assert_allclose(kept.view_weights, weights)
         values = OutOfFoldValues(
-            rows.present, np.ones((40, 3)), np.ones(40), np.arange(40), sums, weights, kept.joint_patterns, joint[None],
-            False, True, None, kept.joint_as_is,
+            rows.present, np.ones((40, 3)), np.ones(40), np.arange(40), sums, weights, views[None], joint[None],
+            False, True, None,
         )  # fmt: skip
         found = values.logits(views, np.arange(40), three._calibration)
         assert_allclose(found, three._logits(masked(X, views)), atol=1e-9)
@@ -186,7 +186,7 @@ def test_views_that_no_training_row_has_together():
 
 def test_groups_count_as_one_row(three):
     values = three._out_of_fold
-    few = replace(values, units=values.units // 15)
+    few = replace(values, units=values.units // 15, own=replace(values.own, units=values.own.units // 15))
     found = SetThresholds(few, three._calibration, three.class_weights_, 0.95)(np.ones(3, dtype=bool))
     assert found.score == np.inf  # ten groups
     assert found.views.all()
@@ -215,7 +215,7 @@ def test_saved_models_have_the_same_sets_and_earlier_ones_say_why_they_have_none
     ("name", "change"),
     [
         ("targets", lambda array: array[:, :2]),
-        ("units", lambda array: array + 1000),
+        ("units", lambda array: array - 1),
         ("view_sums", lambda array: array[:2]),
         ("weights", lambda array: -array),
         ("present", lambda array: array[:, :1]),

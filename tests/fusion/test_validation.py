@@ -112,7 +112,8 @@ def first_inner(forest):
 
 FORGERIES = {
     "targets of other rows": ("OutOfFoldValues", "targets", lambda v: shorter, "targets of a OutOfFoldValues"),
-    "a unit outside": ("OutOfFoldValues", "units", lambda v: put(0, len(v.units)), "units of a OutOfFoldValues"),
+    "a unit outside": ("OutOfFoldValues", "units", lambda v: put(0, 2**30), "units of a OutOfFoldValues"),
+    "logits of other rows": ("OutOfFoldLogits", "logits", lambda v: shorter, "logits of a OutOfFoldLogits"),
     "sums of other views": ("OutOfFoldValues", "view_sums", lambda v: shorter, "view_sums of a OutOfFoldValues"),
     "sums of other patterns": ("OutOfFoldValues", "joint_sums", lambda v: shorter, "joint_sums of a OutOfFoldValues"),
     "a weight below 0": ("OutOfFoldValues", "weights", lambda v: put(0, -1.0), "weights of a OutOfFoldValues"),

@@ -51,6 +51,7 @@ def make_app() -> "typer.Typer":
     from fuselearn.cli.explain import explain, features
     from fuselearn.cli.fit import fit
     from fuselearn.cli.inspect import inspect
+    from fuselearn.cli.next_view import next_view
     from fuselearn.cli.options import AsJson
     from fuselearn.cli.predict import predict
     from fuselearn.cli.report import report
@@ -99,6 +100,7 @@ def make_app() -> "typer.Typer":
         warmup,
     ):
         app.command()(command)
+    app.command("next")(next_view)
 
     @app.command("version")
     def show_version(as_json: AsJson = False) -> None:

@@ -110,8 +110,8 @@ def predict(
         loaded, note, data, file_format, delimiter, encoding, na_values, on, view, decimal, date_format, strict
     )
     with interruptible(consequence), open_data(source, notes) as opened:
-        identifier = _identifier(id_of(identifier, source.on), note, opened, notes)
-        chunks = _predictions(loaded, opened, identifier, note, allow_missing_columns, chunk_rows, notes)
+        identifier = identifier_of(id_of(identifier, source.on), note, opened, notes)
+        chunks = predictions_of(loaded, opened, identifier, note, allow_missing_columns, chunk_rows, notes)
         with writing(output), prediction_file(output, kind, force) as write:
             for chunk in chunks:
                 write(chunk)
@@ -152,7 +152,7 @@ def output_kind(output: str, kind: str | None) -> str:
     return kind
 
 
-def _identifier(given: str | None, note: dict[str, Any], opened: "OpenedFile", notes: Notes) -> str | None:
+def identifier_of(given: str | None, note: dict[str, Any], opened: "OpenedFile", notes: Notes) -> str | None:
     """Return the column of ids: the one asked for, or the one that the model was fitted with, if it exists."""
     from fuselearn.cli.columns import check_id_name
 
@@ -169,7 +169,7 @@ def _identifier(given: str | None, note: dict[str, Any], opened: "OpenedFile", n
     return noted
 
 
-def _predictions(
+def predictions_of(
     model: Any,
     opened: "OpenedFile",
     identifier: str | None,
@@ -177,8 +177,9 @@ def _predictions(
     allow_missing: bool,
     chunk_rows: int,
     notes: Notes,
+    answer: "Callable[[ModelColumns, pyarrow.Table, str | None, int], pyarrow.Table] | None" = None,
 ) -> Iterator["pyarrow.Table"]:
-    """Yield tables of predictions."""
+    """Yield tables of predictions, or of other answers for chunks of rows."""
     from fuselearn.cli.model_columns import ModelColumns, check_ids
 
     path = opened.source.name
@@ -193,7 +194,7 @@ def _predictions(
             if identifier is not None:
                 check_ids(table.column(identifier), identifier, path)
             columns.note_unknown(table, notes)
-            yield predicted_table(columns, table, identifier, done + 1)
+            yield (answer or predicted_table)(columns, table, identifier, done + 1)
             done += table.num_rows
             update(description=f"{done} rows")
 

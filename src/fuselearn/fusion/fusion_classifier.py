@@ -34,7 +34,7 @@ from fuselearn.fusion.local_fusion import fit_in_memory
 from fuselearn.fusion.partitioned_fusion import fit_in_partitions
 from fuselearn.fusion.partitioned_fusion_data import PartitionedFusionData, read_partitioned_fusion
 from fuselearn.fusion.passes import ArmRuns, Budget, run_passes
-from fuselearn.fusion.prediction_sets import PredictingSets
+from fuselearn.fusion.view_acquisition import AcquiringViews
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.typing import ArrayLike, RandomState, TableLike, Views
 
@@ -42,7 +42,7 @@ NEGLIGIBLE_WEIGHT = 1e-9
 """A row that counts no more than this share of the heaviest one counts nothing: rounding would be as large."""
 
 
-class FusionClassifier(PredictingSets):
+class FusionClassifier(AcquiringViews):
     """Fuse all views with several learners each, weighted by their out-of-fold values.
 
     Every view, and all views side by side, are tried with every learner: these pairs are the arms. An arm has

@@ -34,11 +34,11 @@ from fuselearn.fusion.calibration_and_scores import (
     PatternCalibration,
     decision_weights,
 )
-from fuselearn.fusion.fused_arms import FusedArms, NewRows
+from fuselearn.fusion.fused_arms import FusedArms, LocalNewRows, NewRows
 from fuselearn.fusion.fusion_run import FusionResult
 from fuselearn.fusion.listed_suspects import ListedSuspects
 from fuselearn.fusion.passes import PassResult
-from fuselearn.fusion.pattern_values import OutOfFoldValues
+from fuselearn.fusion.pattern_values import OutOfFoldValues, values_of_filled_rows
 from fuselearn.numeric.votes import TIE, codes_of
 from fuselearn.persistence.validation import check_array, check_classes, check_index, check_part, check_views
 from fuselearn.records import Records
@@ -264,9 +264,20 @@ class FusionPrediction(ClassifierMixin, FusedArms):
             joint_everywhere=False,
             scaled=True,
             own=None,
-            joint_as_is=imputer is not None,
         )
+        if imputer is not None and self._out_of_fold.view_weights[-1] > 0:
+            table = np.asarray(data.blocks.views[0].table)
+            self._out_of_fold = values_of_filled_rows(
+                self._out_of_fold, table, data.columns, self._joint_sums, calibration
+            )
         note_features(self, data.features)
+
+    def _joint_sums(self, table: FloatArray) -> FloatArray:
+        """Return Σ weight · value of the arms of all views for rows, of shape (n_rows, n_targets)."""
+        rows = LocalNewRows(self, table)
+        joint = [arm for arm, (view, _) in enumerate(self._arm_columns) if view is None and self.arm_weights_[arm] > 0]
+        sums: FloatArray = np.sum([self.arm_weights_[arm] * self._arm_values(rows, arm) for arm in joint], axis=0)
+        return sums
 
     def _publish_sums(self, data: "FusionFacts", result: FusionResult) -> None:
         """Set the fitted attributes after a fit on many rows, other than those that are as long as the data."""

@@ -3,9 +3,8 @@
 An arm of a view has the same value whatever other views a row has. So what a model would have predicted for a training
 row without some of its views, by models that did not see the row, follows from the sums of the arms' weighted
 out-of-fold values by view. Arms of all views are the exception. On few rows they abstain where a view is missing or,
-where training rows lack views, have these filled in; then their value of a row stands for that with fewer views, too,
-which flatters it a little. On many rows boosted trees take what there is, and their values are computed at the end of
-the fit, for some rows and patterns of views.
+where training rows lack views, have these filled in; on many rows boosted trees take what there is. Their values with
+fewer views are computed at the end of the fit, for some rows and patterns of views.
 
 Prediction sets and the choice of the next view to measure are calibrated by these values. They are kept with the model,
 in single precision: a number for each row, view and class, of some thousand rows at most.
@@ -14,7 +13,7 @@ in single precision: a number for each row, view and class, of some thousand row
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -32,6 +31,10 @@ MOST_MASKED_ROWS, LEAST_MASKED_ROWS = 4096, 512
 """Rows whose values with fewer views are computed after a fit on many rows."""
 MOST_MASKED_NUMBERS = 2**19
 """Values of arms of all views, over rows, patterns and classes, above which there are fewer rows."""
+MOST_UNITS = 2**24
+"""Numbers of units are below this."""
+FILLED_ROWS = 256
+"""Rows whose values with fewer views are computed after a fit on few rows, where absent views are filled in."""
 MOST_OWN_NUMBERS = 2**18
 """Logits of rows with the views that they have, over rows and classes, that are kept of many rows."""
 
@@ -48,12 +51,15 @@ class OutOfFoldLogits:
     targets : float32 ndarray of shape (n_rows, n_classes)
         Probabilities of the classes that the model is calibrated to: labels, or what they agree on.
     weights : ndarray of shape (n_rows,)
+    units : intp ndarray of shape (n_rows,)
+        Rows of the same number, among these and those of `OutOfFoldValues`, belong together.
     """
 
     present: BoolArray
     logits: FloatArray
     targets: FloatArray
     weights: FloatArray
+    units: IntArray
 
     def validate(self) -> None:
         """Check that all arrays are of the same rows and classes."""
@@ -61,6 +67,7 @@ class OutOfFoldLogits:
         n_classes = check_array(self, "logits", np.float32, (n_rows, None)).shape[1]
         check_array(self, "targets", np.float32, (n_rows, n_classes), at_least=0.0)
         check_array(self, "weights", np.float64, (n_rows,), at_least=0.0)
+        check_array(self, "units", np.integer, (n_rows,), at_least=0, below=MOST_UNITS)
 
 
 @dataclass(frozen=True)
@@ -90,8 +97,6 @@ class OutOfFoldValues:
         Whether absent arms count as if they agreed with the others, as after a fit on few rows.
     own : OutOfFoldLogits or None
         More rows, with the views that they have; None where the rows above are all rows.
-    joint_as_is : bool
-        Whether the values of arms of all views are of rows with the views that they have, and stand for all patterns.
     """
 
     present: BoolArray
@@ -105,7 +110,6 @@ class OutOfFoldValues:
     joint_everywhere: bool
     scaled: bool
     own: OutOfFoldLogits | None
-    joint_as_is: bool = False
 
     def validate(self) -> None:
         """Check that all arrays are of the same rows, views and classes."""
@@ -113,7 +117,7 @@ class OutOfFoldValues:
         n_classes = check_array(self, "targets", np.float32, (n_rows, None), at_least=0.0).shape[1]
         n_targets = 1 if n_classes == 2 else n_classes
         check_array(self, "weights", np.float64, (n_rows,), at_least=0.0)
-        check_array(self, "units", np.integer, (n_rows,), at_least=0, below=max(n_rows, 1))
+        check_array(self, "units", np.integer, (n_rows,), at_least=0, below=MOST_UNITS)
         check_array(self, "view_sums", np.float32, (n_views, n_rows, n_targets))
         check_array(self, "view_weights", np.float64, (n_views + 1,), at_least=0.0)
         n_patterns = len(check_array(self, "joint_patterns", np.bool_, (None, n_views)))
@@ -147,7 +151,7 @@ class OutOfFoldValues:
 
     def _place(self, views: BoolArray) -> int | None:
         """Return the place of a pattern among those for which arms of all views have values."""
-        places = np.flatnonzero((self.joint_patterns == views).all(axis=1) | self.joint_as_is)
+        places = np.flatnonzero((self.joint_patterns == views).all(axis=1))
         return int(places[0]) if len(places) else None
 
 
@@ -254,7 +258,69 @@ def _own_logits(
     scores = logits_of(stack.without_intercepts.scores(sample.values[list(stack.arms)][:, some]))
     present = sample.present[some]
     logits = calibration.logits(scores, np.asarray(present.any(axis=1)), present)
-    return OutOfFoldLogits(present, logits.astype(np.float32), targets[some].astype(np.float32), sample.weights[some])
+    return OutOfFoldLogits(
+        present,
+        logits.astype(np.float32),
+        targets[some].astype(np.float32),
+        sample.weights[some],
+        MOST_MASKED_ROWS + np.arange(len(logits)),
+    )
+
+
+def values_of_filled_rows(
+    values: OutOfFoldValues,
+    table: FloatArray,
+    columns: Sequence[IntArray],
+    joint_sums: Callable[[FloatArray], FloatArray],
+    calibration: PatternCalibration,
+) -> OutOfFoldValues:
+    """Return values of some rows by view, after a fit on few rows whose arms of all views have absent ones filled in.
+
+    The models of these arms saw all rows. What they predict with fewer views is corrected by how much better than out
+    of fold they predict the row with all its views, as far as it has these views still.
+
+    Parameters
+    ----------
+    values : OutOfFoldValues
+        Of all rows; its values of arms of all views are of rows with the views that they have.
+    table : ndarray of shape (n_rows, n_features)
+    columns : sequence of intp ndarray
+        Columns of each view.
+    joint_sums : callable
+        Returns Σ weight · value of the arms of all views for a table.
+    calibration : PatternCalibration
+    """
+    present, patterns = values.present, listed_patterns(values.present)
+    logits: FloatArray = np.empty(values.targets.shape, dtype=np.float32)
+    for views in np.unique(present, axis=0):
+        rows = np.flatnonzero((present == views).all(axis=1))
+        logits[rows] = replace(values, joint_patterns=views[None]).logits(views, rows, calibration)
+    chosen = np.sort(np.random.default_rng(len(present)).permutation(len(present))[:FILLED_ROWS])
+    used = np.unique(np.concatenate(columns))
+    sums = np.zeros((len(patterns), len(chosen), values.view_sums.shape[2]), dtype=np.float32)
+    optimism = joint_sums(table[chosen]) - values.joint_sums[0, chosen]
+    for views, of_pattern in zip(patterns, sums):
+        places = np.flatnonzero((present[chosen] | ~views).all(axis=1))
+        if len(places):
+            masked = table[chosen[places]]
+            masked[
+                :, np.setdiff1d(used, np.concatenate([columns[view] for view in np.flatnonzero(views).tolist()]))
+            ] = np.nan
+            share = views.sum() / present[chosen[places]].sum(axis=1, keepdims=True)
+            of_pattern[places] = joint_sums(masked) - share * optimism[places]
+    return OutOfFoldValues(
+        present[chosen],
+        values.targets[chosen],
+        values.weights[chosen],
+        values.units[chosen],
+        values.view_sums[:, chosen],
+        values.view_weights,
+        patterns,
+        sums,
+        joint_everywhere=True,
+        scaled=True,
+        own=OutOfFoldLogits(present, logits, values.targets, values.weights, values.units),
+    )
 
 
 def _times(values: FloatArray, factor: FloatArray) -> FloatArray:

@@ -185,7 +185,7 @@ class SetThresholds:
         else:
             borrowed = borrowed[:0]
         weights = np.concatenate([own.weights, share * values.weights[borrowed]])
-        units = np.concatenate([self._own_units(views, len(own.weights)), values.units[borrowed]])
+        units = np.concatenate([own.units, values.units[borrowed]])
         return CalibrationRows(views, own, borrowed, weights, independent_rows(weights, units))
 
     def _own(self, views: BoolArray) -> OutOfFoldLogits:
@@ -194,16 +194,13 @@ class SetThresholds:
         if own is None:
             rows = np.flatnonzero((values.present == views).all(axis=1))
             logits = values.logits(views, rows, self._calibration)
-            return OutOfFoldLogits(values.present[rows], logits, values.targets[rows], values.weights[rows])
+            return OutOfFoldLogits(
+                values.present[rows], logits, values.targets[rows], values.weights[rows], values.units[rows]
+            )
         rows = np.flatnonzero((own.present == views).all(axis=1))
-        return OutOfFoldLogits(own.present[rows], own.logits[rows], own.targets[rows], own.weights[rows])
-
-    def _own_units(self, views: BoolArray, n_own: int) -> IntArray:
-        """Return the units of the rows that have just these views; those of many rows stand for themselves."""
-        values = self._values
-        if values.own is None:
-            return values.units[(values.present == views).all(axis=1)]
-        return len(values.units) + np.arange(n_own)
+        return OutOfFoldLogits(
+            own.present[rows], own.logits[rows], own.targets[rows], own.weights[rows], own.units[rows]
+        )
 
     def _fewer(self, views: BoolArray) -> BoolArray:
         """Return views without the one whose absence leaves the most rows."""

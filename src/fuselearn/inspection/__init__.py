@@ -3,7 +3,9 @@
 Pictures need matplotlib, which is imported when the first one is drawn; the numbers do not need it.
 """
 
+from fuselearn.inspection.acquisition_curves import AcquisitionCurve, acquisition_curve
 from fuselearn.inspection.displays import (
+    AcquisitionDisplay,
     CorrespondenceDisplay,
     ExplanationDisplay,
     LabelSharingDisplay,
@@ -21,6 +23,8 @@ from fuselearn.inspection.view_importances import ViewImportance, view_importanc
 from fuselearn.inspection.view_statistics import Missingness, Redundancy, missingness, redundancy
 
 __all__ = [
+    "AcquisitionCurve",
+    "AcquisitionDisplay",
     "Correspondence",
     "CorrespondenceDisplay",
     "ExplanationDisplay",
@@ -35,6 +39,7 @@ __all__ = [
     "ViewImportance",
     "ViewImportanceDisplay",
     "ViewSelectionDisplay",
+    "acquisition_curve",
     "correspondence",
     "feature_stability",
     "margin_distribution",

@@ -110,7 +110,7 @@ def test_matplotlib_is_imported_when_it_is_needed():
 
 def test_every_display_follows_the_convention():
     names = [name for name in fuselearn.inspection.__all__ if name.endswith("Display")]
-    assert len(names) == 9
+    assert len(names) == 10
     for name in names:
         kind = getattr(fuselearn.inspection, name)
         arguments = list(inspect.signature(kind.__init__).parameters.values())[1:]

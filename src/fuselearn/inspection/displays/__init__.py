@@ -1,5 +1,6 @@
 """Pictures of fitted models: one Display per file, all drawn with matplotlib in the style of `style.py`."""
 
+from fuselearn.inspection.displays.acquisition_display import AcquisitionDisplay
 from fuselearn.inspection.displays.correspondence_display import CorrespondenceDisplay
 from fuselearn.inspection.displays.explanation_display import ExplanationDisplay
 from fuselearn.inspection.displays.importance_display import ViewImportanceDisplay
@@ -11,6 +12,7 @@ from fuselearn.inspection.displays.selection_display import ViewSelectionDisplay
 from fuselearn.inspection.displays.staged_score_display import StagedScoreDisplay
 
 __all__ = [
+    "AcquisitionDisplay",
     "CorrespondenceDisplay",
     "ExplanationDisplay",
     "LabelSharingDisplay",
