@@ -72,7 +72,7 @@ def test_code_of_a_model_of_the_command_line_runs(unequal, tmp_path, monkeypatch
     X, y = unequal
     frame = pd.DataFrame(X, columns=["a_1", "a_2", "b_1", "b_2"]).assign(kind=y, number=range(len(y)))
     columns = ViewColumns({"a": ["a_1", "a_2"], "b": ["b_1", "b_2"]})
-    model = TableClassifier(columns, ShareBoostClassifier(n_estimators=3)).fit(frame[:300], y[:300])
+    model = TableClassifier(ShareBoostClassifier(n_estimators=3), views=columns).fit(frame[:300], y[:300])
     save(model, tmp_path / "model.fuse")
     frame[300:].to_csv(tmp_path / "new rows.csv", index=False)
     note = {
