@@ -7,9 +7,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from fuselearn import FusionClassifier, LabelConsensus, compare, load, save
+from fuselearn import FusionClassifier, LabelConsensus, TableClassifier, compare, load, save
 from fuselearn.data import view_table
 from fuselearn.records import Records
 
@@ -129,7 +130,8 @@ def test_suspects_have_the_index_of_the_frame(names, tmp_path):
     frame = pd.DataFrame(X, columns=list("abcd"), index=index)
     consensus = LabelConsensus(views={"sepal": ["a", "b"], "petal": ["c", "d"]}, random_state=0).fit(frame, y)
     fusion = FusionClassifier(views={"sepal": ["a", "b"], "petal": ["c", "d"]}, learners="linear", random_state=0)
-    for model in (consensus, fusion.fit(frame, y)):
+    whole = TableClassifier(clone(fusion).set_params(views=None), views={"sepal": ["a", "b"], "petal": ["c", "d"]})
+    for model in (consensus, fusion.fit(frame, y), whole.fit(frame, y)):
         worst = model.suspects(1)[0]
         assert list(worst) == ["row", "index", "column", "given", "proposed", "probability"]
         assert worst["row"] == 7

@@ -221,7 +221,7 @@ def read_training_data(
     TrainingData
         Everything that the fit needs to know.
     """
-    index = _index_of(X)
+    index = index_of(X)
     rows = _read_rows(model, X, y, sample_weight, reset=reset, reader=reader, negligible_weight=negligible_weight)
     table, names, used = rows.table, rows.names, rows.used
     classes, y_codes = encode_labels(rows.y)
@@ -275,7 +275,7 @@ def read_training_data(
     )
 
 
-def _index_of(X: TableLike) -> AnyArray | None:
+def index_of(X: TableLike) -> AnyArray | None:
     """Return the index of a pandas data frame, as numbers or texts; None where it only counts the rows."""
     index = getattr(X, "index", None)
     if index is None or not hasattr(index, "to_numpy") or len(index) != len(X):

@@ -9,9 +9,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from fuselearn.data.training_data import index_of
 from fuselearn.data.view_table import data_frame
 from fuselearn.explanation import Explanation
-from fuselearn.persistence.validation import check_contents, is_fitted
+from fuselearn.persistence.validation import check_contents, check_index, is_fitted
 from fuselearn.records import Records
 from fuselearn.tables.view_columns import ViewColumns
 from fuselearn.typing import AnyArray, ArrayLike, Classifier, FloatArray, TableLike, Views
@@ -78,6 +79,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     _former_settings: ClassVar[dict[str, str]] = {"columns": "views", "model": "estimator"}
     """Names that settings have in models which earlier versions saved."""
+    _index: AnyArray | None = None
 
     def __init__(self, estimator: Classifier | None = None, *, views: "Views | ViewColumns" = None) -> None:
         self.estimator = estimator
@@ -137,6 +139,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         if model.get_params(deep=False).get("views", 0) is None:
             model.set_params(views=columns.views_)
         self._set_fitted(columns, model.fit(matrix, y, **settings))
+        self._index = index_of(X) if hasattr(self.model_, "posterior_") else None  # for `suspects`
         if not named:
             del self.feature_names_in_
         return self
@@ -229,10 +232,16 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         Records
-            A table with a row for each label: ``"row"`` is the row number in the training table.
+            A table with a row for each label: ``"row"`` is the row number in the training table, ``"index"`` its name
+            there, where this was a pandas data frame with an index other than 0, 1, 2 …
         """
         check_is_fitted(self)
-        return self.model_.suspects(n)
+        found: Records = self.model_.suspects(n)
+        if self._index is None:
+            return found
+        columns = {name: found[name] for name in found.columns}
+        rows = columns.pop("row").astype(np.intp)
+        return Records({"row": rows, "index": self._index[rows], **columns})
 
     @available_if(_model_has("explain"))
     def explain(self, X: TableLike) -> Explanation:
@@ -296,6 +305,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         model_classes = of_model.get("classes_", classes)
         if type(model_classes) is not np.ndarray or model_classes.tolist() != classes.tolist():
             raise ValueError("the classes of the table are not those of the model")
+        check_index(self, len(of_model.get("posterior_", ())))
         names = vars(self).get("feature_names_in_", columns.feature_names_in_)
         if type(names) is not np.ndarray:
             raise ValueError("the names of the table's columns are not an array")
@@ -326,4 +336,9 @@ def _is_frame(X: TableLike) -> bool:
 
 def _frame_of(X: FloatArray) -> Any:
     """Return an array as a data frame of any library that is installed."""
-    return data_frame({f"x{number}": column for number, column in enumerate(X.T)})
+    frame = data_frame({f"x{number}": column for number, column in enumerate(X.T)})
+    if isinstance(frame, Records):
+        raise ImportError(
+            "TableClassifier needs pandas, polars or pyarrow: pip install 'fuselearn[app]' brings pyarrow."
+        )
+    return frame
