@@ -31,6 +31,7 @@ SCRIPTS = (
     "kernels",
     "multilabel",
     "label_consensus",
+    "features",
     "fusion",
     "fusion --calibration",
     "fusion --not_looked_at",

@@ -182,6 +182,7 @@ STUDIES = {"digits_rounds", "iris_noisy_labels", "overlapping_labels", "unmatche
 """Scripts with settings, which have tests of their own: above, and with the displays. The others run as they are."""
 QUESTIONS = sorted({file.stem for file in EXAMPLES.glob("*.py")} - STUDIES)
 SMALLER = {
+    "explained_digits": {"N_TRAIN = 600": "N_TRAIN = 200"},
     "first_five_minutes": {"N_TRAIN = 600": "N_TRAIN = 150"},
     "grid_search": {"N_TRAIN = 600": "N_TRAIN = 120"},
     "hundreds_of_tags": {"N_TRAIN, N_TEST, N_TAGS = 600, 300, 200": "N_TRAIN, N_TEST, N_TAGS = 200, 100, 6"},
@@ -215,6 +216,13 @@ def run_example(name, capsys, monkeypatch, changes=None):
 def check_fusion_and_suspects(defined, printed):
     assert defined["fused"] > 0.95
     assert defined["hits"] > 40
+
+
+def check_contributions_add_up(defined, printed):
+    """docs/explanations.md says so."""
+    assert defined["largest_error"] < 1e-9
+    assert defined["missing"] == 0
+    assert "contributions of the views" in printed
 
 
 def check_one_machine_of_all_columns_falls_with_a_sensor(defined, printed):
@@ -285,6 +293,7 @@ def check_half_the_cost_is_enough(defined, printed):
 
 CHECKS = {
     "cluster": check_scores_do_not_depend_on_where_they_were_computed,
+    "explained_digits": check_contributions_add_up,
     "first_five_minutes": check_fusion_and_suspects,
     "grid_search": check_search_over_views,
     "hundreds_of_tags": check_sharing_helps_where_there_is_something_to_share,
