@@ -110,6 +110,18 @@ def test_report_of_files(files):
     assert "protein" in (files / "report.html").read_text()
 
 
+@pytest.mark.long
+def test_explanations_and_next_views_of_files(files):
+    arguments = ["--target", "outcome", "--on", "patient", "--output", "model.fuse", "--set", "max_fits=12"]
+    assert run("fit", "labels.csv", *arguments, *VIEWS).exit_code == 0
+    for command, output in (("explain", "explained.csv"), ("next", "next.csv")):
+        result = run(command, "model.fuse", "labels.csv", *VIEWS, "--output", output)
+        assert result.exit_code == 0, result.output
+        read = csv.read_csv(output)
+        assert read.column_names[0] == "patient"
+        assert set(read["patient"].to_pylist()) == {f"p{number:03d}" for number in range(90)}
+
+
 @pytest.mark.parametrize(
     ("rna", "words"),
     [

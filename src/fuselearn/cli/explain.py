@@ -15,11 +15,16 @@ from fuselearn.cli.options import (
     Data,
     Delimiter,
     Encoding,
+    FittedDateFormat,
+    FittedDecimal,
     FittedIdentifier,
     FittedNaValues,
+    FittedOn,
+    FittedViews,
     Force,
     Format,
     Model,
+    Strict,
     Trust,
 )
 from fuselearn.cli.predict import output_kind, prediction_file
@@ -42,12 +47,17 @@ def explain(
     output: Annotated[str, typer.Option(help="CSV, TSV, Parquet or Feather file; - is standard output.")] = "-",
     by: Annotated[str, typer.Option(help="columns or views.", show_default="columns, if the model tells")] = "",
     identifier: FittedIdentifier = None,
+    on: FittedOn = None,
+    view: FittedViews = None,
     trust: Trust = None,
     allow_missing_columns: AllowMissingColumns = False,
     file_format: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     na_values: FittedNaValues = None,
+    decimal: FittedDecimal = None,
+    date_format: FittedDateFormat = None,
+    strict: Strict = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -66,7 +76,9 @@ def explain(
     notes, rows = Notes(as_json), 0
     with interruptible("nothing was written"):
         loaded, note = load_model(model, notes, trust)
-    source = fitted_source(loaded, note, data, file_format, delimiter, encoding, na_values)
+    source = fitted_source(
+        loaded, note, data, file_format, delimiter, encoding, na_values, on, view, decimal, date_format, strict
+    )
     consequence = "what was printed is not all" if output == "-" else "nothing was written"
     with interruptible(consequence), open_data(source, notes) as opened:
         identifier = id_of(identifier, source.on) or note.get("id")
@@ -95,12 +107,17 @@ def features(
     number: Annotated[int, typer.Option(help="How many are printed.")] = 20,
     by: Annotated[str, typer.Option(help="columns or views.", show_default="columns, if the model tells")] = "",
     identifier: FittedIdentifier = None,
+    on: FittedOn = None,
+    view: FittedViews = None,
     trust: Trust = None,
     allow_missing_columns: AllowMissingColumns = False,
     file_format: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     na_values: FittedNaValues = None,
+    decimal: FittedDecimal = None,
+    date_format: FittedDateFormat = None,
+    strict: Strict = False,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
@@ -118,7 +135,9 @@ def features(
     notes = Notes(as_json)
     with interruptible("nothing was written"):
         loaded, note = load_model(model, notes, trust)
-    source = fitted_source(loaded, note, data, file_format, delimiter, encoding, na_values)
+    source = fitted_source(
+        loaded, note, data, file_format, delimiter, encoding, na_values, on, view, decimal, date_format, strict
+    )
     sums: Any = 0.0
     rows, names, of = 0, [], "columns"
     with interruptible("nothing was written"), open_data(source, notes) as opened:
