@@ -238,7 +238,8 @@ def _page(description: dict[str, Any]) -> tuple[str, list[str]]:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow([*first, *dict.fromkeys(columns)])
     views = "".join(
-        f"<li><b>{html.escape(view)}</b> ({len(names)} columns)</li>" for view, names in description["views"].items()
+        f"<li><b>{html.escape(view)}</b> ({len(names)} column{'' if len(names) == 1 else 's'})</li>"
+        for view, names in description["views"].items()
     )
     values = {
         "model": html.escape(description["model"]),
