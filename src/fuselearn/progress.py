@@ -139,6 +139,18 @@ def rich_bar(description: str, total: int | None = None) -> Iterator[Callable[..
 
     What it yields takes `done`, `total` and `description`, any of which may be None, which leaves it as it is. Nothing
     is shown where stderr is neither a terminal nor a notebook.
+
+    Parameters
+    ----------
+    description : str
+        What is done.
+    total : int or None, default=None
+        Number of steps.
+
+    Yields
+    ------
+    callable
+        Moves the bar.
     """
     from rich.console import Console
     from rich.progress import (

@@ -69,8 +69,14 @@ def load_vistex(
         Folder with colour pictures, such as ``Bark.0000.ppm``. VisTex is at the MIT Media Laboratory.
     textures : list of str or None, default=None
         Names of files without their ending, two or more; None is all.
-    patch_size, n_patches, n_components, random_state
-        As of :func:`load_colour_patches`.
+    patch_size : int, default=16
+        Height and width of a patch, in pixels.
+    n_patches : int, default=72
+        Number of patches of each picture.
+    n_components : int or None, default=100
+        Number of principal components of each channel, as of :func:`load_colour_patches`; None gives the pixels.
+    random_state : int, RandomState or None, default=0
+        Seed of the choice of patches.
 
     Returns
     -------

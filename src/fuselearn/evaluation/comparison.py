@@ -100,13 +100,13 @@ def compare(
         Seed of splits, noise and methods.
     resume : str or Path, default=None
         File that keeps finished fits. Where it exists, the comparison goes on from it.
+    verbose : int or None, default=None
+        None shows a progress bar in a terminal or a notebook, 1 also a few lines in a log, 0 nothing.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether classes or numbers are predicted; "auto" predicts numbers where `y` has fractions
         (:func:`sklearn.utils.multiclass.type_of_target`). Methods are then those of
         `fuselearn.regression_methods`, the score is R² unless `scoring` names another one, and the mean absolute error
         stands beside it. Noise, labels of views, consensus and protocols are for classes.
-    verbose : int or None, default=None
-        None shows a progress bar in a terminal or a notebook, 1 also a few lines in a log, 0 nothing.
 
     Returns
     -------
