@@ -29,7 +29,7 @@ GRADIENT = ("gradient", "gradient_views")
 def test_all_estimators_are_the_public_classes_that_can_be_fitted():
     pairs = all_estimators()
     assert [name for name, _ in pairs] == sorted(name for name, _ in pairs)
-    assert len(pairs) == 21
+    assert len(pairs) == 22
     for name, kind in pairs:
         assert getattr(fuselearn, name) is kind
         assert issubclass(kind, BaseEstimator)

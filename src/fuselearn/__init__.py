@@ -26,6 +26,7 @@ _PACKAGE_OF = {
     "ShareGradientBoostingRegressor": "fuselearn.boosting",
     "SuperKernelClassifier": "fuselearn.ensembles",
     "TableClassifier": "fuselearn.tables",
+    "TableRegressor": "fuselearn.tables",
     "TomographicClassifier": "fuselearn.kernels",
     "ViewStackingClassifier": "fuselearn.ensembles",
     "ViewStackingRegressor": "fuselearn.ensembles",

@@ -40,6 +40,7 @@ DEFINED_IN: dict[str, str] = {
     "ShareGradientBoostingRegressor": "fuselearn.boosting.gradient.regressor:ShareGradientBoostingRegressor",
     "SuperKernelClassifier": "fuselearn.ensembles.super_kernel:SuperKernelClassifier",
     "TableClassifier": "fuselearn.tables.table_classifier:TableClassifier",
+    "TableRegressor": "fuselearn.tables.table_regressor:TableRegressor",
     "TomographicClassifier": "fuselearn.kernels.tomographic:TomographicClassifier",
     "ViewStackingClassifier": "fuselearn.ensembles.view_stacking:ViewStackingClassifier",
     "ViewStackingRegressor": "fuselearn.ensembles.view_regressors:ViewStackingRegressor",

@@ -1,6 +1,7 @@
 """Tables as people have them, with text, gaps and names, in front of any estimator."""
 
 from fuselearn.tables.table_classifier import TableClassifier
+from fuselearn.tables.table_regressor import TableRegressor
 from fuselearn.tables.view_columns import BOOLEAN, DATE, NUMBER, TEXT, ViewColumns, absent_views, lost_columns
 from fuselearn.tables.view_preparation import PREPROCESSING_STEPS, is_preprocessing_step
 
@@ -11,6 +12,7 @@ __all__ = [
     "PREPROCESSING_STEPS",
     "TEXT",
     "TableClassifier",
+    "TableRegressor",
     "ViewColumns",
     "absent_views",
     "is_preprocessing_step",

@@ -1,4 +1,4 @@
-"""A classifier of tables by column names: `ViewColumns` makes a matrix of them, any estimator learns from it."""
+"""Models of tables by column names: `ViewColumns` makes a matrix of them, any estimator learns from it."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Self
@@ -18,11 +18,11 @@ from fuselearn.tables.view_columns import ViewColumns
 from fuselearn.typing import AnyArray, ArrayLike, Classifier, FloatArray, TableLike, Views
 
 
-def _model_has(name: str) -> Callable[["TableClassifier"], bool]:
-    """Return a check that the classifier inside has a method."""
+def model_has(name: str) -> Callable[["TableModel"], bool]:
+    """Return a check that the model inside has a method."""
 
-    def check(self: "TableClassifier") -> bool:
-        # The default is a FusionClassifier. What another lacks is named by the error.
+    def check(self: "TableModel") -> bool:
+        # The default is a fusion. What another lacks is named by the error.
         if (inner := getattr(self, "model_", None) or self.estimator) is not None:
             getattr(inner, name)
         return True
@@ -30,7 +30,200 @@ def _model_has(name: str) -> Callable[["TableClassifier"], bool]:
     return check
 
 
-class TableClassifier(ClassifierMixin, BaseEstimator):
+class TableModel(BaseEstimator):
+    """Any model on a table with numbers, text, categories and dates: what classifiers and regressors have in common."""
+
+    _former_settings: ClassVar[dict[str, str]] = {"columns": "views", "model": "estimator"}
+    """Names that settings have in models which earlier versions saved."""
+    _index: AnyArray | None = None
+
+    def __init__(self, estimator: Any = None, *, views: "Views | ViewColumns" = None) -> None:
+        self.estimator = estimator
+        self.views = views
+
+    @classmethod
+    def of(cls, columns: ViewColumns, model: Any) -> Self:
+        """Return an estimator of columns and a model that were fitted before.
+
+        Parameters
+        ----------
+        columns : ViewColumns
+            Fitted.
+        model : classifier or regressor
+            Fitted on the matrix of the columns.
+
+        Returns
+        -------
+        TableClassifier or TableRegressor
+            Fitted.
+        """
+        # The settings are clones: what is fitted is kept once.
+        estimator = cls(clone(model), views=clone(columns))
+        estimator._set_fitted(columns, model)
+        return estimator
+
+    def fit(self, X: TableLike, y: ArrayLike, **settings: Any) -> Self:
+        """Fit the columns and the model.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table or array
+            Training rows.
+        y : array of shape (n_samples,)
+            Their classes, or the numbers to predict.
+        **settings
+            Arguments of the model's `fit`, such as `sample_weight`.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+        """
+        if isinstance(self.estimator, ViewColumns):
+            raise TypeError(
+                f"estimator is a ViewColumns; it goes after the estimator: {type(self).__name__}(model, views=…)."
+            )
+        columns = clone(self.views) if isinstance(self.views, ViewColumns) else ViewColumns(self.views)
+        named = _is_frame(X)
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if not named:
+            X, y = validate_data(self, X, y, ensure_all_finite="allow-nan")
+        y = np.asarray(y)
+        matrix = columns.fit_transform(X if named else _frame_of(X), y)
+        model = self._new_model()
+        if model.get_params(deep=False).get("views", 0) is None:
+            model.set_params(views=columns.views_)
+        self._set_fitted(columns, model.fit(matrix, y, **settings))
+        self._index = index_of(X) if hasattr(self.model_, "posterior_") else None  # for `suspects`
+        if not named:
+            del self.feature_names_in_
+        return self
+
+    def matrix(self, X: TableLike) -> FloatArray:
+        """Return the numbers that the model takes.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table or array
+            Any rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_numbers)
+            The views side by side.
+        """
+        check_is_fitted(self)
+        if not _is_frame(X) and not hasattr(self, "feature_names_in_"):
+            X = _frame_of(validate_data(self, X, reset=False, ensure_all_finite="allow-nan"))
+        return self.columns_.transform(X)
+
+    def predict(self, X: TableLike) -> AnyArray:
+        """Predict the classes, or the numbers, of the rows of a table.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table or array
+            Any rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            What the model predicts of them.
+        """
+        rows = self.matrix(X)
+        return self.model_.predict(rows)
+
+    @available_if(model_has("explain"))
+    def explain(self, X: TableLike) -> Explanation:
+        """Explain the decisions on rows by their views, and by the columns of the table.
+
+        Numbers that were made of one column, such as those of its categories, are taken together. Components of a view
+        keep their names.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table or array
+            The rows.
+
+        Returns
+        -------
+        fuselearn.explanation.Explanation
+            Contributions of views and columns.
+        """
+        rows = self.matrix(X)
+        explanation: Explanation = self.model_.explain(rows)
+        return explanation.by_names(self.columns_.source_columns())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    @property
+    def view_importances_(self) -> FloatArray:
+        """Share of each view, where the model knows it."""
+        return self.model_.view_importances_
+
+    def validate(self) -> None:
+        """Check what a fit left, before anything else is called, as :func:`fuselearn.load` does.
+
+        Raises
+        ------
+        ValueError
+            Where the columns and the model do not agree.
+        """
+        if not is_fitted(self):
+            return
+        columns, model, view_names, view_columns, n_names = check_contents(
+            self,
+            {
+                "columns_": ViewColumns,
+                "model_": object,
+                "view_names_": list,
+                "view_columns_": list,
+                "n_features_in_": int,
+            },
+        )
+        if not is_fitted(columns):
+            raise ValueError("the columns of the table were not fitted")
+        columns.validate()
+        of_model = getattr(model, "__dict__", {})
+        width = sum(map(len, columns.views_.values()))
+        if of_model.get("n_features_in_", width) != width:
+            raise ValueError(f"the model takes {of_model['n_features_in_']} numbers a row, the views make {width}")
+        self._check_classes(of_model)
+        check_index(self, len(of_model.get("posterior_", ())))
+        names = vars(self).get("feature_names_in_", columns.feature_names_in_)
+        if type(names) is not np.ndarray:
+            raise ValueError("the names of the table's columns are not an array")
+        if names.tolist() != columns.feature_names_in_.tolist() or n_names != columns.n_features_in_:
+            raise ValueError("the names of the table's columns are not those of its views")
+        number_of = {column: number for number, column in enumerate(names.tolist())}
+        numbers = [[number_of[column] for column in members] for members in columns.named_views_.values()]
+        if view_names != list(columns.named_views_) or not all(type(members) is np.ndarray for members in view_columns):
+            raise ValueError("the views of the table are not those of its columns")
+        if [members.tolist() for members in view_columns] != numbers:
+            raise ValueError("the columns of the views are not those that they were fitted on")
+
+    def _set_fitted(self, columns: ViewColumns, model: Any) -> None:
+        """Set the fitted attributes."""
+        self.columns_, self.model_ = columns, model
+        self.feature_names_in_, self.n_features_in_ = columns.feature_names_in_, columns.n_features_in_
+        number_of = {column: number for number, column in enumerate(columns.feature_names_in_)}
+        views = columns.named_views_
+        self.view_names_ = list(views)
+        self.view_columns_ = [np.array([number_of[column] for column in names]) for names in views.values()]
+
+    def _new_model(self) -> Any:
+        """Return an unfitted model."""
+        return clone(self.estimator)
+
+    def _check_classes(self, of_model: dict[str, Any]) -> None:
+        """Refuse a classifier, read from a file, of other classes than those of its model."""
+
+
+class TableClassifier(ClassifierMixin, TableModel):
     """Any classifier on a table with numbers, text, categories and dates. It is what ``fuselearn fit`` saves.
 
     Columns are known by name: their order does not matter, and a table may have others. A view of which a table has no
@@ -77,116 +270,10 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     array(['ill'], dtype='<U4')
     """
 
-    _former_settings: ClassVar[dict[str, str]] = {"columns": "views", "model": "estimator"}
-    """Names that settings have in models which earlier versions saved."""
-    _index: AnyArray | None = None
-
     def __init__(self, estimator: Classifier | None = None, *, views: "Views | ViewColumns" = None) -> None:
-        self.estimator = estimator
-        self.views = views
+        super().__init__(estimator, views=views)
 
-    @classmethod
-    def of(cls, columns: ViewColumns, model: Any) -> Self:
-        """Return a classifier of columns and a model that were fitted before.
-
-        Parameters
-        ----------
-        columns : ViewColumns
-            Fitted.
-        model : classifier
-            Fitted on the matrix of the columns.
-
-        Returns
-        -------
-        TableClassifier
-            Fitted.
-        """
-        # The settings are clones: what is fitted is kept once.
-        classifier = cls(clone(model), views=clone(columns))
-        classifier._set_fitted(columns, model)
-        return classifier
-
-    def fit(self, X: TableLike, y: ArrayLike, **settings: Any) -> Self:
-        """Fit the columns and the model.
-
-        Parameters
-        ----------
-        X : data frame, Arrow table or array
-            Training rows.
-        y : array of shape (n_samples,)
-            Their classes.
-        **settings
-            Arguments of the model's `fit`, such as `sample_weight`.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-        """
-        if isinstance(self.estimator, ViewColumns):
-            raise TypeError(
-                "estimator is a ViewColumns; it goes after the classifier: TableClassifier(model, views=…)."
-            )
-        columns = clone(self.views) if isinstance(self.views, ViewColumns) else ViewColumns(self.views)
-        named = _is_frame(X)
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
-        if not named:
-            X, y = validate_data(self, X, y, ensure_all_finite="allow-nan")
-        y = np.asarray(y)
-        matrix = columns.fit_transform(X if named else _frame_of(X), y)
-        model = self._new_model()
-        if model.get_params(deep=False).get("views", 0) is None:
-            model.set_params(views=columns.views_)
-        self._set_fitted(columns, model.fit(matrix, y, **settings))
-        self._index = index_of(X) if hasattr(self.model_, "posterior_") else None  # for `suspects`
-        if not named:
-            del self.feature_names_in_
-        return self
-
-    def _new_model(self) -> Any:
-        """Return an unfitted classifier."""
-        if self.estimator is not None:
-            return clone(self.estimator)
-        from fuselearn.fusion import FusionClassifier
-
-        return FusionClassifier()
-
-    def matrix(self, X: TableLike) -> FloatArray:
-        """Return the numbers that the model takes.
-
-        Parameters
-        ----------
-        X : data frame, Arrow table or array
-            Any rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_numbers)
-            The views side by side.
-        """
-        check_is_fitted(self)
-        if not _is_frame(X) and not hasattr(self, "feature_names_in_"):
-            X = _frame_of(validate_data(self, X, reset=False, ensure_all_finite="allow-nan"))
-        return self.columns_.transform(X)
-
-    def predict(self, X: TableLike) -> AnyArray:
-        """Predict the classes of the rows of a table.
-
-        Parameters
-        ----------
-        X : data frame, Arrow table or array
-            Any rows.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Their classes.
-        """
-        rows = self.matrix(X)
-        return self.model_.predict(rows)
-
-    @available_if(_model_has("predict_proba"))
+    @available_if(model_has("predict_proba"))
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Predict class probabilities.
 
@@ -203,7 +290,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         rows = self.matrix(X)
         return self.model_.predict_proba(rows)
 
-    @available_if(_model_has("decision_function"))
+    @available_if(model_has("decision_function"))
     def decision_function(self, X: TableLike) -> FloatArray:
         """Return the decision values of the model.
 
@@ -220,7 +307,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         rows = self.matrix(X)
         return self.model_.decision_function(rows)
 
-    @available_if(_model_has("suspects"))
+    @available_if(model_has("suspects"))
     def suspects(self, n: int | None = None) -> Records:
         """Return training labels that are probably wrong, the most suspect first, as the model judges them.
 
@@ -243,90 +330,25 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         rows = columns.pop("row").astype(np.intp)
         return Records({"row": rows, "index": self._index[rows], **columns})
 
-    @available_if(_model_has("explain"))
-    def explain(self, X: TableLike) -> Explanation:
-        """Explain the decisions on rows by their views, and by the columns of the table.
+    def _new_model(self) -> Any:
+        """Return an unfitted classifier."""
+        if self.estimator is not None:
+            return clone(self.estimator)
+        from fuselearn.fusion import FusionClassifier
 
-        Numbers that were made of one column, such as those of its categories, are taken together. Components of a view
-        keep their names.
-
-        Parameters
-        ----------
-        X : data frame, Arrow table or array
-            The rows.
-
-        Returns
-        -------
-        fuselearn.explanation.Explanation
-            Contributions of views and columns.
-        """
-        rows = self.matrix(X)
-        explanation: Explanation = self.model_.explain(rows)
-        return explanation.by_names(self.columns_.source_columns())
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    @property
-    def view_importances_(self) -> FloatArray:
-        """Share of each view, where the model knows it."""
-        return self.model_.view_importances_
-
-    def validate(self) -> None:
-        """Check what a fit left, before anything else is called, as :func:`fuselearn.load` does.
-
-        Raises
-        ------
-        ValueError
-            Where the columns and the model do not agree.
-        """
-        if not is_fitted(self):
-            return
-        columns, model, classes, view_names, view_columns, n_names = check_contents(
-            self,
-            {
-                "columns_": ViewColumns,
-                "model_": object,
-                "classes_": np.ndarray,
-                "view_names_": list,
-                "view_columns_": list,
-                "n_features_in_": int,
-            },
-        )
-        if not is_fitted(columns):
-            raise ValueError("the columns of the table were not fitted")
-        columns.validate()
-        of_model = getattr(model, "__dict__", {})
-        width = sum(map(len, columns.views_.values()))
-        if of_model.get("n_features_in_", width) != width:
-            raise ValueError(f"the model takes {of_model['n_features_in_']} numbers a row, the views make {width}")
-        model_classes = of_model.get("classes_", classes)
-        if type(model_classes) is not np.ndarray or model_classes.tolist() != classes.tolist():
-            raise ValueError("the classes of the table are not those of the model")
-        check_index(self, len(of_model.get("posterior_", ())))
-        names = vars(self).get("feature_names_in_", columns.feature_names_in_)
-        if type(names) is not np.ndarray:
-            raise ValueError("the names of the table's columns are not an array")
-        if names.tolist() != columns.feature_names_in_.tolist() or n_names != columns.n_features_in_:
-            raise ValueError("the names of the table's columns are not those of its views")
-        number_of = {column: number for number, column in enumerate(names.tolist())}
-        numbers = [[number_of[column] for column in members] for members in columns.named_views_.values()]
-        if view_names != list(columns.named_views_) or not all(type(members) is np.ndarray for members in view_columns):
-            raise ValueError("the views of the table are not those of its columns")
-        if [members.tolist() for members in view_columns] != numbers:
-            raise ValueError("the columns of the views are not those that they were fitted on")
+        return FusionClassifier()
 
     def _set_fitted(self, columns: ViewColumns, model: Any) -> None:
         """Set the fitted attributes."""
-        self.columns_, self.model_ = columns, model
+        super()._set_fitted(columns, model)
         self.classes_ = model.classes_
-        self.feature_names_in_, self.n_features_in_ = columns.feature_names_in_, columns.n_features_in_
-        number_of = {column: number for number, column in enumerate(columns.feature_names_in_)}
-        views = columns.named_views_
-        self.view_names_ = list(views)
-        self.view_columns_ = [np.array([number_of[column] for column in names]) for names in views.values()]
+
+    def _check_classes(self, of_model: dict[str, Any]) -> None:
+        """Refuse a classifier, read from a file, of other classes than those of its model."""
+        [classes] = check_contents(self, {"classes_": np.ndarray})
+        model_classes = of_model.get("classes_", classes)
+        if type(model_classes) is not np.ndarray or model_classes.tolist() != classes.tolist():
+            raise ValueError("the classes of the table are not those of the model")
 
 
 def _is_frame(X: TableLike) -> bool:
