@@ -130,10 +130,18 @@ def _dropped(drop: list[str], names: list[str], path: str, joined: bool) -> set[
     return dropped
 
 
-def find_method(name: str, view_names: list[str]) -> "Method":
-    """Return the method of a name, or refuse it with similar names."""
+def find_method(name: str, view_names: list[str], task: str = "classification") -> "Method":
+    """Return the method of a name, or refuse it with similar names; of a name that both tasks have, that of classes."""
     from fuselearn import registry
 
+    if task != "classification":
+        from fuselearn.regression_methods import REGRESSION_METHODS
+
+        known = registry.METHODS | registry.UNMATCHED_METHODS
+        if task == "regression" or (name in REGRESSION_METHODS and name not in known):
+            from fuselearn.cli.regression import regression_method
+
+            return regression_method(name, view_names)
     try:
         return registry.find_method(name, view_names, unmatched=True)
     except ValueError as error:

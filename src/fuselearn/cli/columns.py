@@ -13,6 +13,7 @@ from pyarrow import compute, types
 
 from fuselearn.cli.choices import ViewChoice
 from fuselearn.cli.console import Notes, refuse
+from fuselearn.cli.regression import numbers_to_predict
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class TrainingTable:
     view_labels: AnyArray | None
     groups: IntArray | None
     labelled: BoolArray
+    numbers: bool = False
 
 
 def training_table(table: pyarrow.Table, task: "Task", path: str, notes: Notes) -> TrainingTable:
@@ -45,7 +47,9 @@ def training_table(table: pyarrow.Table, task: "Task", path: str, notes: Notes) 
     labelled: BoolArray = known.to_numpy()
     total, table = table.num_rows, table.filter(known)
     y = classes_of(table.column(task.target), task.target, path)
-    check_target(y, task.target, path, notes)
+    numbers = numbers_to_predict(y, task.target, path, task.task, notes)
+    if numbers is None:
+        check_target(y, task.target, path, notes)
     if task.identifier is not None and task.identifier != task.group:
         note_repeated_ids(table.column(task.identifier), task.identifier, notes)
     if table.num_rows < total:
@@ -62,7 +66,7 @@ def training_table(table: pyarrow.Table, task: "Task", path: str, notes: Notes) 
             refuse(f"{path} has rows without a value in the label column {with_gaps!r}; fill or drop them.")
         view_labels = np.column_stack([classes_of(columns[name], name, path) for name in task.label_columns])
     groups = None if task.group is None else groups_of(table.column(task.group), task.group, path, labelled)
-    return TrainingTable(table, y, view_labels, groups, labelled)
+    return TrainingTable(table, y if numbers is None else numbers, view_labels, groups, labelled, numbers is not None)
 
 
 def check_view_columns(table: pyarrow.Table, choices: dict[str, ViewChoice], categorical: str, path: str) -> None:
@@ -157,15 +161,15 @@ def check_target(y: AnyArray, name: str, path: str, notes: Notes | None = None) 
         )
     if y.dtype.kind == "f" and not np.equal(y, np.round(y)).all():
         refuse(
-            f"{path} has measured numbers in the target {name!r}, such as {y[y != np.round(y)][0]:g}; fuselearn "
-            "learns classes: cut them into some first."
+            f"{path} has measured numbers in the target {name!r}, such as {y[y != np.round(y)][0]:g}; to "
+            "predict classes cut them into some first, to predict the numbers add --task regression."
         )
     many = len(classes) > MANY_CLASSES or (len(classes) > 10 and len(y) < 5 * len(classes))
     if many and y.dtype.kind in "iuf" and notes is not None:
         notes.add(
             f"Warning: the target {name!r} has {len(classes)} different numbers, from {text_of(classes[0])} to "
-            f"{text_of(classes[-1])}, and each of them is a class here. To predict the number itself is regression: "
-            "ShareGradientBoostingRegressor does it in Python."
+            f"{text_of(classes[-1])}, and each of them is a class here. To predict the number itself, add "
+            "--task regression."
         )
     if len(classes) > max(MANY_CLASSES, len(y) / 2):
         refuse(

@@ -11,6 +11,7 @@ import typer
 from fuselearn.cli.choices import ViewChoice, choose_file_views
 from fuselearn.cli.console import (
     Notes,
+    check_choice,
     check_jobs,
     check_seed,
     interruptible,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from fuselearn.cli.files import OpenedFile
     from fuselearn.typing import AnyArray, BoolArray, FloatArray
 
+TASKS = ("auto", "classification", "regression")
 TABLE_SUFFIXES = (".md", ".json", ".csv", ".txt")
 
 
@@ -75,7 +77,10 @@ def compare(
     protocol: Annotated[str | None, typer.Option(help="Runs, split and rounds of a paper.")] = None,
     runs: Annotated[int, typer.Option(help="Random splits.")] = 20,
     train_size: Annotated[float, typer.Option(help="Share of the rows to train on.")] = 0.6,
-    scoring: Annotated[str, typer.Option(help="Any score of scikit-learn.")] = "accuracy",
+    scoring: Annotated[str, typer.Option(help="Any score of scikit-learn; R² for numbers.")] = "accuracy",
+    task: Annotated[
+        str, typer.Option(help="classification, regression, or auto: numbers with fractions are predicted.")
+    ] = "auto",
     seed: Annotated[int, typer.Option(help="Seed of splits, noise and methods.")] = 0,
     group: Annotated[
         str | None, typer.Option(help="Column of groups, such as persons; no group is on both sides of a split.")
@@ -100,6 +105,7 @@ def compare(
         check_output(output, force, data, *(file.path for file in view_files(view, on)))
     check_seed(seed)
     check_jobs(jobs, "processes")
+    check_choice("--task", task, TASKS)
     notes = Notes(quiet=False)
     words, formats = tuple(na_values or ()), date_formats(date_format)
     files = view_files(view, on)
@@ -109,7 +115,7 @@ def compare(
         reserved = _reserved(opened.names, path, target, id_of(identifier, on), group)
         choices, views_found = choose_file_views(opened, view or [], views, reserved, drop)
         table = _read(opened, choices, target, group)
-    y, table, known = _classes(table, target, path, notes)
+    y, table, known, numbers = _classes(table, target, path, notes, task)
     import numpy as np
 
     groups = None
@@ -155,6 +161,7 @@ def compare(
             runs=runs,
             train_size=train_size,
             scoring=scoring,
+            task="regression" if numbers else "classification",
             groups=groups,
             n_jobs=jobs,
             random_state=seed,
@@ -218,15 +225,22 @@ def _matrix(
 
 
 def _classes(
-    table: "pyarrow.Table", target: str, path: str, notes: Notes
-) -> "tuple[AnyArray, pyarrow.Table, BoolArray]":
-    """Return the classes, the rows that have one, as `fit` takes them, and their mask; how many have none is noted."""
+    table: "pyarrow.Table", target: str, path: str, notes: Notes, task: str
+) -> "tuple[AnyArray, pyarrow.Table, BoolArray, bool]":
+    """Return the classes or numbers, the rows that have one, as `fit` takes them, their mask, and if they are numbers.
+
+    How many have none is noted.
+    """
     from fuselearn.cli.columns import check_target, classes_of, rows_with_target
+    from fuselearn.cli.regression import numbers_to_predict
 
     known = rows_with_target(table.column(target))
     total, table = table.num_rows, table.filter(known)
     if table.num_rows < total:
         notes.add(f"{total - table.num_rows} of {total} rows have no {target!r} and are left out.")
     y = classes_of(table.column(target), target, path)
+    numbers = numbers_to_predict(y, target, path, task, notes)
+    if numbers is not None:
+        return numbers, table, known.to_numpy(), True
     check_target(y, target, path, notes)
-    return y, table, known.to_numpy()
+    return y, table, known.to_numpy(), False

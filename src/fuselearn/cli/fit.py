@@ -2,7 +2,7 @@
 
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from fuselearn.registry import Method
 
 CLASS_WEIGHTS = ("none", "balanced")
+TASKS = ("auto", "classification", "regression")
 SCORE_WORDS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "roc_auc": "AUC"}
 MAX_SKIPPED = 10_000
 """Rows without a class or view that the note of a model lists, so that its rows are found again in the file."""
@@ -96,6 +97,7 @@ class Task:
     class_weight: str
     seed: int
     jobs: int | None
+    task: str = "auto"
 
 
 def fit(
@@ -108,6 +110,9 @@ def fit(
     on: On = None,
     drop: Drop = None,
     method: Annotated[str, typer.Option(help="Any method that fuselearn compare knows.")] = DEFAULT_METHOD,
+    task_name: Annotated[
+        str, typer.Option("--task", help="classification, regression, or auto: numbers with fractions are predicted.")
+    ] = "auto",
     settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of the method, repeated.")] = None,
     label_columns: Annotated[
         str | None, typer.Option(help="Labels that views have of their own: VIEW=COLUMN, with commas.")
@@ -148,6 +153,7 @@ def fit(
     check_jobs(jobs)
     check_choice("--categorical", categorical, CATEGORICAL)
     check_choice("--class-weight", class_weight, CLASS_WEIGHTS)
+    check_choice("--task", task_name, TASKS)
     files = view_files(view, on)
     _check_model_path(output, force, data, *(file.path for file in files))
     notes = Notes(as_json)
@@ -159,6 +165,7 @@ def fit(
         "--views": [Path(views).name if views else None],
         "--drop": drop or [],
         "--method": [method],
+        "--task": [task_name if task_name != "auto" else None],
         "--set": settings or [],
         "--label-columns": [label_columns],
         "--group": [group],
@@ -186,7 +193,7 @@ def fit(
             choices, label_names, views_found = _choose_columns(
                 opened, target, identifier, group, label_columns, view or [], views, drop
             )
-            chosen = find_method(method, list(choices))
+            chosen = find_method(method, list(choices), task_name)
             if chosen.only_view is not None:
                 choices = {chosen.only_view: choices[chosen.only_view]}
             task = Task(
@@ -201,6 +208,7 @@ def fit(
                 class_weight,
                 seed,
                 jobs,
+                task_name,
             )
             listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
             notes.add(f"Views, {views_found}: {listed}")
@@ -208,6 +216,11 @@ def fit(
         from fuselearn.cli.columns import training_table
 
         training = training_table(table, task, path, notes)
+        if training.numbers:
+            from fuselearn.cli.regression import check_for_classes_only, regression_method
+
+            check_for_classes_only(class_weight, label_names, categorical)
+            task = replace(task, method=regression_method(method, list(choices)))
         started = time.perf_counter()
         model, facts = _fit_table(training, task, notes)
         facts["seconds"] = round(time.perf_counter() - started, 3)
@@ -312,8 +325,9 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
     import numpy as np
 
     from fuselearn.cli.columns import class_counts, label_facts
+    from fuselearn.cli.regression import number_facts
     from fuselearn.exceptions import InterruptedFitWarning
-    from fuselearn.tables import TableClassifier, ViewColumns
+    from fuselearn.tables import TableClassifier, TableRegressor, ViewColumns
 
     columns = ViewColumns(
         {name: choice.columns for name, choice in task.choices.items()},
@@ -351,11 +365,12 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
     used[training.labelled] = has_view
     skipped = (np.flatnonzero(~used) + 1).tolist()
     shares, score = getattr(estimator, "view_importances_", None), getattr(estimator, "out_of_sample_score_", None)
-    return TableClassifier.of(columns, estimator), {
+    table_model = TableRegressor if training.numbers else TableClassifier
+    return table_model.of(columns, estimator), {
         "rows": len(y),
         "rows_left_out": len(skipped),
         "skipped_rows": skipped if len(skipped) <= MAX_SKIPPED else None,
-        "classes": class_counts(y),
+        **(number_facts(estimator, y) if training.numbers else {"classes": class_counts(y)}),
         "class_weight": task.class_weight,
         "rounds": getattr(estimator, "n_iter_", None),
         "view_importances": None
@@ -409,10 +424,19 @@ def _scored(summary: dict[str, Any]) -> str:
 
 def _print(summary: dict[str, Any]) -> None:
     """Print the facts about a fitted model."""
-    classes = ", ".join(f"{label} ({count})" for label, count in summary["classes"].items())
-    say(f"{summary['rows']} rows, classes of {summary['target']}: {classes}")
+    if summary["classes"] is None:
+        from fuselearn.cli.regression import number_words, outlier_words
+
+        about, quality = number_words(summary)
+        say(about)
+    else:
+        classes = ", ".join(f"{label} ({count})" for label, count in summary["classes"].items())
+        say(f"{summary['rows']} rows, classes of {summary['target']}: {classes}")
+        quality = _scored(summary)
     rounds = f", {summary['rounds']} rounds" if summary["rounds"] is not None else ""
-    say(f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{_scored(summary)}")
+    say(f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{quality}")
+    if summary["classes"] is None and outlier_words(summary):
+        say(outlier_words(summary))
     if summary["view_importances"]:
         shares = sorted(summary["view_importances"].items(), key=lambda pair: -pair[1])
         say("Share of the views: " + ", ".join(f"{name} {share:.0%}" for name, share in shares))

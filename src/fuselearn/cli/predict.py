@@ -60,6 +60,10 @@ if TYPE_CHECKING:
     from fuselearn.cli.model_columns import ModelColumns
 
 
+COVERAGE = 0.9
+"""Of the intervals that stand beside predicted numbers."""
+
+
 def predict(
     model: Model,
     data: Data,
@@ -103,7 +107,8 @@ def predict(
     from fuselearn.cli.columns import text_of
 
     started = time.perf_counter()
-    counts: dict[str, int] = {}
+    counts: dict[str, Any] = {}
+    numbers = not hasattr(loaded, "classes_")
     rows = 0
     consequence = "what was printed is not all" if output == "-" else "nothing was written"
     source = fitted_source(
@@ -116,6 +121,9 @@ def predict(
             for chunk in chunks:
                 write(chunk)
                 rows += chunk.num_rows
+                if numbers:
+                    counts = _numbers_so_far(counts, chunk.column("prediction"), rows)
+                    continue
                 for pair in chunk.column("prediction").value_counts().to_pylist():
                     label = text_of(pair["values"])
                     counts[label] = counts.get(label, 0) + pair["counts"]
@@ -134,6 +142,8 @@ def predict(
         say_json(summary)
     elif output != "-":
         shares = ", ".join(f"{label} ({count})" for label, count in sorted(counts.items()))
+        if numbers:
+            shares = ", ".join(f"{name} {value:g}" for name, value in counts.items())
         say(f"{rows} predictions: {shares}. Wrote {output} in {seconds:.1f} s.")
 
 
@@ -217,9 +227,25 @@ def predicted_table(
             predicted |= {
                 f"probability_{text_of(label)}": probabilities[:, number] for number, label in enumerate(model.classes_)
             }
+        if not hasattr(model, "classes_"):
+            from fuselearn.cli.regression import interval_columns
+
+            predicted |= interval_columns(model, X, COVERAGE)
     if identifier is not None:
         predicted = {identifier: table.column(identifier), **predicted}
     return pyarrow.table(predicted)
+
+
+def _numbers_so_far(before: dict[str, float], column: "pyarrow.ChunkedArray", rows: int) -> dict[str, float]:
+    """Return the least, mean and largest prediction of so many rows, the last of which are new."""
+    values = column.to_numpy()
+    before = before or {"least": values.min(), "mean": 0.0, "largest": values.max()}
+    mean = (before["mean"] * (rows - len(values)) + values.sum()) / rows
+    return {
+        "least": float(min(before["least"], values.min())),
+        "mean": float(mean),
+        "largest": float(max(before["largest"], values.max())),
+    }
 
 
 def _rechunked(batches: Iterable["pyarrow.Table"], rows: int) -> Iterator["pyarrow.Table"]:

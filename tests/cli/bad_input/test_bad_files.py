@@ -15,7 +15,6 @@ FILES = {
     "target absent": ("rna_1,rna_2\n1,2\n", ["--target names the column 'kind'", "rna_1, rna_2"]),
     "one class": ("rna_1,rna_2,kind\n1,2,x\n3,4,x\n", ["one class only", "'x'", "at least two"]),
     "no target at all": ("rna_1,rna_2,kind\n1,2,\n3,4,\n", ["no value in the target 'kind'"]),
-    "measured target": ("rna_1,rna_2,kind\n1,2,0.5\n3,4,1.25\n", ["measured numbers in the target", "cut them"]),
     "target only": ("kind\nx\ny\n", ["no columns beside the target"]),
     "text among numbers": (
         "rna_1,rna_2,kind\n1,2,x\n3,high,y\n5,6,x\n7,low,y\n",
