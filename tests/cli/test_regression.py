@@ -113,3 +113,12 @@ def test_comparison(data):
     table = json.loads(done.stdout)
     assert table["columns"][:2] == ["method", "r2"]
     assert table["rows"][0][0] == "ridge_concatenated"
+
+
+def test_report(data, tmp_path):
+    path, _ = fit(data)
+    done = run("report", path, "--data", data, "--output", tmp_path / "report.html")
+    assert done.exit_code == 0, done.stderr
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Predicted and true numbers" in page
+    assert "Coverage of intervals" in page

@@ -9,6 +9,8 @@ from fuselearn.cli.console import Notes, refuse
 from fuselearn.typing import AnyArray, FloatArray
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from fuselearn.registry import Method
 
 
@@ -43,6 +45,11 @@ def _as_numbers(y: AnyArray, name: str, path: str) -> FloatArray:
         row = int(np.flatnonzero(~np.isfinite(numbers))[0]) + 1
         refuse(f"{path} has {numbers[row - 1]} in the target {name!r}, row {row} of those with a value.")
     return numbers
+
+
+def target_numbers(column: "pyarrow.ChunkedArray", name: str, path: str) -> FloatArray:
+    """Return the numbers that a model is judged by."""
+    return _as_numbers(np.array(column.to_pylist()), name, path)
 
 
 def regression_method(method: str, view_names: list[str]) -> "Method":

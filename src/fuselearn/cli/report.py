@@ -80,11 +80,12 @@ def report(
 
         # An import error names the extra that is missing.
         with refusing(ImportError), names_in_order():
-            from fuselearn import FitReport
+            from fuselearn.reporting import FitReport, RegressionReport
 
+            kind = FitReport if hasattr(loaded, "classes_") else RegressionReport
             names = {"name": Path(data).name, "training_rows": fitted_rows(note)}
             with refusing(ValueError, TypeError, what=opened.source.name):
-                page = FitReport(columns.model, X, y, ids=ids, title=title, note={**note, "file": {**facts, **names}})
+                page = kind(columns.model, X, y, ids=ids, title=title, note={**note, "file": {**facts, **names}})
             from fuselearn.persistence import write_atomically
 
             # Not by its own `save`, which makes no page where a file has appeared meanwhile.
@@ -115,6 +116,7 @@ def _rows(
     """
     from fuselearn.cli.columns import model_labels, rows_with_target
     from fuselearn.cli.model_columns import ModelColumns, check_ids
+    from fuselearn.cli.regression import target_numbers
 
     path = opened.source.name
     reserved = [name for name in (identifier, target) if name]
@@ -132,7 +134,10 @@ def _rows(
         if table.num_rows == 0:
             refuse(f"{path} has no value in the target {target!r}; leave the column out to report without it.")
         spelled = target not in columns.columns
-        y = model_labels(table.column(target), model.classes_, target, path, spelled=spelled)
+        if hasattr(model, "classes_"):
+            y = model_labels(table.column(target), model.classes_, target, path, spelled=spelled)
+        else:
+            y = target_numbers(table.column(target), target, path)
     columns.note_unknown(table, notes)
     if identifier is not None:
         check_ids(table.column(identifier), identifier, path)

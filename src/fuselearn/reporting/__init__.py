@@ -5,6 +5,7 @@ A summary holds plain numbers and strings only. Its sentences are derived from i
 """
 
 from fuselearn.reporting.fit_report import FitReport, render
+from fuselearn.reporting.regression_report import RegressionReport
 from fuselearn.reporting.summarize import summarize
 
-__all__ = ["FitReport", "render", "summarize"]
+__all__ = ["FitReport", "RegressionReport", "render", "summarize"]

@@ -108,16 +108,7 @@ class FitReport:
         Path
             The file written.
         """
-        path = Path(path)
-        if path.is_dir():
-            raise IsADirectoryError(f"path must name a file, such as {path / 'report.html'}; {path} is a folder.")
-        if path.exists() and not force:
-            raise FileExistsError(f"{path} exists; pass force=True to overwrite it, or choose another path.")
-        # A name may hold half of a surrogate pair, which UTF-8 cannot encode.
-        page = self.html.encode("utf-8", "backslashreplace")
-        with write_atomically(path, "wb", overwrite=force) as file:
-            file.write(page)
-        return path
+        return save_page(self.html, path, force)
 
     def _repr_html_(self) -> str:
         """Return the page in a frame, apart from the style of the notebook; without jinja2 its words alone."""
@@ -136,6 +127,25 @@ class FitReport:
         return f"<FitReport: {self.summary['title']}, {self.summary['data']['rows']} rows>"
 
 
+def save_page(html: str, path: str | Path, force: bool) -> Path:
+    """Write a page to a file, completely or not at all."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"path must name a file, such as {path / 'report.html'}; {path} is a folder.")
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} exists; pass force=True to overwrite it, or choose another path.")
+    # A name may hold half of a surrogate pair, which UTF-8 cannot encode.
+    page = html.encode("utf-8", "backslashreplace")
+    with write_atomically(path, "wb", overwrite=force) as file:
+        file.write(page)
+    return path
+
+
+def page_style() -> str:
+    """Return the style sheet of pages."""
+    return _read("report.css")
+
+
 def render(summary: dict[str, Any]) -> str:
     """Render a summary as an HTML page.
 
@@ -151,7 +161,7 @@ def render(summary: dict[str, Any]) -> str:
     """
     script = _read("report.js")
     return (
-        _environment()
+        page_environment()
         .get_template("page.html.jinja")
         .render(
             summary=summary,
@@ -164,7 +174,7 @@ def render(summary: dict[str, Any]) -> str:
 
 
 @cache
-def _environment() -> "Environment":
+def page_environment() -> "Environment":
     """Return the jinja environment of the templates, or raise an error that says how to install jinja."""
     try:
         import jinja2

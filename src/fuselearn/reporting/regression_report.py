@@ -161,7 +161,12 @@ def summarize_regression(
         }
         order = np.argsort(-np.abs(errors), kind="stable")[:LARGEST_ERRORS].tolist()
         summary["largest"] = [
-            {"id": names[row], "given": given[row].item(), "predicted": predicted[row].item(), "error": errors[row].item()}
+            {
+                "id": names[row],
+                "given": given[row].item(),
+                "predicted": predicted[row].item(),
+                "error": errors[row].item(),
+            }
             for row in order
         ]
         if ends is not None:

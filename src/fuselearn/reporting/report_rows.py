@@ -111,7 +111,7 @@ def read_report_rows(
 ) -> ReportRows:
     """Return the classifier with views inside `model`, and the rows in the form that it takes."""
     check_is_fitted(model)
-    classifier, X, wrapped_in = _unwrapped(model, X)
+    classifier, X, wrapped_in = unwrapped(model, X)
     if not all(hasattr(classifier, attribute) for attribute in ("view_names_", "view_columns_", "predict")):
         raise TypeError(
             "model must be a fitted classifier with views, such as ShareBoostClassifier, or a pipeline or search "
@@ -136,7 +136,7 @@ def take_rows(X: TableLike, rows: IntArray) -> TableLike:
     return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]
 
 
-def _unwrapped(model: FittedModel, X: TableLike) -> tuple[FittedModel, TableLike, list[str]]:
+def unwrapped(model: FittedModel, X: TableLike) -> tuple[FittedModel, TableLike, list[str]]:
     """Return the classifier inside pipelines, searches and models of tables, and `X` as it reaches it."""
     wrapped_in: list[str] = []
     while True:

@@ -1,0 +1,80 @@
+"""The report of a model that predicts numbers."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fuselearn import ConcatenatedRegressor, FusionRegressor, ShareBoostClassifier
+from fuselearn.reporting import RegressionReport
+
+VIEWS = {"<b>size</b>": [0, 1], "place": [2, 3]}
+DRAWS = np.random.default_rng(0)
+X = DRAWS.standard_normal((260, 4))
+Y = 3 * X[:, 0] - 2 * X[:, 2] + 0.3 * DRAWS.standard_normal(260) + 20
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A small fusion."""
+    return FusionRegressor(views=VIEWS, learners=["linear"], random_state=0).fit(X[:120], Y[:120])
+
+
+def test_summary_has_scores_and_coverage(model):
+    summary = RegressionReport(model, X[120:], Y[120:]).summary
+    assert summary["scores"]["r2"] == pytest.approx(model.score(X[120:], Y[120:]))
+    lower, upper = model.predict_interval(X[120:]).T
+    covered = np.mean((lower <= Y[120:]) & (Y[120:] <= upper))
+    assert summary["coverage"][0]["covered"] == pytest.approx(covered)
+    assert len(summary["largest"]) == 10
+    errors = [abs(record["error"]) for record in summary["largest"]]
+    assert errors == sorted(errors, reverse=True)
+    json.dumps(summary, allow_nan=False)
+
+
+def test_coverage_is_listed_by_pattern_of_views(model):
+    holed = X[120:].copy()
+    holed[:60, :2] = np.nan
+    coverage = RegressionReport(model, holed, Y[120:]).summary["coverage"]
+    assert [record["views"] for record in coverage] == ["any", "<b>size</b>, place", "place"]
+    assert [record["rows"] for record in coverage] == [140, 80, 60]
+
+
+def test_page_is_whole_and_escapes_names(model, tmp_path):
+    report = RegressionReport(model, X[120:], Y[120:], ids=[f"<i>{row}" for row in range(140)], note={"file": "<x>"})
+    assert report.html.startswith("<!doctype html>")
+    assert "<b>size" not in report.html
+    assert "<i>" not in report.html
+    assert report.html.count("<circle") == 280
+    assert "Coverage of intervals" in report.html
+    path = report.save(tmp_path / "report.html")
+    assert path.read_text(encoding="utf-8") == report.html
+    with pytest.raises(FileExistsError):
+        report.save(path)
+
+
+def test_without_numbers_nothing_is_said_about_quality(model):
+    report = RegressionReport(model, X[120:])
+    assert report.summary["scores"] is None
+    assert "nothing is said about quality" in report.html
+
+
+def test_other_regressors_and_pipelines():
+    plain = make_pipeline(StandardScaler(), ConcatenatedRegressor(Ridge(), views=VIEWS)).fit(X[:120], Y[:120])
+    report = RegressionReport(plain, X[120:], Y[120:])
+    assert report.summary["coverage"] == []
+    assert report.summary["leaderboard"] == []
+    assert "R² is 0.9" in report.html
+
+
+def test_what_is_no_regressor_is_refused(model):
+    classifier = ShareBoostClassifier(views=VIEWS, n_estimators=2).fit(X[:120], Y[:120] > 20)
+    with pytest.raises(TypeError, match="FitReport reports on classifiers"):
+        RegressionReport(classifier, X[120:])
+    with pytest.raises(ValueError, match="finite number for each of the 140 rows"):
+        RegressionReport(model, X[120:], Y[:5])
+    with pytest.raises(ValueError, match="no rows"):
+        RegressionReport(model, X[:0])
