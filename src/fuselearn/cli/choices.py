@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 Number = TypeVar("Number", int, float)
 
 FUSION = "fusion"
+TASKS = ("auto", "classification", "regression")
+ONLY_FOR_NUMBERS = ("ridge_concatenated",)
+"""Methods that predict numbers only."""
 DEFAULT_METHOD = FUSION
 OPTION_OF = {
     "views": "--view or --views",
@@ -134,14 +137,10 @@ def find_method(name: str, view_names: list[str], task: str = "classification") 
     """Return the method of a name, or refuse it with similar names; of a name that both tasks have, that of classes."""
     from fuselearn import registry
 
-    if task != "classification":
-        from fuselearn.regression_methods import REGRESSION_METHODS
+    if task == "regression" or (task == "auto" and name in ONLY_FOR_NUMBERS):
+        from fuselearn.cli.regression import regression_method
 
-        known = registry.METHODS | registry.UNMATCHED_METHODS
-        if task == "regression" or (name in REGRESSION_METHODS and name not in known):
-            from fuselearn.cli.regression import regression_method
-
-            return regression_method(name, view_names)
+        return regression_method(name, view_names)
     try:
         return registry.find_method(name, view_names, unmatched=True)
     except ValueError as error:

@@ -13,7 +13,6 @@ from pyarrow import compute, types
 
 from fuselearn.cli.choices import ViewChoice
 from fuselearn.cli.console import Notes, refuse
-from fuselearn.cli.regression import numbers_to_predict
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -147,6 +146,39 @@ def classes_of(column: pyarrow.ChunkedArray, name: str, path: str) -> AnyArray:
         refuse(f"{path} has nested values ({kind}) in the target {name!r}; it must hold one class a row.")
     values = np.array(column.to_pylist())
     return values.astype(str) if values.dtype.kind not in "biufU" else values
+
+
+def numbers_to_predict(y: AnyArray, name: str, path: str, task: str, notes: Notes | None) -> FloatArray | None:
+    """Return the target as numbers where these are to be predicted, else None; a guess is noted.
+
+    With "auto" these are numbers with fractions, as scikit-learn has it; whole numbers are classes.
+    """
+    fractions = y[y != np.round(y)] if y.dtype.kind == "f" else y[:0]
+    if task == "classification" or (task == "auto" and not len(fractions)):
+        return None
+    numbers = as_numbers(y, name, path)
+    if len(np.unique(numbers)) < 2:
+        refuse(f"{path} has one number only in the target {name!r}; there must be several to learn from.")
+    if task == "auto" and notes is not None:
+        notes.add(
+            f"The target {name!r} has measured numbers, such as {fractions[0]:g}: they are predicted as numbers "
+            "(--task regression; --task classification is for classes)."
+        )
+    return numbers
+
+
+def as_numbers(y: AnyArray, name: str, path: str) -> FloatArray:
+    """Return a target as finite numbers, or refuse it."""
+    if len(y) == 0:
+        refuse(f"{path} has no value in the target {name!r}; every row needs its number to be learnt from.")
+    try:
+        numbers: FloatArray = np.asarray(y, dtype=np.float64)
+    except ValueError as error:
+        refuse(f"{path} has text in the target {name!r} ({error}), but --task regression predicts numbers.")
+    if not np.isfinite(numbers).all():
+        row = int(np.flatnonzero(~np.isfinite(numbers))[0]) + 1
+        refuse(f"{path} has {numbers[row - 1]} in the target {name!r}, row {row} of those with a value.")
+    return numbers
 
 
 def check_target(y: AnyArray, name: str, path: str, notes: Notes | None = None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fuselearn.cli.choices import ViewChoice, choose_file_views
+from fuselearn.cli.choices import TASKS, ViewChoice, choose_file_views
 from fuselearn.cli.console import (
     Notes,
     check_choice,
@@ -59,7 +59,6 @@ if TYPE_CHECKING:
     from fuselearn.cli.files import OpenedFile
     from fuselearn.typing import AnyArray, BoolArray, FloatArray
 
-TASKS = ("auto", "classification", "regression")
 TABLE_SUFFIXES = (".md", ".json", ".csv", ".txt")
 
 
@@ -231,8 +230,7 @@ def _classes(
 
     How many have none is noted.
     """
-    from fuselearn.cli.columns import check_target, classes_of, rows_with_target
-    from fuselearn.cli.regression import numbers_to_predict
+    from fuselearn.cli.columns import check_target, classes_of, numbers_to_predict, rows_with_target
 
     known = rows_with_target(table.column(target))
     total, table = table.num_rows, table.filter(known)

@@ -12,6 +12,7 @@ from fuselearn.cli.choices import (
     CATEGORICAL,
     DEFAULT_METHOD,
     FUSION,
+    TASKS,
     ViewChoice,
     choose_file_views,
     find_method,
@@ -74,7 +75,6 @@ if TYPE_CHECKING:
     from fuselearn.registry import Method
 
 CLASS_WEIGHTS = ("none", "balanced")
-TASKS = ("auto", "classification", "regression")
 SCORE_WORDS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "roc_auc": "AUC"}
 MAX_SKIPPED = 10_000
 """Rows without a class or view that the note of a model lists, so that its rows are found again in the file."""
@@ -325,7 +325,6 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
     import numpy as np
 
     from fuselearn.cli.columns import class_counts, label_facts
-    from fuselearn.cli.regression import number_facts
     from fuselearn.exceptions import InterruptedFitWarning
     from fuselearn.tables import TableClassifier, TableRegressor, ViewColumns
 
@@ -365,12 +364,16 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
     used[training.labelled] = has_view
     skipped = (np.flatnonzero(~used) + 1).tolist()
     shares, score = getattr(estimator, "view_importances_", None), getattr(estimator, "out_of_sample_score_", None)
-    table_model = TableRegressor if training.numbers else TableClassifier
+    table_model, target_facts = TableClassifier, {"classes": class_counts(y)}
+    if training.numbers:
+        from fuselearn.cli.regression import number_facts
+
+        table_model, target_facts = TableRegressor, number_facts(estimator, y)
     return table_model.of(columns, estimator), {
         "rows": len(y),
         "rows_left_out": len(skipped),
         "skipped_rows": skipped if len(skipped) <= MAX_SKIPPED else None,
-        **(number_facts(estimator, y) if training.numbers else {"classes": class_counts(y)}),
+        **target_facts,
         "class_weight": task.class_weight,
         "rounds": getattr(estimator, "n_iter_", None),
         "view_importances": None
@@ -425,18 +428,15 @@ def _scored(summary: dict[str, Any]) -> str:
 def _print(summary: dict[str, Any]) -> None:
     """Print the facts about a fitted model."""
     if summary["classes"] is None:
-        from fuselearn.cli.regression import number_words, outlier_words
+        from fuselearn.cli.regression import number_words
 
         about, quality = number_words(summary)
-        say(about)
     else:
         classes = ", ".join(f"{label} ({count})" for label, count in summary["classes"].items())
-        say(f"{summary['rows']} rows, classes of {summary['target']}: {classes}")
-        quality = _scored(summary)
+        about, quality = f"{summary['rows']} rows, classes of {summary['target']}: {classes}", _scored(summary)
     rounds = f", {summary['rounds']} rounds" if summary["rounds"] is not None else ""
-    say(f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{quality}")
-    if summary["classes"] is None and outlier_words(summary):
-        say(outlier_words(summary))
+    for line in (about, f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{quality}"):
+        say(line)
     if summary["view_importances"]:
         shares = sorted(summary["view_importances"].items(), key=lambda pair: -pair[1])
         say("Share of the views: " + ", ".join(f"{name} {share:.0%}" for name, share in shares))

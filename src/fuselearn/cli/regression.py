@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fuselearn.cli.choices import DEFAULT_METHOD
-from fuselearn.cli.console import Notes, refuse
-from fuselearn.typing import AnyArray, FloatArray
+from fuselearn.cli.columns import as_numbers
+from fuselearn.cli.console import refuse
+from fuselearn.typing import FloatArray
 
 if TYPE_CHECKING:
     import pyarrow
@@ -14,42 +15,9 @@ if TYPE_CHECKING:
     from fuselearn.registry import Method
 
 
-def numbers_to_predict(y: AnyArray, name: str, path: str, task: str, notes: Notes | None) -> FloatArray | None:
-    """Return the target as numbers where these are to be predicted, else None; a guess is noted.
-
-    With "auto" these are numbers with fractions, as scikit-learn has it; whole numbers are classes.
-    """
-    fractions = y[y != np.round(y)] if y.dtype.kind == "f" else y[:0]
-    if task == "classification" or (task == "auto" and not len(fractions)):
-        return None
-    numbers = _as_numbers(y, name, path)
-    if len(np.unique(numbers)) < 2:
-        refuse(f"{path} has one number only in the target {name!r}; there must be several to learn from.")
-    if task == "auto" and notes is not None:
-        notes.add(
-            f"The target {name!r} has measured numbers, such as {fractions[0]:g}: they are predicted as numbers "
-            "(--task regression; --task classification is for classes)."
-        )
-    return numbers
-
-
-def _as_numbers(y: AnyArray, name: str, path: str) -> FloatArray:
-    """Return a target as finite numbers, or refuse it."""
-    if len(y) == 0:
-        refuse(f"{path} has no value in the target {name!r}; every row needs its number to be learnt from.")
-    try:
-        numbers: FloatArray = np.asarray(y, dtype=np.float64)
-    except ValueError as error:
-        refuse(f"{path} has text in the target {name!r} ({error}), but --task regression predicts numbers.")
-    if not np.isfinite(numbers).all():
-        row = int(np.flatnonzero(~np.isfinite(numbers))[0]) + 1
-        refuse(f"{path} has {numbers[row - 1]} in the target {name!r}, row {row} of those with a value.")
-    return numbers
-
-
 def target_numbers(column: "pyarrow.ChunkedArray", name: str, path: str) -> FloatArray:
     """Return the numbers that a model is judged by."""
-    return _as_numbers(np.array(column.to_pylist()), name, path)
+    return as_numbers(np.array(column.to_pylist()), name, path)
 
 
 def regression_method(method: str, view_names: list[str]) -> "Method":
@@ -87,19 +55,14 @@ def number_facts(model: Any, y: FloatArray) -> dict[str, Any]:
 
 
 def number_words(summary: dict[str, Any]) -> tuple[str, str]:
-    """Return what the target is, and how well it is predicted out of fold, in words."""
-    low, high = summary["target_range"]
-    scores = summary["out_of_sample_scores"]
+    """Return in words what the target is, and how well it is predicted out of fold."""
+    (low, high), scores, share = summary["target_range"], summary["out_of_sample_scores"], summary["outlier_share"]
     quality = ""
     if scores is not None:
         quality = f", out-of-fold R² {scores['r2']:.3f} (mean absolute error {scores['mean_absolute_error']:.4g})"
+    if share:
+        quality += f"; {share:.1%} of the rows are gross outliers, which count next to nothing"
     return f"{summary['rows']} rows, numbers of {summary['target']} from {low:g} to {high:g}", quality
-
-
-def outlier_words(summary: dict[str, Any]) -> str:
-    """Return the share of gross outliers in words; empty where none were found."""
-    share = summary.get("outlier_share")
-    return f"Gross outliers of the target, which count next to nothing: {share:.1%} of the rows." if share else ""
 
 
 def interval_columns(model: Any, X: FloatArray, coverage: float) -> dict[str, FloatArray]:

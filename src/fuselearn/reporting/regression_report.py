@@ -160,14 +160,9 @@ def summarize_regression(
             "mean_error": float(errors.mean()),
         }
         order = np.argsort(-np.abs(errors), kind="stable")[:LARGEST_ERRORS].tolist()
+        of_rows = {"given": given, "predicted": predicted, "error": errors}
         summary["largest"] = [
-            {
-                "id": names[row],
-                "given": given[row].item(),
-                "predicted": predicted[row].item(),
-                "error": errors[row].item(),
-            }
-            for row in order
+            {"id": names[row], **{name: float(values[row]) for name, values in of_rows.items()}} for row in order
         ]
         if ends is not None:
             summary["coverage"] = _coverage(given, ends, present, inner.view_names_)
@@ -221,7 +216,8 @@ def _words(summary: dict[str, Any]) -> list[str]:
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     plural = "s" * (len(names) > 1)
     words = [
-        f"{summary['model']} predicts a number from {len(names)} view{plural} with {columns} columns in total: {listed}."
+        f"{summary['model']} predicts a number from {len(names)} view{plural} with {columns} columns in total: "
+        f"{listed}."
     ]
     scores = summary["scores"]
     if scores is None:
@@ -235,13 +231,13 @@ def _words(summary: dict[str, Any]) -> list[str]:
     if summary["coverage"]:
         first = summary["coverage"][0]
         words.append(
-            f"Intervals that are asked to hold {COVERAGE:.0%} of the numbers hold {first['covered']:.1%} of them, with a "
-            f"mean width of {first['width']:.4g}."
+            f"Intervals that are asked to hold {COVERAGE:.0%} of the numbers hold {first['covered']:.1%} of them, with "
+            f"a mean width of {first['width']:.4g}."
         )
     if summary["outlier_share"]:
         words.append(
-            f"An estimated {summary['outlier_share']:.1%} of the training targets are gross outliers; they counted next "
-            "to nothing."
+            f"An estimated {summary['outlier_share']:.1%} of the training targets are gross outliers; they counted "
+            "next to nothing."
         )
     shares = [view for view in summary["views"] if view["share"] is not None]
     if len(shares) > 1:
