@@ -7,6 +7,7 @@ QUESTIONS = (
     "missing_omics",
     "prediction_sets",
     "next_view",
+    "regression",
     "suspect_labels",
     "unmatched_biometrics",
     "hundreds_of_tags",

@@ -207,3 +207,15 @@ def test_diabetes():
     model = FusionRegressor(views={"person": slice(0, 4), "blood": slice(4, 10)}, random_state=0).fit(X, y)
     assert model.out_of_sample_score_ > 0.48
     assert model.outlier_share_ == 0
+
+
+def test_explanations_add_up_to_the_prediction(fitted):
+    model, _, _, X_new, _ = fitted
+    rows = X_new[:20].copy()
+    rows[::3, :3] = np.nan
+    explanation = model.explain(rows)
+    predicted = model.predict(rows)
+    np.testing.assert_allclose(explanation.view_values.sum(axis=1) + explanation.base, predicted, atol=1e-9)
+    columns = explanation.column_values.sum(axis=1) + explanation.column_base
+    np.testing.assert_allclose(columns, predicted, atol=1e-9)
+    assert (explanation.view_values[::3, 0] == 0).all()
