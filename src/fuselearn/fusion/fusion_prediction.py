@@ -321,12 +321,6 @@ class FusionPrediction(ClassifierMixin, FusedArms):
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags of the estimator for scikit-learn; NaN is allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def _publish_data(self, data: "FusionFacts") -> None:
         """Set the attributes of views and classes."""
         self.classes_, self.label_columns_ = data.classes, data.label_columns

@@ -281,12 +281,6 @@ class FusionRegressor(RegressorMixin, FusedArms):
         if len(intervals.residuals) != len(calibration.patterns) + 1:
             raise ValueError("it has intervals of other patterns of views than lines")
 
-    def __sklearn_tags__(self) -> Tags:
-        """Return the tags of the estimator for scikit-learn; NaN is allowed."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
     def _read(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike, groups: ArrayLike) -> RegressionData:
         """Check the settings, and return the rows that count."""
         check_jobs(self.n_jobs)
