@@ -87,7 +87,7 @@ def test_settings_of_views_in_a_transformer(table, y):
     columns = ViewColumns({"clinic": ["sex", "age"]}, categorical="target", preprocess=["standard"], random_state=0)
     model = TableClassifier(ShareBoostClassifier(n_estimators=3), views=columns).fit(table, y)
     np.testing.assert_allclose(np.nanmean(model.matrix(table), axis=0), 0, atol=0.1)
-    with pytest.raises(TypeError, match="it goes after the classifier"):
+    with pytest.raises(TypeError, match="it goes after the estimator"):
         TableClassifier(columns).fit(table, y)
 
 
