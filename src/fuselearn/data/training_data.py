@@ -290,32 +290,16 @@ def index_of(X: TableLike) -> AnyArray | None:
 
 @dataclass(frozen=True)
 class RegressionData:
-    """The rows that a regressor learns from, with their views, targets, weights and groups.
+    """The rows that a regressor learns from, with their views, targets, weights and groups; see `TrainingData`.
 
     Attributes
     ----------
-    blocks : ViewBlocks
-        The views of the rows. Rows of weight 0 have no view.
-    names : list of str
-        Names of the views.
-    columns : list of intp ndarray
-        Columns of each view.
     target : float64 ndarray of shape (n_rows,)
         The finite numbers to predict.
     weights : ndarray of shape (n_rows,)
         The user's weights in units of the largest; ones where none were given.
-    weighted : bool
-        Whether the user gave weights.
-    groups : intp ndarray of shape (n_rows,) or None
-        Rows of the same number, from 0, belong together.
-    features : dict
-        ``n_features_in_`` and, for a data frame, ``feature_names_in_``.
-    row_numbers : intp ndarray of shape (n_rows,)
-        Numbers of the rows in `X`.
-    n_rows_given : int
-        Number of rows of `X`.
-    ranges : ndarray of shape (5, n_features) or None
-        Ordinary ranges of the columns; see `TrainingData`.
+    blocks, names, columns, weighted, groups, features, row_numbers, n_rows_given, ranges
+        As in `TrainingData`.
     """
 
     blocks: ViewBlocks
