@@ -261,3 +261,20 @@ def test_many_rows_predict_rows_with_fewer_views_by_the_models_of_the_folds(case
     assert np.isfinite(found).all()
     assert len(rows) == len(values.present)
     assert (model.set_coverage(by="views")["coverage"] > 0.88).all()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("share", [0.0, 0.4])
+def test_coverage_holds_for_each_pattern_of_views(share):
+    """Rows that lack views in training, whose arms of all views have these filled in, and rows that do not."""
+    covered = {tuple(views): [] for views in PATTERNS[:-1].tolist()}
+    for seed in range(4):
+        X, y = table(240, 3, seed=seed, distance=0.7)
+        X_new, y_new = table(400, 3, seed=100 + seed, distance=0.7)
+        model = FusionClassifier(views=VIEWS, max_fits=12, random_state=seed).fit(dropped(X, seed, share), y)
+        for views, hits in covered.items():
+            sets = model.predict_set(masked(X_new, views), coverage=0.9)
+            hits.extend(sets[np.arange(400), y_new])
+    for views, hits in covered.items():
+        assert np.mean(hits) > 0.86, views
+    assert 0.88 < np.mean(list(covered.values())) < 0.95

@@ -80,6 +80,9 @@ def assert_same_fusion(there, here, problem, library):
         assert given.dtype == expected.dtype
         assert_allclose(given, expected, rtol=1e-8, atol=1e-9, err_msg=method)
         assert_allclose(getattr(here, method)(X), expected, rtol=1e-9, atol=1e-12, err_msg=method)
+    of_here, of_there = here._out_of_fold, there._out_of_fold
+    for name in ("present", "view_sums", "joint_sums", "joint_patterns", "targets"):
+        assert_allclose(getattr(of_there, name), getattr(of_here, name), atol=1e-3, err_msg=name)
 
 
 @pytest.mark.thinned(2)
