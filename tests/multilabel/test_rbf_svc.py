@@ -73,6 +73,13 @@ def test_machine_of_fixed_size_of_equal_rows():
     assert np.isfinite(machine.decision_function(X)).all()
 
 
+def test_machine_of_fixed_size_with_nothing_to_say():
+    """As many rows of either sign at each of two points: the least squares solution is 0."""
+    rows, y = np.tile([[0.0], [0.0], [1.0], [1.0]], (20, 1)), np.tile([0, 1], 40)
+    machine = RbfSVC(max_vectors="auto").fit(rows, y)
+    assert_array_equal(machine.decision_function(rows), 0.0)
+
+
 def test_vectors_of_a_rare_class_are_all_kept():
     signs = np.r_[np.ones(3), -np.ones(97)]
     chosen = fixed_size_svm.choose_vectors(signs, 20)

@@ -19,7 +19,7 @@ from fuselearn.numeric.execution import SERIAL, Scratch, Threads
 from fuselearn.typing import BoolArray, Classifier, FloatArray, IntArray, TableLike
 
 ROUNDING = 1e-10
-"""An output below it is rounding: outputs are up to 1. (Machines that are evaluated here know their own rounding.)"""
+"""An output below it is rounding: outputs are up to 1."""
 CHUNK_ROWS = 4096
 """Rows of a subspace that are made dense together."""
 
@@ -234,6 +234,7 @@ def scores(model: Any, values: TableLike, *, single: bool = False, scratch: Scra
     if not issparse(values) and (isinstance(model, RbfSVC) or _is_rbf_machine(model)):
         gamma = model.gamma_ if isinstance(model, RbfSVC) else model.gamma
         result = machine_values(model, np.asarray(values, dtype=np.float64), gamma, single=single, scratch=scratch)
+        result = _without_rounding(result)
     elif hasattr(model, "predict_proba"):
         result = np.asarray(model.predict_proba(values), dtype=np.float64)
         if result.ndim == 2 and result.shape[1] == 2:

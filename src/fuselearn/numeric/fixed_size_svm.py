@@ -25,6 +25,8 @@ ROWS_AT_A_TIME = 4_096
 """Rows whose kernel values are in memory together."""
 RIDGE = 1e-8
 """Part of the mean of the diagonal that is added to it: rows that are equal under the kernel make it singular."""
+NOTHING = 1e-7
+"""Sum of coefficients and intercept of a machine that has nothing to say: values are up to 1, and this is rounding."""
 
 
 def number_of_vectors(n_rows: int) -> int:
@@ -76,6 +78,8 @@ def solve_fixed_size(
         right += values.T @ (np.sqrt(upper[here]) * signs[here])
     left[np.diag_indices(n_vectors + 1)] += RIDGE * left.diagonal().mean()
     solution = cho_solve(cho_factor(left, lower=True, overwrite_a=True, check_finite=False), right, check_finite=False)
+    if np.abs(solution).sum() < NOTHING:
+        solution[:] = 0.0
     return solution[:n_vectors], float(solution[n_vectors])
 
 
