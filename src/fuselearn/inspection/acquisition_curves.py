@@ -38,10 +38,10 @@ class AcquisitionCurve:
         Mean number of views that were measured, their mean cost, and the accuracy with them.
     order : list of str
         Views in the order of their importance.
-    by_importance, at_random : ndarray of shape (n_views + 1,)
-        Accuracy where every row has the first 0, 1, … views in this order, or in a random order of its own.
-    importance_costs, random_costs : ndarray of shape (n_views + 1,)
-        Mean costs of these views.
+    by_importance, importance_costs : ndarray of shape (n_views + 1,)
+        Accuracy where every row has the first 0, 1, … views in this order, and the mean cost of these views.
+    at_random, random_costs : ndarray of shape (n_views + 1,)
+        The same with a random order for each row.
     """
 
     view_names: list[str]

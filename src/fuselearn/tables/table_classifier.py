@@ -320,7 +320,7 @@ class TableClassifier(ClassifierMixin, TableModel):
         -------
         Records
             A table with a row for each label: ``"row"`` is the row number in the training table, ``"index"`` its name
-            there, where this was a pandas data frame with an index other than 0, 1, 2 …
+            there, where this was a pandas data frame with an index other than 0, 1, 2 and so on.
         """
         check_is_fitted(self)
         found: Records = self.model_.suspects(n)
