@@ -80,7 +80,8 @@ def report(
 
         # An import error names the extra that is missing.
         with refusing(ImportError), names_in_order():
-            from fuselearn.reporting import FitReport, RegressionReport
+            from fuselearn import FitReport
+            from fuselearn.reporting import RegressionReport
 
             kind = FitReport if hasattr(loaded, "classes_") else RegressionReport
             names = {"name": Path(data).name, "training_rows": fitted_rows(note)}
