@@ -193,7 +193,10 @@ def test_resume(wines, tmp_path):
         (["--target", "kind", "--view", "a=acid_*", "--view", "a=acid_0"], "--view names 'a' more than once"),
         (["--target", "kind", "--view", "a=acid_*", "--views", "x.toml"], "cannot both be given"),
         (["--target", "kind", "--views", "nowhere.toml"], "nowhere.toml cannot be read"),
-        (["--target", "acid_0", "--view", "colour=colour_*"], "has measured numbers in the target 'acid_0'"),
+        (
+            ["--target", "acid_0", "--view", "colour=colour_*", "--task", "classification"],
+            "has measured numbers in the target 'acid_0'",
+        ),
         (["--target", "kind", "--methods", "sharebost"], "did you mean 'shareboost'"),
         (["--target", "kind", "--runs", "0"], "runs must be an integer of at least 1"),
         (["--target", "kind", "--noise", "2"], "noise must be at least 0"),
