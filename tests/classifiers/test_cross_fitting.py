@@ -38,7 +38,7 @@ def test_values_of_views_have_the_same_size_where_they_are_present():
     X[:, :3], X[:40, 3:] = tables
     data = read_training_data(LabelConsensus(views=[[0, 1, 2], [3, 4, 5]]), X, codes[:, 0])
     cross_fitting = CrossFitting.of(data, estimators, encoded=True)
-    values = _out_of_fold_values(cross_fitting, data, data.view_codes(), 5, (0, 0))
+    values = _out_of_fold_values(cross_fitting, data, data.view_codes(), 5, (0, 0), lambda *_: None)
     assert_allclose((values[:, 0] ** 2).mean(), 1)
     assert_allclose((values[:40, 1] ** 2).mean(), 1)
     assert_array_equal(values[40:, 1], 0)
