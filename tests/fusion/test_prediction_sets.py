@@ -14,8 +14,9 @@ from sklearn.naive_bayes import GaussianNB
 import fuselearn
 from fuselearn import FusionClassifier
 from fuselearn.fusion import prediction_sets
+from fuselearn.fusion.arm_weights import OutOfFoldValues
 from fuselearn.fusion.fused_arms import LocalNewRows
-from fuselearn.fusion.pattern_values import OutOfFoldValues, listed_patterns, rows_to_mask
+from fuselearn.fusion.pattern_values import listed_patterns, rows_to_mask
 from fuselearn.fusion.prediction_sets import SetThresholds, conformal_quantile, independent_rows, set_scores
 from tests.fusion.fusion_data import VIEWS, table
 from tests.fusion.partition_problems import as_many, local_model

@@ -23,7 +23,7 @@ from fuselearn.consensus.label_consensus import suspect_labels
 from fuselearn.data import TrainingData, note_features, read_new_rows
 from fuselearn.data.labels import ClassWeight
 from fuselearn.data.view_table import Features, row_location, to_host
-from fuselearn.fusion.arm_weights import by_class
+from fuselearn.fusion.arm_weights import OutOfFoldValues, by_class
 from fuselearn.fusion.base_models import Arm
 from fuselearn.fusion.base_models.absent_views import ViewImputer
 from fuselearn.fusion.base_models.catalogue import check_arms
@@ -38,7 +38,7 @@ from fuselearn.fusion.fused_arms import FusedArms, LocalNewRows, NewRows
 from fuselearn.fusion.fusion_run import FusionResult
 from fuselearn.fusion.listed_suspects import ListedSuspects
 from fuselearn.fusion.passes import PassResult
-from fuselearn.fusion.pattern_values import OutOfFoldValues, values_of_filled_rows
+from fuselearn.fusion.pattern_values import values_of_filled_rows
 from fuselearn.numeric.votes import TIE, codes_of
 from fuselearn.persistence.validation import check_array, check_classes, check_index, check_part, check_views
 from fuselearn.records import Records

@@ -14,6 +14,7 @@ import numpy as np
 from fuselearn.backends.partitioned.partitions import Answer, Partitions
 from fuselearn.consensus.expectation_maximisation import Agreement, agree, judge
 from fuselearn.fusion.arm_fitting import JUDGED_ROWS, ArmFitting, FittedArms
+from fuselearn.fusion.arm_weights import OutOfFoldValues
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
 from fuselearn.fusion.base_models.ridge_features import RidgeModel
 from fuselearn.fusion.calibration_and_scores import (
@@ -44,7 +45,7 @@ from fuselearn.fusion.log_loss_weights import (
     without_folds,
 )
 from fuselearn.fusion.passes import CONSENSUS_ROWS
-from fuselearn.fusion.pattern_values import OutOfFoldValues, listed_patterns, rows_to_mask, values_of_many_rows
+from fuselearn.fusion.pattern_values import listed_patterns, rows_to_mask, values_of_many_rows
 from fuselearn.fusion.time_plan import TimePlan
 from fuselearn.typing import BoolArray, FloatArray
 

@@ -13,16 +13,15 @@ in single precision: a number for each row, view and class, of some thousand row
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
-from fuselearn.fusion.arm_weights import by_class
+from fuselearn.fusion.arm_weights import OutOfFoldLogits, OutOfFoldValues
 from fuselearn.fusion.calibration_and_scores import PatternCalibration
 from fuselearn.fusion.fusion_rows import FittedArm, FusionFrame, TakenRows, rows_of
 from fuselearn.fusion.log_loss_weights import Stack, logits_of
-from fuselearn.persistence.validation import check_array
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 MOST_LISTED_VIEWS = 6
@@ -31,128 +30,10 @@ MOST_MASKED_ROWS, LEAST_MASKED_ROWS = 4096, 512
 """Rows whose values with fewer views are computed after a fit on many rows."""
 MOST_MASKED_NUMBERS = 2**19
 """Values of arms of all views, over rows, patterns and classes, above which there are fewer rows."""
-MOST_UNITS = 2**24
-"""Numbers of units are below this."""
 FILLED_ROWS = 256
 """Rows whose values with fewer views are computed after a fit on few rows, where absent views are filled in."""
 MOST_OWN_NUMBERS = 2**18
 """Logits of rows with the views that they have, over rows and classes, that are kept of many rows."""
-
-
-@dataclass(frozen=True)
-class OutOfFoldLogits:
-    """Logits of training rows with the views that they have, by models that did not see them.
-
-    Attributes
-    ----------
-    present : bool ndarray of shape (n_rows, n_views)
-        Views that the rows have.
-    logits : float32 ndarray of shape (n_rows, n_classes)
-    targets : float32 ndarray of shape (n_rows, n_classes)
-        Probabilities of the classes that the model is calibrated to: labels, or what they agree on.
-    weights : ndarray of shape (n_rows,)
-    units : intp ndarray of shape (n_rows,)
-        Rows of the same number, among these and those of `OutOfFoldValues`, belong together.
-    """
-
-    present: BoolArray
-    logits: FloatArray
-    targets: FloatArray
-    weights: FloatArray
-    units: IntArray
-
-    def validate(self) -> None:
-        """Check that all arrays are of the same rows and classes."""
-        n_rows = len(check_array(self, "present", np.bool_, (None, None)))
-        n_classes = check_array(self, "logits", np.float32, (n_rows, None)).shape[1]
-        check_array(self, "targets", np.float32, (n_rows, n_classes), at_least=0.0)
-        check_array(self, "weights", np.float64, (n_rows,), at_least=0.0)
-        check_array(self, "units", np.integer, (n_rows,), at_least=0, below=MOST_UNITS)
-
-
-@dataclass(frozen=True)
-class OutOfFoldValues:
-    """Out-of-fold values of training rows by view.
-
-    Attributes
-    ----------
-    present : bool ndarray of shape (n_rows, n_views)
-        Views that the rows have.
-    targets : float32 ndarray of shape (n_rows, n_classes)
-        Probabilities of the classes that the model is calibrated to: labels, or what they agree on.
-    weights : ndarray of shape (n_rows,)
-    units : intp ndarray of shape (n_rows,)
-        Rows of the same number belong together.
-    view_sums : float32 ndarray of shape (n_views, n_rows, n_targets)
-        Σ weight · value of the arms of each view; 0 where it is absent.
-    view_weights : ndarray of shape (n_views + 1,)
-        Weight of the arms of each view, and of those of all views.
-    joint_patterns : bool ndarray of shape (n_patterns, n_views)
-        Patterns of views for which arms of all views have values.
-    joint_sums : float32 ndarray of shape (n_patterns, n_rows, n_targets)
-        Σ weight · value of the arms of all views, for each of these patterns; 0 for rows that lack some of its views.
-    joint_everywhere : bool
-        Whether arms of all views have a value for other patterns, too, which is not known here.
-    scaled : bool
-        Whether absent arms count as if they agreed with the others, as after a fit on few rows.
-    own : OutOfFoldLogits or None
-        More rows, with the views that they have; None where the rows above are all rows.
-    """
-
-    present: BoolArray
-    targets: FloatArray
-    weights: FloatArray
-    units: IntArray
-    view_sums: FloatArray
-    view_weights: FloatArray
-    joint_patterns: BoolArray
-    joint_sums: FloatArray
-    joint_everywhere: bool
-    scaled: bool
-    own: OutOfFoldLogits | None
-
-    def validate(self) -> None:
-        """Check that all arrays are of the same rows, views and classes."""
-        n_rows, n_views = check_array(self, "present", np.bool_, (None, None)).shape
-        n_classes = check_array(self, "targets", np.float32, (n_rows, None), at_least=0.0).shape[1]
-        n_targets = 1 if n_classes == 2 else n_classes
-        check_array(self, "weights", np.float64, (n_rows,), at_least=0.0)
-        check_array(self, "units", np.integer, (n_rows,), at_least=0, below=MOST_UNITS)
-        check_array(self, "view_sums", np.float32, (n_views, n_rows, n_targets))
-        check_array(self, "view_weights", np.float64, (n_views + 1,), at_least=0.0)
-        n_patterns = len(check_array(self, "joint_patterns", np.bool_, (None, n_views)))
-        check_array(self, "joint_sums", np.float32, (n_patterns, n_rows, n_targets))
-        if self.own is not None and (self.own.present.shape[1:], self.own.logits.shape[1:]) != (
-            (n_views,),
-            (n_classes,),
-        ):
-            raise ValueError("own of an OutOfFoldValues is of other views or classes")
-
-    def knows(self, views: BoolArray) -> bool:
-        """Return whether values are known for rows that have just these views."""
-        return not self.joint_everywhere or not views.any() or self._place(views) is not None
-
-    def having(self, views: BoolArray) -> IntArray:
-        """Return the numbers of the rows that have these views, and maybe others."""
-        return np.flatnonzero((self.present | ~views).all(axis=1))
-
-    def logits(self, views: BoolArray, rows: IntArray, calibration: PatternCalibration) -> FloatArray:
-        """Return logits of rows as if they had just these of their views, of shape (n_rows, n_classes)."""
-        chosen = np.flatnonzero(views)
-        sums: FloatArray = self.view_sums[chosen][:, rows].sum(axis=0, dtype=np.float64)
-        known, place = float(self.view_weights[chosen].sum()), self._place(views)
-        if place is not None:
-            sums = sums + self.joint_sums[place, rows]
-            known += float(self.view_weights[-1])
-        if self.scaled and known > 0:
-            sums = sums * (self.view_weights.sum() / known)
-        covered = np.full(len(rows), known > 0 and len(chosen) > 0)
-        return calibration.logits(by_class(sums), covered, np.broadcast_to(views, (len(rows), len(views))))
-
-    def _place(self, views: BoolArray) -> int | None:
-        """Return the place of a pattern among those for which arms of all views have values."""
-        places = np.flatnonzero((self.joint_patterns == views).all(axis=1))
-        return int(places[0]) if len(places) else None
 
 
 def listed_patterns(present: BoolArray, most: int = 64) -> BoolArray:
