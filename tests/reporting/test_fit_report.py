@@ -13,7 +13,7 @@ import pytest
 
 from fuselearn import FitReport, ShareBoostClassifier
 from fuselearn.reporting import render
-from fuselearn.reporting.fit_report import _environment
+from fuselearn.reporting.fit_report import page_environment
 from tests.reporting.report_pages import HOSTILE, Page
 
 
@@ -177,7 +177,7 @@ def test_half_a_character_in_a_name_does_not_hinder_saving(iris, fitted, tmp_pat
 
 
 def test_without_jinja_the_extra_is_named(report, monkeypatch):
-    _environment.cache_clear()
+    page_environment.cache_clear()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"pip install 'fuselearn\[app\]'"):
         render(report.summary)

@@ -19,6 +19,7 @@ from fuselearn.classifiers.regressors import check_regressor, fit_regressor
 from fuselearn.data import ViewBlocks, note_features, read_new_rows
 from fuselearn.data.training_data import RegressionData, read_regression_data
 from fuselearn.ensembles.concatenated import column_means, filled, side_by_side
+from fuselearn.numeric.exact_sums import exact_mean
 from fuselearn.persistence.validation import check_number, check_views
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
@@ -162,7 +163,7 @@ def fit_of_views(
 ) -> list[Any]:
     """Return the regressor of each view, fitted on those of some rows that have it; None where none has."""
     models = []
-    weights = data.weights / data.weights.mean() if data.weighted else None
+    weights = data.weights / exact_mean(data.weights) if data.weighted else None
     for place, (view, regressor) in enumerate(zip(data.blocks, regressors)):
         present = data.blocks.present[:, place]
         position, used = np.cumsum(present) - 1, rows[present[rows]]
@@ -361,7 +362,7 @@ class ViewStackingRegressor(BaseViewRegressor):
                     table = array_for(view, model)[(np.cumsum(present) - 1)[own]]
                     predicted[own, place] = np.ravel(model.predict(table))
         mean = float(np.average(data.target, weights=data.weights))
-        weights = data.weights / data.weights.mean() if data.weighted else None
+        weights = data.weights / exact_mean(data.weights) if data.weighted else None
         rows, key = np.arange(len(data)), (seed, len(regressors), 0)
         report = partial(self._report, total - len(regressors), total)
         return {
@@ -437,7 +438,7 @@ class ConcatenatedRegressor(BaseViewRegressor):
 
     def _fit(self, data: RegressionData, seed: int) -> dict[str, Any]:
         check_regressor(self.estimator, "estimator")
-        weights = data.weights / data.weights.mean() if data.weighted else None
+        weights = data.weights / exact_mean(data.weights) if data.weighted else None
         if weights is not None:
             check_takes_weights(self.estimator, "estimator")
         table = side_by_side(data.blocks)

@@ -23,6 +23,7 @@ from fuselearn.fusion.calibration_and_scores import PatternCalibration, importan
 from fuselearn.fusion.passes import ArmRuns, Budget, Report
 from fuselearn.fusion.prediction_intervals import PredictionIntervals, SpreadRows, fit_spread, kept_residuals
 from fuselearn.fusion.target_outliers import TargetOutliers, judge_targets
+from fuselearn.numeric.exact_sums import exact_mean
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -147,7 +148,7 @@ def fit_few_rows(
     report: Report | None = None,
 ) -> RegressionResult:
     """Fit a regression on few rows."""
-    row_weights = data.weights / data.weights.mean()
+    row_weights = data.weights / exact_mean(data.weights)
     last = _run(data, learners, row_weights, seed, budget, threads, report)
     n_fits = last.n_fits
     outliers = judge_residuals(data.target, last.rows, row_weights, data.blocks.present)

@@ -41,6 +41,7 @@ from fuselearn.fusion.regression_passes import (
     pattern_lines,
 )
 from fuselearn.fusion.target_outliers import TargetOutliers
+from fuselearn.numeric.exact_sums import exact_mean
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, Classifier, FloatArray, IntArray
 
@@ -165,7 +166,7 @@ def fit_many_rows(data: RegressionData, options: FusionOptions, threads: Threads
     table = data.blocks.views[0].table
     frame = FusionFrame(data.names, data.columns, 1, len(data), n_folds, table.shape[1])
     fold_of = Folds.of(n_folds, options.seed, data.groups).numbers(len(data), groups=data.groups)
-    row_weights = data.weights / data.weights.mean()
+    row_weights = data.weights / exact_mean(data.weights)
     last = _run(data, frame, fold_of, row_weights, options, threads)
     n_fits = last.n_fits
     outliers = judge_residuals(data.target, last.rows, row_weights, data.blocks.present)
