@@ -50,9 +50,6 @@ from fuselearn.typing import (
 
 AnyJointLoss: TypeAlias = JointLoss | GpuJointLoss
 
-LEAST_POOL = 39
-"""Least number of candidates by default, that of S2's TREC collection: six labels would leave little to choose from."""
-
 
 class Member(NamedTuple):
     """A base model of the ensemble.
@@ -369,13 +366,6 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
     def _has_intercept(self) -> bool:
         """Return whether decision functions begin at the log-odds of their labels."""
         return self.estimator is None if self.fit_intercept is None else self.fit_intercept
-
-    def _pool_size(self, joint: AnyJointLoss) -> int:
-        """Return the number of candidates."""
-        n_labels = len(joint.signs)
-        if self.pool_size is None:
-            return max(n_labels, LEAST_POOL) if self.estimator is None else n_labels
-        return int(self.pool_size)
 
     def _run(
         self, trainer: Trainer, joint: AnyJointLoss, intercepts: FloatArray, threads: Threads

@@ -6,7 +6,7 @@ import numpy as np
 
 from fuselearn.backends.gpu.gpu_pool import GpuJointLoss, GpuPool
 from fuselearn.multilabel.base import AnyJointLoss, BaseSubspaceEnsemble
-from fuselearn.multilabel.pool import Pool, further_steps
+from fuselearn.multilabel.pool import Pool, further_steps, number_of_candidates
 from fuselearn.multilabel.subspace_models import Candidate, Trainer, train_all
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.logistic import Winner
@@ -147,7 +147,7 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
             trainer,
             joint,
             threads,
-            pool_size=self._pool_size(joint),
+            pool_size=number_of_candidates(self.pool_size, len(joint.signs), default_model=self.estimator is None),
             significance=self.significance,
             shared=True,
             newton_steps=self.newton_steps,

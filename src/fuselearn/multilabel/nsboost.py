@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from fuselearn.multilabel.base import AnyJointLoss, BaseSubspaceEnsemble
 from fuselearn.multilabel.mssboost import boosted_rounds
+from fuselearn.multilabel.pool import number_of_candidates
 from fuselearn.multilabel.subspace_models import Candidate, Trainer
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import FloatArray
@@ -116,7 +117,7 @@ class NSBoostClassifier(BaseSubspaceEnsemble):
             trainer,
             joint,
             threads,
-            pool_size=self._pool_size(joint),
+            pool_size=number_of_candidates(self.pool_size, len(joint.signs), default_model=self.estimator is None),
             significance=self.significance,
             shared=False,
             newton_steps=self.newton_steps,

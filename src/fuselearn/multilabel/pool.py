@@ -14,6 +14,8 @@ from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 LABELS_AT_A_TIME = 64
 """Labels of one matrix product. A constant: the bits of a product may depend on its shape."""
+LEAST_POOL = 39
+"""Least number of candidates by default, that of S2's TREC collection: six labels would leave little to choose from."""
 SLACK = 1e-9
 """Part of the loss by which a bound may be off through rounding."""
 
@@ -245,6 +247,13 @@ def further_steps(
                 step *= 0.5
         weights[label] = weight
     return weights
+
+
+def number_of_candidates(pool_size: int | None, n_labels: int, *, default_model: bool) -> int:
+    """Return the size of the pool: as given, or S2's, one a label, of which our default base model has more."""
+    if pool_size is not None:
+        return int(pool_size)
+    return max(n_labels, LEAST_POOL) if default_model else n_labels
 
 
 def log_odds(signs: IntArray) -> FloatArray:

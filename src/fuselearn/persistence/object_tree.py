@@ -40,7 +40,7 @@ from fuselearn.persistence.model_types import (
     own_class,
     size_of,
 )
-from fuselearn.persistence.validation import check_names, declared_fields, validate_object
+from fuselearn.persistence.validation import check_names, declared_fields, validate_object, with_present_names
 from fuselearn.typing import AnyArray
 
 ALIGNMENT = 64
@@ -406,8 +406,7 @@ class Reader:
         if type(state) is not dict:
             raise ValueError(f"its tree has a {public_id} without attributes")
         kind = own_class(public_id)
-        former = getattr(kind, "_former_settings", {})  # of files that earlier versions wrote
-        state = {former.get(name, name): item for name, item in state.items()}
+        state = with_present_names(kind, state)
         check_names(kind, state.keys())
         depth += ESTIMATOR_DEPTH * hasattr(kind, "get_params")
         attributes = {name: self.read(item, depth) for name, item in state.items()}

@@ -278,6 +278,12 @@ def check_texts(what: str, texts: Any) -> None:
         raise ValueError(f"{what} are not a list of texts")
 
 
+def with_present_names(kind: type[Any], state: dict[str, Any]) -> dict[str, Any]:
+    """Return attributes out of a file, with settings that an earlier version named otherwise by their present names."""
+    former = getattr(kind, "_former_settings", {})
+    return {former.get(name, name): item for name, item in state.items()}
+
+
 def check_names(kind: type[Any], names: Any) -> None:
     """Refuse attributes that every object of a type has not, or that would hide a method of it."""
     if declared := declared_fields(kind):
