@@ -19,7 +19,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import fuselearn
-from fuselearn import ViewVotingClassifier
+from fuselearn import FusionRegressor, TableRegressor, ViewVotingClassifier
 from fuselearn.persistence.model_file import dump
 from fuselearn.persistence.model_types import Trust
 from tests.persistence.forging import FOREIGN_EDITS, OWN_EDITS, Forger
@@ -28,6 +28,7 @@ from tests.persistence.saved_models import (
     MODELS,
     NUMBERED,
     ONE_VIEW_EACH,
+    SUMS,
     TABLE,
     TABLE_MODEL,
     THREE,
@@ -50,7 +51,8 @@ VOTING = {
     "neighbours": KNeighborsClassifier(algorithm="brute"),
     "network": next(classifier for classifier in CLASSIFIERS if isinstance(classifier, MLPClassifier)),
 }
-FORGED = MODELS | {"table": (TABLE_MODEL, TABLE, TWO)}
+NUMBER_TABLE = TableRegressor(FusionRegressor(learners="linear", random_state=0), views=TABLE_MODEL.views)
+FORGED = MODELS | {"table": (TABLE_MODEL, TABLE, TWO), "table of numbers": (NUMBER_TABLE, TABLE, SUMS)}
 FORGED |= {f"voting of {name}": (ViewVotingClassifier(model, views=VIEWS), X, THREE) for name, model in VOTING.items()}
 SLOW = {"fusion of classifiers": 12, "search": 20}
 """Models whose files take long to load, and how many of them are forged."""
