@@ -176,7 +176,7 @@ def test_reports_on_other_classes(tmp_path, fitted):
 
 
 def test_missing_template_engine(data, tmp_path, fitted, monkeypatch):
-    fit_report._environment.cache_clear()  # an earlier report of this process has imported it
+    fit_report.page_environment.cache_clear()  # an earlier report of this process has imported it
     monkeypatch.setitem(sys.modules, "jinja2", None)
     output = tmp_path / "report.html"
     refused(run("report", fitted, "--data", data, "--output", output), "jinja2", "pip install 'fuselearn[app]'")
