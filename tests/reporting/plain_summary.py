@@ -62,6 +62,7 @@ PLAIN = {
         "rows": 1000,
         "of": 1000,
     },
+    "features": None,
     "redundancy": {"most": [{"first": "rna", "second": "age", "alike": 0.1}]},
     "rounds": {"n": 50, "planned": 50, "ended_early": False, "staged": None},
     "margins": {"rows": 1000},

@@ -154,6 +154,19 @@ def test_single_view():
     assert "only one view" in sentence(sentences.single_view, data__views=1)
 
 
+def test_largest_contributions():
+    features = {"kind": "columns", "explained": "decisions", "total": 9, "used": 9}
+    features["largest"] = [{"name": name, "share": 0.2} for name in "abc"]
+    assert sentence(sentences.largest_contributions) is None
+    assert sentence(sentences.largest_contributions, features=features) == (
+        f"Of 9 columns, “a”, “b” and “c” contribute most to the decisions: together 60{NBSP}% of all contributions."
+    )
+    features["used"] = 3
+    assert "“a” contributes most to the decisions: 20" in sentence(sentences.largest_contributions, features=features)
+    features["total"] = features["used"] = 1
+    assert sentence(sentences.largest_contributions, features=features) is None
+
+
 def test_every_rule_is_tested_here():
     text = Path(__file__).read_text(encoding="utf-8")
     names = [rule.__name__ for rules in sentences.DESCRIPTION_RULES.values() for rule in rules]

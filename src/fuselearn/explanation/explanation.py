@@ -239,8 +239,8 @@ class Explanation:
         """
         if len(names) != len(self.column_names):
             raise ValueError(f"names must have a name for each of the {len(self.column_names)} columns.")
-        distinct = list(dict.fromkeys(names))
-        places = np.array([distinct.index(name) for name in names])
+        place_of = {name: place for place, name in enumerate(dict.fromkeys(names))}
+        distinct, places = list(place_of), np.array([place_of[name] for name in names])
 
         def summed(values: FloatArray | None) -> FloatArray | None:
             if values is None:

@@ -24,6 +24,8 @@ N_STRENGTHS = 4
 MAX_MATRIX_WITH_NUMBERS = 20
 """Rows of a matrix that is written as a table of numbers; larger ones are drawn."""
 MAX_LANES = 20
+MAX_FEATURE_GROUPS = 10
+"""Views whose columns are drawn as bars."""
 
 
 def draw_charts(summary: Record) -> Record:
@@ -45,6 +47,8 @@ def draw_charts(summary: Record) -> Record:
         charts["redundancy"] = heat_map(summary["redundancy"]["matrix"], faintest=0.05)
     if summary["leaderboard"] and summary["leaderboard"]["score"]:
         charts["board"] = _draw_leaderboard(summary["leaderboard"])
+    if summary["features"]:
+        charts["features"] = feature_bars(summary["features"])
     return charts
 
 
@@ -111,6 +115,19 @@ def reliability(bins: Sequence[Record]) -> Record:
         "y_ticks": _y_ticks(unit),
         "grid": _grid(unit),
     }
+
+
+def feature_bars(features: Record) -> Record:
+    """Return the bars of the features of each view, in shares of the longest one, and what is not drawn."""
+    groups = features["groups"][:MAX_FEATURE_GROUPS]
+    longest = max(record["share"] for group in groups for record in group["records"])
+    drawn = [
+        {**group, "records": [{**record, "length": record["share"] / longest} for record in group["records"]]}
+        for group in groups
+        if group["records"]
+    ]
+    n_drawn = sum(len(group["records"]) for group in drawn)
+    return {"groups": drawn, "n": n_drawn, "left": features["used"] - n_drawn}
 
 
 def strip(shares: Sequence[float]) -> list[str]:

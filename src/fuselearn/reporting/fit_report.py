@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.persistence import write_atomically
 from fuselearn.reporting.charts import MAX_MATRIX_WITH_NUMBERS, draw_charts, shade
-from fuselearn.reporting.sentences import percent, shortened
+from fuselearn.reporting.sentences import about_contributions, percent, shortened
 from fuselearn.reporting.summarize import summarize
 from fuselearn.typing import ArrayLike, TableLike
 
@@ -60,7 +60,8 @@ class FitReport:
     -----
     Scores, classes and confusions are computed from all rows. The importance of views needs many predictions and is
     computed from at most 2,000 rows, drawn at random, and from fewer if it would take more than about 20 seconds; the
-    score after each round is computed from at most 5,000.
+    score after each round is computed from at most 5,000, the features that matter from at most 300, and from 20 if
+    more would take longer than about 10 seconds.
 
     Examples
     --------
@@ -187,7 +188,12 @@ def page_environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "shortened": shortened, "number": _number}
+    environment.filters |= {
+        "percent": percent,
+        "shortened": shortened,
+        "number": _number,
+        "caption": about_contributions,
+    }
     environment.globals |= {"shade": shade, "max_matrix": MAX_MATRIX_WITH_NUMBERS}
     return environment
 

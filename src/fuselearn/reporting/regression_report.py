@@ -13,9 +13,12 @@ from sklearn.metrics import mean_absolute_error, r2_score
 from fuselearn import __version__
 from fuselearn.data import ViewBlocks
 from fuselearn.inspection.fitted_model import FittedModel
-from fuselearn.reporting.charts import SIDE, Scale, padded_range, ticks
+from fuselearn.reporting import provenance
+from fuselearn.reporting.charts import SIDE, Scale, feature_bars, padded_range, ticks
+from fuselearn.reporting.feature_contributions import explain_features
 from fuselearn.reporting.fit_report import page_environment, page_style, save_page
 from fuselearn.reporting.report_rows import unwrapped
+from fuselearn.reporting.sentences import largest_contributions
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, TableLike
 
 COVERAGE = 0.9
@@ -80,7 +83,13 @@ class RegressionReport:
     def html(self) -> str:
         """The page, rendered when it is first needed."""
         template = page_environment().get_template("regression.html.jinja")
-        return template.render(summary=self.summary, charts=_charts(self.summary), style=page_style())
+        features = self.summary["features"]
+        return template.render(
+            summary=self.summary,
+            charts=_charts(self.summary),
+            feature_chart=features and feature_bars(features),
+            style=page_style(),
+        )
 
     def save(self, path: str | Path, force: bool = False) -> Path:
         """Write the page to a file, completely or not at all.
@@ -113,7 +122,7 @@ def summarize_regression(
     note: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return all numbers and sentences of a report in plain types; see `RegressionReport`."""
-    inner, X, _ = unwrapped(model, X)
+    inner, X, _, sources = unwrapped(model, X)
     if not is_regressor(inner) or not hasattr(inner, "view_names_"):
         raise TypeError(
             "model must be a fitted regressor with views, such as FusionRegressor, or a pipeline or search around one; "
@@ -125,12 +134,14 @@ def summarize_regression(
     names = [f"{name}" for name in (range(1, len(table) + 1) if ids is None else ids)]
     if len(names) != len(table):
         raise ValueError(f"ids must have a name for each of the {len(table)} rows of X; got {len(names)}.")
-    predicted = np.asarray(inner.predict(table), dtype=np.float64)
+    predicted = np.asarray(inner.predict(X), dtype=np.float64)
     given = None if y is None else np.asarray(y, dtype=np.float64)
     if given is not None and (given.shape != predicted.shape or not np.isfinite(given).all()):
         raise ValueError(f"y must hold a finite number for each of the {len(table)} rows of X.")
     present = ViewBlocks.of(table, inner.view_names_, inner.view_columns_).present
-    ends = inner.predict_interval(table, COVERAGE) if hasattr(inner, "predict_interval") else None
+    ends = inner.predict_interval(X, COVERAGE) if hasattr(inner, "predict_interval") else None
+    sources = provenance.file_facts(note, inner)["sources"] or sources
+    features, no_features = explain_features(inner, X, len(table), sources, seed=0)
     shares = getattr(inner, "view_importances_", [None] * len(inner.view_names_))
     summary: dict[str, Any] = {
         "title": title or f"{type(inner).__name__} on {len(table):,} rows",
@@ -150,6 +161,8 @@ def summarize_regression(
         "given": None if given is None else given.tolist(),
         "outlier_share": float(getattr(inner, "outlier_share_", 0.0)),
         "leaderboard": _leaderboard(inner),
+        "features": features,
+        "left_out": [no_features] if no_features else [],
         "note": [[str(name), str(value)] for name, value in (note or {}).items() if value not in (None, [], {})],
     }
     if given is not None:
@@ -243,7 +256,8 @@ def _words(summary: dict[str, Any]) -> list[str]:
     if len(shares) > 1:
         best = max(shares, key=lambda view: view["share"])
         words.append(f"The view that matters most is “{best['name']}”, with a share of {best['share']:.0%}.")
-    return words
+    features = largest_contributions(summary)
+    return words if features is None else [*words, features]
 
 
 def _charts(summary: dict[str, Any]) -> list[dict[str, Any]]:

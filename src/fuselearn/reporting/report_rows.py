@@ -54,6 +54,8 @@ class ReportRows:
         Number of rows.
     places : intp ndarray or None
         Row numbers in the user's `X`; None if these are all its rows.
+    sources : list of str or None
+        The column of the user's table that each column of `X` comes from; None if they are the same.
     """
 
     model: FittedModel
@@ -63,6 +65,7 @@ class ReportRows:
     ids: list[str] | None
     n_rows: int
     places: IntArray | None = None
+    sources: list[str] | None = None
 
     @property
     def labelled(self) -> bool:
@@ -111,7 +114,7 @@ def read_report_rows(
 ) -> ReportRows:
     """Return the classifier with views inside `model`, and the rows in the form that it takes."""
     check_is_fitted(model)
-    classifier, X, wrapped_in = unwrapped(model, X)
+    classifier, X, wrapped_in, sources = unwrapped(model, X)
     if not all(hasattr(classifier, attribute) for attribute in ("view_names_", "view_columns_", "predict")):
         raise TypeError(
             "model must be a fitted classifier with views, such as ShareBoostClassifier, or a pipeline or search "
@@ -125,7 +128,13 @@ def read_report_rows(
     if n_rows == 0:
         raise ValueError("X has no rows; a report needs rows to evaluate the model on.")
     return ReportRows(
-        classifier, wrapped_in, X, _checked_labels(y, n_rows, classifier), _checked_ids(ids, n_rows), n_rows
+        classifier,
+        wrapped_in,
+        X,
+        _checked_labels(y, n_rows, classifier),
+        _checked_ids(ids, n_rows),
+        n_rows,
+        sources=sources,
     )
 
 
@@ -136,19 +145,24 @@ def take_rows(X: TableLike, rows: IntArray) -> TableLike:
     return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]
 
 
-def unwrapped(model: FittedModel, X: TableLike) -> tuple[FittedModel, TableLike, list[str]]:
-    """Return the classifier inside pipelines, searches and models of tables, and `X` as it reaches it."""
+def unwrapped(model: FittedModel, X: TableLike) -> tuple[FittedModel, TableLike, list[str], list[str] | None]:
+    """Return the model inside pipelines, searches and models of tables, and `X` as it reaches it.
+
+    Also the names of the classes around it, and the column of the table that each column of `X` comes from, if known.
+    """
     wrapped_in: list[str] = []
+    sources: list[str] | None = None
     while True:
         if hasattr(model, "best_estimator_"):
             inner = model.best_estimator_
         elif hasattr(model, "steps"):
-            X = model[:-1].transform(X) if len(model.steps) > 1 else X
+            if len(model.steps) > 1:
+                X, sources = model[:-1].transform(X), None
             inner = model.steps[-1][1]
         elif hasattr(model, "matrix") and hasattr(model, "model_"):  # TableClassifier, which ``fuselearn fit`` saves
-            X, inner = model.matrix(X), model.model_
+            X, inner, sources = model.matrix(X), model.model_, model.columns_.source_columns()
         else:
-            return model, X, wrapped_in
+            return model, X, wrapped_in, sources
         wrapped_in.append(type(model).__name__)
         model = inner
 

@@ -234,6 +234,39 @@ def view_weights(summary: Record) -> str | None:
     return f"The model gives most weight to {joined(shares[:MAX_NAMED_VIEWS])}."
 
 
+# Which columns matter
+
+
+def largest_contributions(summary: Record) -> str | None:
+    """Name the columns, or views, that contribute most to the decisions."""
+    features = summary["features"]
+    if features is None:
+        return None
+    kind = features["kind"]
+    largest = features["largest"][: 1 if features["used"] <= MAX_NAMED_VIEWS else MAX_NAMED_VIEWS]
+    names = joined([quoted(record["name"]) for record in largest])
+    share = percent(sum(record["share"] for record in largest), 0)
+    which = f"Of {counted(features['total'], kind[:-1])}, {names}"
+    if features["total"] == 1:
+        return None
+    if len(largest) == 1:
+        return f"{which} contributes most to the {features['explained']}: {share} of all contributions."
+    return f"{which} contribute most to the {features['explained']}: together {share} of all contributions."
+
+
+def about_contributions(features: Record) -> str:
+    """Return the caption of the features: what was averaged, over which rows, and what it does not say."""
+    rows = counted(features["rows"], "row")
+    drawn = "" if features["rows"] == features["of"] else f" drawn from {features['of']:,}"
+    hurried = ", because explanations are slow" if features["hurried"] else ""
+    sampled = " Some contributions are estimated from drawn orders." if features["sampled"] else ""
+    return (
+        f"Share of each {features['kind'][:-1]} in the mean absolute contributions (Shapley values) to the "
+        f"{features['explained']} on {rows}{drawn}{hurried}.{sampled} They describe the model: {features['kind']} that "
+        "say the same share what they say, and none need be a cause."
+    )
+
+
 def _is_needed(record: Record, views: Record) -> bool:
     """Return True if more rows become wrong without the view than change by accident."""
     return record["lost"] >= 0.005 and record["lost"] * views["rows"] >= 4
@@ -256,6 +289,7 @@ DESCRIPTION_RULES: dict[str, tuple[Rule, ...]] = {
         place_on_leaderboard,
     ),
     "views": (single_view, most_important_view, dispensable_views, view_weights),
+    "features": (largest_contributions,),
 }
 
 

@@ -15,6 +15,7 @@ from fuselearn.fusion.calibration_and_scores import ACCURACY
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting import provenance, quality
 from fuselearn.reporting.cautions import warn
+from fuselearn.reporting.feature_contributions import explain_features
 from fuselearn.reporting.model_summary import (
     is_calibrated,
     summarize_columns,
@@ -106,6 +107,8 @@ def summarize(
     name = type(model).__name__
     file = provenance.file_facts(note, model)
     missingness = _missingness(rows, file)
+    sources = file["sources"] or rows.sources
+    features, no_features = explain_features(model, rows.X, rows.n_rows, sources, seed)
     summary: Record = {
         "title": title or f"{name} on {counted(n_views, 'view')}",
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -114,7 +117,8 @@ def summarize(
         "data": _data(rows, file),
         "leaderboard": leaderboard,
         "views": summarize_views(rows, sample, missingness["records"], seed, file["columns"]),
-        "columns": summarize_columns(model, file["sources"]),
+        "columns": summarize_columns(model, sources),
+        "features": features,
         "redundancy": summarize_redundancy(pair_sample, rows.n_rows),
         "rounds": summarize_rounds(known, seed, MAX_ROWS),
         "missingness": missingness,
@@ -132,7 +136,7 @@ def summarize(
     if rows.labelled:
         balanced = BALANCED in (getattr(model, "class_weight", None), (note or {}).get("class_weight"))
         summary |= _multilabel_quality(rows, seed) if rows.many_labels else _class_quality(rows, known, balanced, seed)
-    summary["left_out"] = _reasons_left_out(rows, summary)
+    summary["left_out"] = [*_reasons_left_out(rows, summary), *([no_features] if no_features else [])]
     summary = _json_able(summary)
     summary["words"] = {**describe(summary), "careful": warn(summary)}
     return summary
