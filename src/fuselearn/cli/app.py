@@ -48,7 +48,8 @@ def make_app() -> "typer.Typer":
 
     from fuselearn.cli.compare import compare
     from fuselearn.cli.demo import demo
-    from fuselearn.cli.explain import explain, features
+    from fuselearn.cli.explain import explain
+    from fuselearn.cli.features import features
     from fuselearn.cli.fit import fit
     from fuselearn.cli.inspect import inspect
     from fuselearn.cli.next_view import next_view

@@ -1,4 +1,4 @@
-"""``fuselearn explain`` and ``features``: what views and columns contribute to the decisions on a file's rows."""
+"""``fuselearn explain``: what views and columns contribute to the decisions on a file's rows."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fuselearn.cli.console import Notes, check_count, interruptible, interrupts, refuse, refusing, say, say_json
+from fuselearn.cli.console import Notes, interruptible, interrupts, refuse, refusing, say, say_json
 from fuselearn.cli.files import check_column, check_output, id_of, open_data, reading, writing
 from fuselearn.cli.options import (
     AllowMissingColumns,
@@ -67,7 +67,7 @@ def explain(
     classes class, and contribution. Contributions of a row add up to its decision value; the line without view is what
     they are added to.
     """
-    _check_by(by)
+    check_by(by)
     kind = output_kind(output, None)
     if output == "-" and as_json:
         refuse("--json prints to standard output, as the contributions would; name a file with --output.")
@@ -83,7 +83,7 @@ def explain(
     with interruptible(consequence), open_data(source, notes) as opened:
         identifier = id_of(identifier, source.on) or note.get("id")
         with writing(output), prediction_file(output, kind, force) as write:
-            for explanation, ids in _explained(loaded, opened, identifier, note, allow_missing_columns, notes):
+            for explanation, ids in explanations_of(loaded, opened, identifier, note, allow_missing_columns, notes):
                 write(_table(explanation, by, ids, identifier, rows))
                 if not rows:
                     for line in explanation.notes:
@@ -98,89 +98,20 @@ def explain(
         say(f"Explained {rows} rows. Wrote {output}.")
 
 
-def features(
-    model: Model,
-    data: Data,
-    output: Annotated[
-        str | None, typer.Option(help="CSV, TSV, Parquet or Feather file for all of them; - is standard output.")
-    ] = None,
-    number: Annotated[int, typer.Option(help="How many are printed.")] = 20,
-    by: Annotated[str, typer.Option(help="columns or views.", show_default="columns, if the model tells")] = "",
-    identifier: FittedIdentifier = None,
-    on: FittedOn = None,
-    view: FittedViews = None,
-    trust: Trust = None,
-    allow_missing_columns: AllowMissingColumns = False,
-    file_format: Format = None,
-    delimiter: Delimiter = None,
-    encoding: Encoding = "utf-8",
-    na_values: FittedNaValues = None,
-    decimal: FittedDecimal = None,
-    date_format: FittedDateFormat = None,
-    strict: Strict = False,
-    force: Force = False,
-    as_json: AsJson = False,
-) -> None:
-    """List the columns, or views, that matter most for the rows of a file: by their mean absolute contribution."""
-    import numpy as np
-    import pyarrow
-
-    _check_by(by)
-    check_count("--number", number)
-    kind = None if output is None else output_kind(output, None)
-    if output == "-" and as_json:
-        refuse("--json prints to standard output, as the list would; name a file with --output.")
-    if output is not None and output != "-":
-        check_output(output, force, data, model)
-    notes = Notes(as_json)
-    with interruptible("nothing was written"):
-        loaded, note = load_model(model, notes, trust)
-    source = fitted_source(
-        loaded, note, data, file_format, delimiter, encoding, na_values, on, view, decimal, date_format, strict
-    )
-    sums: Any = 0.0
-    rows, names, of = 0, [], "columns"
-    with interruptible("nothing was written"), open_data(source, notes) as opened:
-        identifier = id_of(identifier, source.on) or note.get("id")
-        for explanation, _ in _explained(loaded, opened, identifier, note, allow_missing_columns, notes):
-            of = _kind(explanation, by)
-            names = explanation.column_names if of == "columns" else explanation.view_names
-            sums = sums + len(explanation) * explanation.importances(of)
-            rows += len(explanation)
-        if rows == 0:
-            refuse(f"{opened.source.name} has no rows; at least one must stand below the names of the columns.")
-    order = np.argsort(-sums, kind="stable")
-    shares = sums / sums.sum() if sums.sum() > 0 else sums
-    records = [
-        {of[:-1]: names[place], "importance": float(sums[place] / rows), "share": float(shares[place])}
-        for place in order.tolist()
-    ]
-    if output is not None and kind is not None:
-        with writing(output), prediction_file(output, kind, force) as write:
-            write(pyarrow.Table.from_pylist(records))
-        interrupts.saved("the list is written")
-    if as_json:
-        say_json({"rows": rows, of: records[:number], "notes": notes.lines})
-    elif output != "-":
-        say(f"Mean absolute contribution to the decisions on {rows} rows:")
-        for record in records[:number]:
-            say(f"{record['share']:>6.1%}  {record[of[:-1]]}")
-
-
-def _check_by(by: str) -> None:
+def check_by(by: str) -> None:
     """Refuse anything but columns and views."""
     if by and by not in BY:
         refuse(f"--by must be columns or views; got {by!r}.")
 
 
-def _kind(explanation: Explanation, by: str) -> Any:
+def kind_of(explanation: Explanation, by: str) -> Any:
     """Return what is explained; refuse columns of a model that does not tell them."""
     if by == "columns" and explanation.column_values is None:
         refuse(f"--by columns: this model is explained by views only. {' '.join(explanation.notes)}")
     return by or ("views" if explanation.column_values is None else "columns")
 
 
-def _explained(
+def explanations_of(
     model: Any,
     opened: OpenedFile,
     identifier: str | None,
@@ -221,7 +152,7 @@ def _table(
     """Return the lines of some rows, of which the first has a number in the file."""
     import pyarrow
 
-    records = explanation.to_records(_kind(explanation, by))
+    records = explanation.to_records(kind_of(explanation, by))
     rows = records.pop("row")
     if ids is None or identifier is None:
         named = {"row": [first + row + 1 for row in rows]}

@@ -69,13 +69,13 @@ def report(
             loaded, note, data, file_format, delimiter, encoding, na_values, on, view, decimal, date_format, strict
         )
         with open_data(source, notes) as opened:
-            target = _column(target, note.get("target"), opened, "--target")
-            identifier = _column(id_of(identifier, source.on), note.get("id"), opened, "--id")
+            target = column_of(target, note.get("target"), opened, "--target")
+            identifier = column_of(id_of(identifier, source.on), note.get("id"), opened, "--id")
             if target is not None and identifier == target:
                 refuse(f"--id and --target both name {target!r}.")
             if target is None:
                 notes.add("There is no column of classes in the data: the report says nothing about quality.")
-            X, y, ids, columns, facts = _rows(loaded, opened, target, identifier, allow_missing_columns, notes)
+            X, y, ids, columns, facts = labelled_rows(loaded, opened, target, identifier, allow_missing_columns, notes)
         from fuselearn.cli.model_columns import names_in_order
 
         # An import error names the extra that is missing.
@@ -100,7 +100,7 @@ def report(
         say(f"Wrote {output}, {size_of(output)}: {len(X)} rows.")
 
 
-def _column(given: str | None, noted: str | None, opened: "OpenedFile", option: str) -> str | None:
+def column_of(given: str | None, noted: str | None, opened: "OpenedFile", option: str) -> str | None:
     """Return a column that was asked for, which must exist, or that of the fit, if it does."""
     if given is not None:
         check_column(given, opened.names, opened.source.name, option)
@@ -108,7 +108,7 @@ def _column(given: str | None, noted: str | None, opened: "OpenedFile", option: 
     return noted if noted in opened.names else None
 
 
-def _rows(
+def labelled_rows(
     model: Any, opened: "OpenedFile", target: str | None, identifier: str | None, allow_missing: bool, notes: Notes
 ) -> "tuple[FloatArray, AnyArray | None, list[Any], ModelColumns, dict[str, Any]]":
     """Return X, y, ids, the columns of the model, and facts about the file.

@@ -1,0 +1,248 @@
+"""``fuselearn features``: the columns that matter for the rows of a file, and a selection of them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fuselearn.cli.console import (
+    Notes,
+    check_count,
+    check_jobs,
+    check_seed,
+    interruptible,
+    interrupts,
+    progress_bar,
+    refuse,
+    refusing,
+    say,
+    say_json,
+)
+from fuselearn.cli.explain import check_by, explanations_of, kind_of
+from fuselearn.cli.files import check_output, id_of, open_data, writing
+from fuselearn.cli.options import (
+    AllowMissingColumns,
+    AsJson,
+    Data,
+    Delimiter,
+    Encoding,
+    FittedDateFormat,
+    FittedDecimal,
+    FittedIdentifier,
+    FittedNaValues,
+    FittedOn,
+    FittedViews,
+    Force,
+    Format,
+    Jobs,
+    Model,
+    Seed,
+    Strict,
+    Trust,
+)
+from fuselearn.cli.predict import output_kind, prediction_file
+from fuselearn.cli.report import column_of, labelled_rows
+from fuselearn.cli.saved_models import fitted_source, load_model
+
+if TYPE_CHECKING:
+    from fuselearn.cli.files import OpenedFile
+
+Record = dict[str, Any]
+
+FEW_COLUMNS = 20
+"""Columns below which chance is known badly, and little is selected."""
+
+
+def features(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        str | None, typer.Option(help="CSV, TSV, Parquet or Feather file for all of them; - is standard output.")
+    ] = None,
+    number: Annotated[int, typer.Option(help="How many are printed.")] = 20,
+    by: Annotated[str, typer.Option(help="columns or views.", show_default="columns, if the model tells")] = "",
+    fdr: Annotated[
+        float | None,
+        typer.Option(
+            help="Select columns with at most this expected share of false ones, such as 0.1; fits the model again and "
+            "again on DATA, which must have the target.",
+            show_default="none are selected",
+        ),
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(help="Column of the target, for --fdr.", show_default="the one named at fit")
+    ] = None,
+    subsamples: Annotated[int, typer.Option(help="Halves of the rows that --fdr fits the model on.")] = 20,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    identifier: FittedIdentifier = None,
+    on: FittedOn = None,
+    view: FittedViews = None,
+    trust: Trust = None,
+    allow_missing_columns: AllowMissingColumns = False,
+    file_format: Format = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    na_values: FittedNaValues = None,
+    decimal: FittedDecimal = None,
+    date_format: FittedDateFormat = None,
+    strict: Strict = False,
+    force: Force = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the columns, or views, that matter most for the rows of a file: by their mean absolute contribution.
+
+    With --fdr the columns that the target depends on: their importance is compared with that of shadows, columns that
+    know nothing of the target.
+    """
+    import pyarrow
+
+    check_by(by)
+    check_count("--number", number)
+    check_count("--subsamples", subsamples)
+    check_seed(seed)
+    check_jobs(jobs)
+    if fdr is not None and not 0 < fdr < 1:
+        refuse(f"--fdr must be a share between 0 and 1, such as 0.1; got {fdr:g}.")
+    if fdr is not None and by == "views":
+        refuse("--fdr selects columns; leave out --by views.")
+    if fdr is None and target is not None:
+        refuse("--target is for --fdr; add --fdr 0.1, or leave it out.")
+    kind = None if output is None else output_kind(output, None)
+    if output == "-" and as_json:
+        refuse("--json prints to standard output, as the list would; name a file with --output.")
+    if output is not None and output != "-":
+        check_output(output, force, data, model)
+    notes = Notes(as_json)
+    with interruptible("nothing was written"):
+        loaded, note = load_model(model, notes, trust)
+    source = fitted_source(
+        loaded, note, data, file_format, delimiter, encoding, na_values, on, view, decimal, date_format, strict
+    )
+    with interruptible("nothing was written"), open_data(source, notes) as opened:
+        named = id_of(identifier, source.on)
+        if fdr is None:
+            rows, of, records = _contributions(loaded, opened, named, note, by, allow_missing_columns, notes)
+        else:
+            settings = {"fdr": fdr, "n_subsamples": subsamples, "random_state": seed, "n_jobs": jobs}
+            target = column_of(target, note.get("target"), opened, "--target")
+            named = column_of(named, note.get("id"), opened, "--id")
+            of = "columns"
+            rows, records = _selection(loaded, opened, target, named, allow_missing_columns, settings, notes)
+    if output is not None and kind is not None:
+        with writing(output), prediction_file(output, kind, force) as write:
+            write(pyarrow.Table.from_pylist(records))
+        interrupts.saved("the list is written")
+    if as_json:
+        counted = {} if fdr is None else {"fdr": fdr, "selected": sum(record["selected"] for record in records)}
+        say_json({"rows": rows, **counted, of: records[:number], "notes": notes.lines})
+    elif output == "-":
+        return
+    elif fdr is None:
+        say(f"Mean absolute contribution to the decisions on {rows} rows:")
+        for record in records[:number]:
+            say(f"{record['share']:>6.1%}  {record[of[:-1]]}")
+    else:
+        _print_selection([record for record in records if record["selected"]], len(records), rows, fdr, number)
+
+
+def _contributions(
+    model: Any,
+    opened: OpenedFile,
+    identifier: str | None,
+    note: Record,
+    by: str,
+    allow_missing: bool,
+    notes: Notes,
+) -> tuple[int, str, list[Record]]:
+    """Return the number of rows, what contributes to the decisions on them, and its mean absolute contributions."""
+    import numpy as np
+
+    sums: Any = 0.0
+    rows, names, of = 0, [], "columns"
+    for explanation, _ in explanations_of(model, opened, identifier or note.get("id"), note, allow_missing, notes):
+        of = kind_of(explanation, by)
+        names = explanation.column_names if of == "columns" else explanation.view_names
+        sums = sums + len(explanation) * explanation.importances(of)
+        rows += len(explanation)
+    if rows == 0:
+        refuse(f"{opened.source.name} has no rows; at least one must stand below the names of the columns.")
+    shares = sums / sums.sum() if sums.sum() > 0 else sums
+    return (
+        rows,
+        of,
+        [
+            {of[:-1]: names[place], "importance": float(sums[place] / rows), "share": float(shares[place])}
+            for place in np.argsort(-sums, kind="stable").tolist()
+        ],
+    )
+
+
+def _selection(
+    model: Any,
+    opened: OpenedFile,
+    target: str | None,
+    identifier: str | None,
+    allow_missing: bool,
+    settings: Record,
+    notes: Notes,
+) -> tuple[int, list[Record]]:
+    """Return the number of rows, and importance, frequency and q-value of each column, selected ones first."""
+    import numpy as np
+
+    from fuselearn.inspection import feature_stability
+
+    path = opened.source.name
+    inner = getattr(model, "model_", model)
+    if not hasattr(inner, "explain"):
+        refuse(f"A {type(inner).__name__} does not explain its decisions; fit with fusion.")
+    if target is None:
+        refuse(f"--fdr needs the target, of which {path} has no column; name it with --target.")
+    X, y, _, columns, _ = labelled_rows(model, opened, target, identifier, allow_missing, notes)
+    sources = columns.source_columns()
+    names, several = list(sources), {name for name in sources if sources.count(name) > 1}
+    if hasattr(model, "columns_"):
+        made = model.columns_.get_feature_names_out().tolist()
+        names = [feature if source in several else source for source, feature in zip(sources, made)]
+    if several:
+        notes.add(
+            f"Texts and dates, such as {min(several)!r}, are several columns of numbers here, which are not normal: "
+            "more of them may be false than asked for."
+        )
+    if len(names) < FEW_COLUMNS:
+        notes.add(f"Of {len(names)} columns little can be selected: chance is known from about {FEW_COLUMNS} on.")
+    if hasattr(inner, "trees_"):
+        notes.add(
+            "With boosted trees more columns may be false than asked for: in trials 12 % where 10 % were asked. A "
+            "fusion of linear machines (--set learners=linear at fit) stayed below."
+        )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with progress_bar("fitting on subsamples"), refusing(ValueError, TypeError, what=path):
+            found = feature_stability(columns.model, X, y, **settings)
+    notes.add_warnings(caught)
+    order = np.lexsort((-found.importances, found.q_values)).tolist()
+    return len(X), [
+        {
+            "column": names[place],
+            "importance": float(found.importances[place]),
+            "frequency": float(found.frequencies[place]),
+            "p_value": float(found.p_values[place]),
+            "q_value": float(found.q_values[place]),
+            "selected": bool(found.selected[place]),
+        }
+        for place in order
+    ]
+
+
+def _print_selection(selected: list[Record], n_columns: int, n_rows: int, fdr: float, number: int) -> None:
+    """Print the selected columns, the surest first."""
+    say(f"Selected {len(selected)} of {n_columns} columns on {n_rows} rows, asked for at most {fdr:.0%} false ones.")
+    if selected:
+        say("q-value  frequency  column")
+    for record in selected[:number]:
+        say(f"{record['q_value']:>7.3f}  {record['frequency']:>9.0%}  {record['column']}")
+    if len(selected) > number:
+        say(f"And {len(selected) - number} more: --number or --output shows them.")
