@@ -174,6 +174,18 @@ def command_to_reproduce(note: Record | None) -> str:
     return f"{command}\nfuselearn report model.fuse --data {shlex.quote(data)} --output report.html"
 
 
+def shown_notes(note: Record | None) -> list[list[str]]:
+    """Return the notes as strings, without the command and the facts of the file, which are shown elsewhere."""
+    shown_elsewhere = ("command", "file", "skipped_rows")
+    return [[str(key), _cut(value)] for key, value in (note or {}).items() if value and key not in shown_elsewhere]
+
+
+def _cut(value: object) -> str:
+    """Return the value of a note as text, cut if it is long."""
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= 500 else f"{text[:499]}…"
+
+
 def file_facts(note: Record | None, model: FittedModel) -> Record:
     """Return what ``note["file"]`` says about the file that the rows come from.
 

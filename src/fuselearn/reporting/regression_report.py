@@ -163,7 +163,8 @@ def summarize_regression(
         "leaderboard": _leaderboard(inner),
         "features": features,
         "left_out": [no_features] if no_features else [],
-        "note": [[str(name), str(value)] for name, value in (note or {}).items() if value not in (None, [], {})],
+        "note": provenance.shown_notes(note),
+        "command": provenance.command_to_reproduce(note) if (note or {}).get("command") else None,
     }
     if given is not None:
         errors = given - predicted

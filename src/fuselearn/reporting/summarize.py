@@ -123,7 +123,7 @@ def summarize(
         "rounds": summarize_rounds(known, seed, MAX_ROWS),
         "missingness": missingness,
         "settings": provenance.settings_of(model),
-        "note": _note(note),
+        "note": provenance.shown_notes(note),
         "versions": provenance.versions(),
         "reproduce": {
             "code": provenance.code_to_reproduce(model, note, labelled=rows.labelled, with_ids=rows.ids is not None),
@@ -360,18 +360,6 @@ def _reasons_left_out(rows: ReportRows, summary: Record) -> list[str]:
     if summary["redundancy"] is None:
         reasons.append("There is only one view, or hardly any row, so views are not compared.")
     return reasons
-
-
-def _note(note: Record | None) -> list[list[str]]:
-    """Return the notes as strings, without the command and the facts of the file, which are shown elsewhere."""
-    shown_elsewhere = ("command", "file", "skipped_rows")
-    return [[str(key), _short(value)] for key, value in (note or {}).items() if value and key not in shown_elsewhere]
-
-
-def _short(value: object) -> str:
-    """Return the value of a note as text, cut if it is long."""
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= 500 else f"{text[:499]}…"
 
 
 def _json_able(value: Any) -> Any:
