@@ -300,8 +300,8 @@ def test_a_gpu_of_little_shared_memory(monkeypatch):
     cupy = importlib.import_module("cupy")
     start = gradient_kernels.FusedGradients._start
 
-    def with_little(gradients, table):
-        start(gradients, table)
+    def with_little(gradients, table, tiles):
+        start(gradients, table, tiles)
         gradients._shared_bytes = 2**16
 
     monkeypatch.setattr(gradient_kernels.FusedGradients, "_start", with_little)
