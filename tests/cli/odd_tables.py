@@ -328,7 +328,12 @@ REFUSED = {
     "no rows": ("t.csv", b"id,x,kind\n", [], ["has no rows"]),
     "an empty file": ("t.csv", b"", [], ["is empty"]),
     "no class": ("t.csv", text({**rows(), "kind": [""] * N}).encode(), [], ["every row needs its class"]),
-    "measured classes": ("t.csv", text({**rows(), "kind": X}).encode(), [], ["measured numbers in the target"]),
+    "measured classes": (
+        "t.csv",
+        text({**rows(), "kind": X}).encode(),
+        [],
+        ["does not predict numbers", "--task classification"],
+    ),
     "names that never repeat": (
         "t.csv",
         plain(name=[f"n{number}" for number in range(N)]),

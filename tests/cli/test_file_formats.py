@@ -126,8 +126,8 @@ REFUSED = {
     "a word for nothing among numbers": ({"x": ["1.5", "2.5", "3.5", "?"] * (N_ROWS // 4)}, "--na-values '?'"),
     "infinite": ({"x": [1.5, np.inf, 2.5, 3.5] * (N_ROWS // 4)}, "infinite value in the column 'x', row 2"),
     "decimal commas": ({"x": ["1,5", "2,5"] * (N_ROWS // 2)}, "--decimal ,"),
-    "measured classes": ({"kind": [0.5, 1.5] * (N_ROWS // 2)}, "measured numbers in the target"),
-    "measured classes of decimals": ({"kind": [Decimal("0.5"), Decimal("1.5")] * (N_ROWS // 2)}, "measured numbers"),
+    "measured classes": ({"kind": [0.5, 1.5] * (N_ROWS // 2)}, "does not predict numbers"),
+    "measured classes of decimals": ({"kind": [Decimal("0.5"), Decimal("1.5")] * (N_ROWS // 2)}, "predict numbers"),
 }
 ONLY_WITH_TYPES = {
     "lists": ({"x": [[1.0, 2.0]] * N_ROWS}, "nested values"),
