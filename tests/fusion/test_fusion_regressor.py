@@ -113,6 +113,16 @@ def test_gross_outliers_of_the_target_count_next_to_nothing(many):
     assert model.out_of_sample_scores_["r2_all_rows"] < 0.6 < model.out_of_sample_score_
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_outliers_on_one_side_do_not_speak_for_the_pass_that_they_pulled(many):
+    X, y, X_new, y_new = problem(300)
+    spoilt = y + 150 * (np.arange(300) % 25 == 0)
+    with many_rows() if many else patch.object(catalogue, "MANY_ROWS", 3000):
+        model = fusion().fit(X, spoilt)
+    assert 0.03 < model.outlier_share_ < 0.06
+    assert model.score(X_new, y_new) > 0.75
+
+
 def test_a_skewed_target_has_no_outliers():
     X, y, _, _ = problem(400)
     assert fusion().fit(X, np.exp(y / 2)).outlier_share_ == 0

@@ -158,7 +158,9 @@ def fit_few_rows(
         believed = row_weights * np.maximum(1 - outliers.probabilities, LEAST_BELIEF)
         second = _run(data, learners, believed / believed.mean(), seed, budget, threads, report)
         n_fits += second.n_fits
-        if is_no_worse(data.target, second.rows.predicted, last.rows.predicted, row_weights) and not second.interrupted:
+        passes = second.rows.predicted, last.rows.predicted
+        no_worse = is_no_worse(data.target, *passes, row_weights, outliers.probabilities)
+        if no_worse and not second.interrupted:
             last = second
             outliers = judge_residuals(data.target, last.rows, row_weights, data.blocks.present)
         else:
@@ -209,10 +211,22 @@ def judge_residuals(target: FloatArray, rows: OutOfFold, weights: FloatArray, pr
     return TargetOutliers(judged.share, probabilities)
 
 
-def is_no_worse(target: FloatArray, second: FloatArray, first: FloatArray, weights: FloatArray) -> bool:
-    """Return whether the squared errors of all rows are not clearly larger after a second pass than after the first."""
+def is_no_worse(
+    target: FloatArray, second: FloatArray, first: FloatArray, weights: FloatArray, suspected: FloatArray
+) -> bool:
+    """Return whether squared errors are not clearly larger after a second pass than after the first.
+
+    Targets in the tail of an honest distribution are predicted better by a first pass, which learnt from them. Outliers
+    are not: they pull all predictions towards their mean. So the errors of suspected rows (their probabilities to be
+    outliers) are taken about the mean of these errors, which forgives a pass that is not pulled.
+    """
     unit = TargetScale.of(target, weights).unit
-    excess = weights * (((target - second) / unit) ** 2 - ((target - first) / unit) ** 2)
+    losses = []
+    for predicted in (second, first):
+        errors = (target - predicted) / unit
+        shift = np.average(errors, weights=weights * suspected) if np.any(weights * suspected > 0) else 0.0
+        losses.append(weights * ((1 - suspected) * errors**2 + suspected * (errors - shift) ** 2))
+    excess = losses[0] - losses[1]
     return bool(excess.mean() <= WORSE * excess.std() / np.sqrt(len(excess)))
 
 

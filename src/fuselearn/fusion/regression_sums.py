@@ -175,7 +175,8 @@ def fit_many_rows(data: RegressionData, options: FusionOptions, threads: Threads
         believed = row_weights * np.maximum(1 - outliers.probabilities, LEAST_BELIEF)
         second = _run(data, frame, fold_of, believed / believed.mean(), options, threads)
         n_fits += second.n_fits
-        if is_no_worse(data.target, second.rows.predicted, last.rows.predicted, row_weights):
+        passes = second.rows.predicted, last.rows.predicted
+        if is_no_worse(data.target, *passes, row_weights, outliers.probabilities):
             last = second
             outliers = judge_residuals(data.target, last.rows, row_weights, data.blocks.present)
         else:
