@@ -93,6 +93,8 @@ def test_other_data_are_refused(fit, mislabelled, data, tmp_path):
     path = tmp_path / "model.fuse"
     refused(run("suspects", path, "--data", data, "--number", 9), "are not those that the model was given", "wrong.csv")
     lines = mislabelled.read_text().splitlines()
+    (tmp_path / "turned.csv").write_text("\n".join([lines[0], *lines[2:], lines[1]]) + "\n")
+    refused(run("suspects", path, "--data", tmp_path / "turned.csv", "--number", 1), "are not those", "wrong.csv")
     (tmp_path / "short.csv").write_text("\n".join(lines[:50]) + "\n")
     refused(run("suspects", path, "--data", tmp_path / "short.csv"), "has 49 rows", "a file of 90", "wrong.csv")
     refused(run("suspects", path, "--id", "patient"), "--id", "--data")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 FEW = 10
 """A column may have one odd cell for so many others."""
+LEAST_ODD = 3
+"""Odd cells that are too many for a column in which no other cell could be read."""
 QUOTED = 5
 """Odd cells that a remark quotes."""
 KEPT = 1000
@@ -98,7 +100,7 @@ class OddCells:
         self._note(texts, odd, name, kind, first_row)
         self._n_read[name] += len(values) - values.null_count
         n_odd, n_read = self._counts[name].total() if name in self._counts else 0, self._n_read[name]
-        if n_odd >= FEW and n_odd >= n_read:
+        if n_odd >= (FEW if n_read else LEAST_ODD) and n_odd >= n_read:
             cell = next(iter(self._counts[name]))
             refuse(
                 f"{self._source.name} has {cell[:40]!r} in the column {name!r}, and such text in {n_odd} of its first "

@@ -48,7 +48,7 @@ def serve(
     service = PredictionService(loaded, note, allow_missing_columns, max_rows)
     service.warm()
     is_local = host in (*LOOPBACK, "::1")
-    hosts = (*(allow_host or ()), *LOOPBACK) if is_local or allow_host else ()
+    hosts = (*(name.lower() for name in allow_host or ()), *LOOPBACK) if is_local or allow_host else ()
     app = make_web_app(service, max_body=max_megabytes * MEBIBYTE, threads=threads, hosts=hosts)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

@@ -97,7 +97,7 @@ def suspects(
         columns: dict[str, list[Any]] = {}
         if data is not None:
             source = Source(data, file_format, delimiter, encoding, words_for_nothing(note, na_values))
-            columns = _ids(source, identifier, judge, note, found, rows, used)
+            columns = _ids(source, identifier, judge, note, rows, used)
         elif "index" in found.columns:
             columns = {"index": found["index"].tolist()}
         columns = {**_described(judge, note, found, rows), **columns}
@@ -161,7 +161,6 @@ def _ids(
     identifier: str | None,
     judge: Any,
     note: dict[str, Any],
-    found: "Records",
     rows: "IntArray",
     used: "IntArray | None",
 ) -> dict[str, list[Any]]:
@@ -187,11 +186,14 @@ def _ids(
     n_rows = len(used) + len(note["skipped_rows"]) if used is not None else note.get("rows") or len(judge.posterior_)
     if table.num_rows != n_rows:
         refuse(f"--data: {path} has {table.num_rows} rows, and the model was fitted on a file of {n_rows}{fitted_on}.")
+    # Labels of all rows, not of the suspect ones alone, which another order of the rows may well leave as they are.
+    judged = judge.suspects(n_rows * len(judge.label_columns_))
+    places = _rows_of_file(used, judged)
     for name, column in labels.items():
-        chosen = found["column"] == name
-        taken = table.column(column).take(pyarrow.array(rows[chosen]))
+        chosen = judged["column"] == name
+        taken = table.column(column).take(pyarrow.array(places[chosen]))
         known = not taken.null_count and model_labels(taken, judge.classes_, column, path, spelled=True)
-        if known is False or (len(taken) and (known != found["given"][chosen]).any()):
+        if known is False or (len(taken) and (known != judged["given"][chosen]).any()):
             refuse(f"--data: labels in {column!r} of {path} are not those that the model was given{fitted_on}.")
     if named is None:
         return {}
