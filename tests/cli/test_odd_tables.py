@@ -95,3 +95,17 @@ def test_few_rows_with_an_odd_cell_are_predicted(fit, tmp_path):
     odd, gap = run("predict", "model.fuse", "one.csv"), run("predict", "model.fuse", "gap.csv")
     assert "1 cell is not numbers as the others of the column and count as missing: 'unknown' in 'w'" in odd.stderr
     assert odd.stdout == gap.stdout
+
+
+def test_few_rows_with_another_decimal_sign_are_refused(tmp_path):
+    """Ten odd cells are too many in any column, three in one that has no other."""
+    train, new, model = tmp_path / "train.csv", tmp_path / "new.csv", tmp_path / "model.fuse"
+    lines = [f"{number / 7:.3f},{'ab'[number % 2]}" for number in range(40)]
+    train.write_text("\n".join(["x,kind", *lines]) + "\n")
+    options = ["--method", "shareboost", "--set", "n_estimators=2", "--output", str(model)]
+    assert run("fit", str(train), "--target", "kind", *options).exit_code == 0
+    new.write_text("x\n" + '"0,5"\n"1,5"\n"2,5"\n')
+    result = run("predict", str(model), str(new), "--output", str(tmp_path / "out.csv"))
+    assert result.exit_code == 1
+    assert "'0,5' in the column 'x'" in result.stderr
+    assert "--decimal" in result.stderr
