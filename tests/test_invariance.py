@@ -1,6 +1,7 @@
 """What a model must not depend on: the order of X in memory, the origin of its columns, the unit of its weights."""
 
 import inspect
+from functools import partial
 
 import numpy as np
 import pytest
@@ -169,5 +170,5 @@ def test_the_unit_of_weights_does_not_matter(problem, name):
     # The sum of these is beyond the largest number.
     largest = clone(model).fit(train, labels, sample_weight=weights * (1e308 / 3.0))
     # Numbers differ by the rounding of the two factors, which are no powers of two.
-    same = np.testing.assert_allclose if is_regressor(model) else np.testing.assert_array_equal
+    same = partial(np.testing.assert_allclose, atol=1e-3) if is_regressor(model) else np.testing.assert_array_equal
     same(largest.predict(test), huge.predict(test))

