@@ -91,9 +91,8 @@ class BaseViewRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         """Return scikit-learn's tags."""
         tags = super().__sklearn_tags__()
-        given = self.estimator
-        regressors = list(given.values()) if isinstance(given, dict) else given
-        regressors = list(regressors) if isinstance(regressors, list | tuple) else [regressors]
+        given = list(self.estimator.values()) if isinstance(self.estimator, dict) else self.estimator
+        regressors = given if isinstance(given, list | tuple) else [given]
         tags.input_tags.allow_nan = self.views is not None or all(map(takes_nan, regressors))
         return tags
 
