@@ -221,7 +221,8 @@ class VotePrediction(ExplainsRows, ReadsNewRows, PredictsByDecision):
             places = np.arange(len(votes))
             votes_of_class = votes[places, codes[rows]]
             votes[places, codes[rows]] = -np.inf
-            margins[rows] = (votes_of_class - votes.max(axis=1)) / (total if total > 0 else 1.0)
+            difference = (votes_of_class - votes.max(axis=1)) / (total if total > 0 else 1.0)
+            margins[rows] = np.clip(difference, -1.0, 1.0)  # sums of rounded weights can be a last digit beyond
 
         self._ensemble().vote_in_blocks(table, receive)
         return margins
