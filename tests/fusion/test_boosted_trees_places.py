@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from fuselearn import FusionClassifier
 from fuselearn.backends.partitioned import parquet
 from fuselearn.backends.partitioned.partitioned_data import open_source
+from fuselearn.boosting.gradient import partitioned_gradient_data
 from fuselearn.boosting.gradient.gradient_arguments import _reader
 from fuselearn.boosting.gradient.partitioned_gradient_data import read_partitioned_gradient_data
 from fuselearn.data import read_training_data
@@ -102,8 +103,10 @@ def dask_data(n_partitions, given):
     ("n_partitions", "pairs"),
     [(3, PAIRS[2:3]), *(pytest.param(n, PAIRS, marks=pytest.mark.long) for n in (1, 2, 5, 8))],
 )
-def test_a_cluster(n_partitions, pairs, client):
+@pytest.mark.parametrize("collected", [0, 2**27])
+def test_a_cluster(collected, n_partitions, pairs, client, monkeypatch):
     pytest.importorskip("distributed")
+    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_CELLS", collected)
     from tests.backends.partitioned.partition_problems import assert_nothing_is_held
 
     given = ("groups", "sample_weight")
@@ -117,8 +120,9 @@ def test_a_cluster(n_partitions, pairs, client):
 @POSIX
 @LOST_WORKERS
 @pytest.mark.long
-def test_a_killed_worker_costs_a_step(processes):
+def test_a_killed_worker_costs_a_step(processes, monkeypatch):
     """In the second run, after some rounds; what the first run left is not needed any more."""
+    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_CELLS", 0)
     killed = []
 
     def kill(progress):

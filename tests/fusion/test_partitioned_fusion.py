@@ -20,6 +20,7 @@ import dask.array as da
 import dask.dataframe as dd
 
 from fuselearn.backends.partitioned import dask_cluster, dask_tasks, dask_worker, parquet
+from fuselearn.boosting.gradient import partitioned_gradient_data
 from fuselearn.fusion import listed_suspects
 from fuselearn.fusion.fusion_rows import ArmValues
 from tests.backends.partitioned.cluster_faults import SharedList
@@ -33,8 +34,9 @@ pytestmark = pytest.mark.filterwarnings("ignore:X has .* gross outlier:UserWarni
 
 @pytest.fixture
 def many(monkeypatch):
-    """A few hundred rows count as many."""
+    """A few hundred rows count as many, also as too many to be collected."""
     as_many(monkeypatch)
+    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_CELLS", 0)
 
 
 def long_but(*quick):
@@ -47,6 +49,14 @@ def test_a_cluster_gives_the_local_model(case, many, client):
     for n_partitions in (3,) if case == "groups" else (1, 2, 5, 8):
         there = clone(model).fit(**chunked(n_partitions, X, y, beside))
         assert_same(there, local_model(case))
+    assert_nothing_is_held()
+
+
+@pytest.mark.parametrize("case", long_but("weights"))
+def test_rows_whose_bins_are_collected_give_the_local_model(case, many, client, monkeypatch):
+    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_CELLS", 2**27)
+    model, X, y, beside = problem(case)
+    assert_same(model.fit(**chunked(3, X, y, beside)), local_model(case))
     assert_nothing_is_held()
 
 

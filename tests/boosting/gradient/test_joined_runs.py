@@ -12,11 +12,13 @@ from fuselearn import ShareGradientBoostingClassifier
 from fuselearn.data import read_training_data
 from fuselearn.data.folds import Folds
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, BoostingSettings, local_gradient_data
+from fuselearn.numeric.execution import Threads
 
 pytest.importorskip("distributed")
 
 from fuselearn.backends.partitioned.dask_cluster import DaskPartitions
 from fuselearn.backends.partitioned.partitioned_data import open_source
+from fuselearn.boosting.gradient import partitioned_gradient_data
 from fuselearn.boosting.gradient.partitioned_gradient_data import read_partitioned_gradient_data
 from tests.backends.partitioned.partition_problems import assert_nothing_is_held, in_chunks
 from tests.boosting.gradient.gradient_problems import VIEWS, rows
@@ -24,6 +26,12 @@ from tests.boosting.gradient.gradient_problems import VIEWS, rows
 N_FOLDS = 3
 SETTINGS = BoostingSettings(n_rounds=2, max_leaf_nodes=4, learning_rate=0.3)
 PAIRS = [(None, 0), (None, 1), (1, 0), (None, 2), (2, 2)]
+
+
+@pytest.fixture(autouse=True)
+def _many(monkeypatch):
+    """A few hundred rows are too many to be collected."""
+    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_CELLS", 0)
 
 
 @pytest.fixture
@@ -74,6 +82,19 @@ def test_they_are_those_of_rows_in_memory(client, asked):
     assert together < len(asked) - together
     assert max(asked[:together]) >= len(PAIRS)
     assert_nothing_is_held()
+
+
+@pytest.mark.parametrize("target", ["three", pytest.param("two", marks=pytest.mark.long)])
+def test_rows_whose_bins_are_collected(target, client, asked, monkeypatch):
+    """Their trees grow in this process, without a round trip."""
+    with BoostedTreesArms(near_rows(target), N_FOLDS, SETTINGS) as arms:
+        here = arms.fit_all(PAIRS)
+    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_CELLS", 600 * len(far_rows(target).used_columns))
+    with Threads(2) as threads, BoostedTreesArms(far_rows(target), N_FOLDS, SETTINGS, threads) as arms:
+        there = arms.fit_all(PAIRS)
+    assert not asked
+    for model, other in zip(there, here):
+        assert_same(model, other)
 
 
 def test_an_error_ends_all_runs(client, monkeypatch):

@@ -371,14 +371,14 @@ class LocalGradientData(GradientData):
 
     def part_of(self, rows: FoldOfView) -> GradientPart:
         """Return the rows with the roles that they have in a run of a cross-fitting."""
-        return replace(self._part, roles=self._part.roles_in(rows), folds=None)
+        return self._part.of_run(rows)
 
     @contextmanager
     def fold_runs(self, plan: FoldPlan, threads: Threads) -> Iterator[FoldRuns]:
         """Yield the rows in their bins; see `GradientData.fold_runs`."""
         if self._binned is None:
             self._binned = plan.binning, plan.binning.prepare(self._part.view, threads).bins
-        yield LocalFoldRuns(self, plan, self._binned[1])
+        yield LocalFoldRuns(self, plan, self._part, self._binned[1])
 
     def _known_binning(self) -> Binning | None:
         """Return the bins of rows that were binned before; None where they were not."""
@@ -400,21 +400,23 @@ class LocalFoldRuns:
 
     Parameters
     ----------
-    data : LocalGradientData
-        The training data, with folds.
+    data : GradientData
+        The training data.
     plan : FoldPlan
         The plan of all runs.
+    part : GradientPart
+        All rows, with folds.
     bins : uint8 ndarray of shape (n_columns, n_rows)
         Bins of the rows.
     """
 
     side_by_side = True
 
-    def __init__(self, data: LocalGradientData, plan: FoldPlan, bins: IntArray) -> None:
-        self._data, self._plan, self._bins = data, plan, bins
+    def __init__(self, data: GradientData, plan: FoldPlan, part: GradientPart, bins: IntArray) -> None:
+        self._data, self._plan, self._part, self._bins = data, plan, part, bins
 
     def start(self, rows: FoldOfView, growth: GrowthSettings, threads: Threads) -> GradientRows:
         """Return the rows at the scores before the first round of a run; see `FoldRuns.start`."""
-        plan, part = self._plan.plan(rows), self._data.part_of(rows)
+        plan, part = self._plan.plan(rows), self._part.of_run(rows)
         block = part.block(self._data.block_settings(plan), plan.binning, ArrayStore(), threads, self._bins)
         return LocalGradientRows(block, growth, threads)

@@ -135,10 +135,11 @@ class GradientPart:
         """Return the rows that have a label in a column: all that count, or those that have its view."""
         return self.present[:, label_column] if len(self.labels) > 1 else self.roles != UNUSED
 
-    def roles_in(self, rows: FoldOfView) -> IntArray:
-        """Return the roles of the rows in a run of a cross-fitting."""
+    def of_run(self, rows: FoldOfView) -> GradientPart:
+        """Return the rows with the roles that they have in a run of a cross-fitting."""
         assert self.folds is not None
-        return rows.roles(self.roles, self.folds, None if rows.view < 0 else self.present[:, rows.view])
+        roles = rows.roles(self.roles, self.folds, None if rows.view < 0 else self.present[:, rows.view])
+        return replace(self, roles=roles, folds=None)
 
     def training(self) -> tuple[FloatArray, IntArray]:
         """Return the targets and weights, in units, of the training rows of a regression."""

@@ -17,7 +17,7 @@ import numpy as np
 from fuselearn.backends.partitioned.partitioned_data import read_summaries, resolve_source
 from fuselearn.backends.partitioned.row_source import PartitionReader, PartitionSummary, RawPartition, RowSource
 from fuselearn.backends.partitioned.storage import ArrayStore
-from fuselearn.boosting.gradient.gradient_data import FoldPlan, FoldRuns, GradientData
+from fuselearn.boosting.gradient.gradient_data import FoldPlan, FoldRuns, GradientData, LocalFoldRuns
 from fuselearn.boosting.gradient.gradient_folds import FoldOfView
 from fuselearn.boosting.gradient.gradient_plan import GradientPart, GradientPlan, PlanQuestion, WeightScale
 from fuselearn.boosting.gradient.gradient_rounds import GradientRows
@@ -44,6 +44,9 @@ from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 LEAF_BYTES = 2
 """Bytes of the number of a leaf."""
+COLLECTED_CELLS = 2**27
+"""Bins, of a byte each, up to which the rows of a cluster are collected for the runs of a cross-fitting: histograms of
+all its trees are many times as large, and with few rows they take most of the time."""
 
 
 class HeldOut(Protocol):
@@ -210,6 +213,27 @@ def answer_questions(
     return {name: question(part) for name, question in questions.items()}
 
 
+def binned_part(raw: RawPartition, reader: GradientReader, binning: Binning) -> tuple[GradientPart, IntArray]:
+    """Return the rows of a partition without their values, and their bins."""
+    part = reader.part(raw)
+    return replace(part, view=replace(part.view, table=part.view.table[:0])), binning.prepare(part.view).bins
+
+
+def joined_parts(parts: Sequence[tuple[GradientPart, IntArray]]) -> tuple[GradientPart, IntArray]:
+    """Return the rows of all partitions, in their order, as those of one."""
+    of_rows, bins = zip(*parts)
+    first = of_rows[0]
+    joined = replace(
+        first,
+        labels=[np.concatenate(columns) for columns in zip(*(part.labels for part in of_rows))],
+        weights=None if first.weights is None else np.concatenate([part.weights for part in of_rows]),
+        roles=np.concatenate([part.roles for part in of_rows]),
+        present=np.concatenate([part.present for part in of_rows]),
+        folds=np.concatenate([part.folds for part in of_rows]),
+    )
+    return joined, np.concatenate(bins, axis=1)
+
+
 @dataclass(frozen=True)
 class GradientRecipe:
     """All that is needed to make a block of the rows of a partition."""
@@ -311,8 +335,13 @@ class PartitionedGradientData(GradientData):
     @contextmanager
     def fold_runs(self, plan: FoldPlan, threads: Threads) -> Iterator[FoldRuns]:
         """Yield the rows in their bins; see `GradientData.fold_runs`."""
+        is_far = self._source.is_far
+        if is_far and self.n_rows * len(self.used_columns) <= COLLECTED_CELLS:
+            parts = self._source.map(binned_part, self._reader, plan.binning)
+            yield LocalFoldRuns(self, plan, *joined_parts(parts))
+            return
         settings = self.block_settings(plan.plan(FoldOfView(0, -1)))
-        recipe, is_far = GradientRecipe(self._reader, settings, plan.binning), self._source.is_far
+        recipe = GradientRecipe(self._reader, settings, plan.binning)
         partitions = self._source.load_partitions(JoinedRecipe(recipe) if is_far else recipe, threads)
         try:
             yield (JoinedRuns if is_far else PartitionedFoldRuns)(partitions, self, plan)
