@@ -17,6 +17,7 @@ something and others that do not, values are multiplied by their arm's reliabili
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +29,7 @@ from fuselearn.persistence.validation import check_array
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from fuselearn.fusion.calibration_and_scores import PatternCalibration
+    from fuselearn.fusion.pattern_calibration import PatternCalibration
 
 STRENGTHS = (0.1, 1.0, 10.0, 100.0, 1000.0)
 FOLDS = 5
@@ -176,7 +177,9 @@ def fill_gaps(values: FloatArray) -> FloatArray:
     return np.where(abstains[:, :, None], means, values)
 
 
-def weighted_sum(values: Iterable[FloatArray], weights: FloatArray) -> tuple[FloatArray, BoolArray]:
+def weighted_sum(
+    values: Iterable[FloatArray], weights: FloatArray, factors: Iterable[FloatArray | float] | None = None
+) -> tuple[FloatArray, BoolArray]:
     """Return Σ weight · value over the arms that do not abstain, scaled up as if the others agreed with them.
 
     Parameters
@@ -184,6 +187,8 @@ def weighted_sum(values: Iterable[FloatArray], weights: FloatArray) -> tuple[Flo
     values : iterable of ndarray of shape (n_rows, n_targets)
         NaN where an arm abstains.
     weights : ndarray of shape (n_arms,)
+    factors : iterable of ndarray of shape (n_rows,) or float, default=None
+        What the weight of each arm is multiplied by, row by row; 1 for all by default.
 
     Returns
     -------
@@ -194,10 +199,10 @@ def weighted_sum(values: Iterable[FloatArray], weights: FloatArray) -> tuple[Flo
     """
     sums: FloatArray | float = 0.0
     present: FloatArray | float = 0.0
-    for weight, arm_values in zip(weights, values):
-        abstains = np.isnan(arm_values[:, 0])
-        sums = sums + weight * np.where(abstains[:, None], 0.0, arm_values)
-        present = present + np.where(abstains, 0.0, weight)
+    for weight, arm_values, factor in zip(weights, values, repeat(1.0) if factors is None else factors):
+        abstains, counted = np.isnan(arm_values[:, 0]), weight * np.asarray(factor)
+        sums = sums + counted[..., None] * np.where(abstains[:, None], 0.0, arm_values)
+        present = present + np.where(abstains, 0.0, counted)
     present = np.asarray(present)
     covered = present > 0
     scale = np.divide(np.sum(weights), present, out=np.zeros(len(present)), where=covered)
@@ -342,8 +347,9 @@ class OutOfFoldValues:
         sums: FloatArray = self.view_sums[chosen][:, rows].sum(axis=0, dtype=np.float64)
         known, place = float(self.view_weights[chosen].sum()), self._place(views)
         if place is not None:
-            sums = sums + self.joint_sums[place, rows]
-            known += float(self.view_weights[-1])
+            factor = float(calibration.joint_factors_of(views[None])[0])
+            sums = sums + factor * self.joint_sums[place, rows]
+            known += factor * float(self.view_weights[-1])
         if self.scaled and known > 0:
             sums = sums * (self.view_weights.sum() / known)
         covered = np.full(len(rows), known > 0 and len(chosen) > 0)

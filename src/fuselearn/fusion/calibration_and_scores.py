@@ -3,7 +3,9 @@
 Logits z are linear in the combined value of a row, and so in the values of its arms: z = slope · value + intercept, and
 softmax(z) are the class probabilities, for classes of the size that they have in the training rows. A row that lacks
 views is predicted less surely: there are slopes and intercepts for what is left when a view is missing, for each view
-alone, and for the patterns of the training rows. All are fitted on out-of-fold values.
+alone, and for the patterns of the training rows. All are fitted on out-of-fold values. Where arms of all views have
+absent ones filled in, they count less for a pattern of few views, and the values are those of rows with these views
+alone; see `filled_views`.
 
 Wrong labels and classes that overlap look alike where there is one label column. The posterior of the consensus is
 calibrated for only where wrong labels explain the labels clearly better than overlap does; else probabilities are those
@@ -30,7 +32,8 @@ from fuselearn.data.labels import BALANCED, ClassWeight, given_class_weights
 from fuselearn.data.training_data import targets_of
 from fuselearn.fusion.arm_weights import by_class, weigh_arms, weighted_sum
 from fuselearn.fusion.base_models import Arm
-from fuselearn.persistence.validation import check_array
+from fuselearn.fusion.filled_views import CountedViews
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -43,75 +46,6 @@ ACCURACY, BALANCED_ACCURACY, ROC_AUC = "accuracy", "balanced_accuracy", "roc_auc
 """Names of scores, as scikit-learn has them."""
 RIDGE = 1e-3
 """Of the combination by which an arm of all views is shared out among them."""
-
-
-@dataclass(frozen=True)
-class PatternCalibration:
-    """Slope and intercepts of the logits, for each pattern of views that may be present.
-
-    Attributes
-    ----------
-    patterns : bool ndarray of shape (n_patterns, n_views)
-        The first has all views.
-    slopes : ndarray of shape (n_patterns,)
-    intercepts : ndarray of shape (n_patterns, n_classes)
-        They include the logarithms of the prior.
-    log_prior : ndarray of shape (n_classes,)
-        Logarithms of the shares of the classes that the probabilities are calibrated for: logits of a row without any
-        view.
-    """
-
-    patterns: BoolArray
-    slopes: FloatArray
-    intercepts: FloatArray
-    log_prior: FloatArray
-
-    def validate(self) -> None:
-        """Check that patterns, slopes and intercepts are as many, and that the first pattern has all views."""
-        patterns = check_array(self, "patterns", np.bool_, (None, None))
-        n_classes = len(check_array(self, "log_prior", np.float64, (None,)))
-        check_array(self, "slopes", np.float64, (len(patterns),))
-        check_array(self, "intercepts", np.float64, (len(patterns), n_classes))
-        if not len(patterns) or not patterns.shape[1] or not patterns[0].all():
-            raise ValueError("patterns of a PatternCalibration does not begin with all views")
-
-    def logits(self, values: FloatArray, covered: BoolArray, present: BoolArray) -> FloatArray:
-        """Return z of each row and class, by the largest known pattern among the views that a row has.
-
-        Parameters
-        ----------
-        values : ndarray of shape (n_rows, n_classes)
-            Combined values of the arms.
-        covered : bool ndarray of shape (n_rows,)
-            Rows of which some arm has a value.
-        present : bool ndarray of shape (n_rows, n_views)
-            Views that the rows have.
-        """
-        pattern_of = self.pattern_of(present)
-        logits = self.slopes[pattern_of, None] * values + self.intercepts[pattern_of]
-        return np.where((covered & (pattern_of >= 0))[:, None], logits, self.log_prior)
-
-    def line(self, present: BoolArray, covered: bool) -> tuple[float, FloatArray]:
-        """Return slope and intercepts of the logits of rows that have the views of a mask; see `logits`."""
-        pattern = int(self.pattern_of(present[None])[0])
-        if not covered or pattern < 0:
-            return 0.0, self.log_prior
-        return float(self.slopes[pattern]), self.intercepts[pattern]
-
-    def pattern_of(self, present: BoolArray) -> IntArray:
-        """Return the number of each row's pattern, -1 where none is known."""
-        pattern_of = np.zeros(len(present), dtype=np.intp)
-        incomplete = np.flatnonzero(~present.all(axis=1))
-        if len(incomplete):
-            distinct, distinct_of = np.unique(present[incomplete], axis=0, return_inverse=True)
-            sizes = self.patterns.sum(axis=1)
-            chosen = []
-            for views in distinct:
-                inside = np.flatnonzero(~(self.patterns & ~views).any(axis=1))
-                # Of several as large, the most cautious one.
-                chosen.append(min(inside, key=lambda number: (-sizes[number], self.slopes[number]), default=-1))
-            pattern_of[incomplete] = np.array(chosen)[np.ravel(distinct_of)]
-        return pattern_of
 
 
 def fit_full_calibration(
@@ -140,7 +74,22 @@ def fit_full_calibration(
 def fit_pattern_calibration(result: "PassResult", arms: Sequence[Arm], data: TrainingData) -> PatternCalibration:
     """Fit calibrations for all patterns of views on all training rows."""
     all_rows = np.ones(len(data), dtype=bool)
-    return _fit_patterns(result.calibration, result, arms, data, all_rows, patterns_of_views(data.blocks.present))
+    patterns = patterns_of_views(data.blocks.present)
+    return _fit_patterns(result.calibration, result, arms, data, all_rows, patterns)
+
+
+def values_to_calibrate(
+    result: "PassResult", arms: Sequence[Arm], calibration: PatternCalibration, present: BoolArray
+) -> tuple[FloatArray, BoolArray]:
+    """Return combined out-of-fold values of the training rows, of shape (n_rows, n_classes), and the rows with some."""
+    if calibration.joint_factors is None:
+        return by_class(result.values), result.covered
+    factors = calibration.joint_factors_of(present)
+    used = np.flatnonzero(result.weights > 0).tolist()
+    values, covered = weighted_sum(
+        result.arm_values[used], result.weights[used], [factors if arms[arm].view is None else 1.0 for arm in used]
+    )
+    return by_class(values), covered
 
 
 def label_loss(result: "PassResult", data: TrainingData) -> float:
@@ -163,10 +112,10 @@ def out_of_fold_logits(result: "PassResult", arms: Sequence[Arm], data: Training
     for fold in np.unique(fold_of):
         held_out = fold_of == fold
         weighed = _weighed_on(~held_out, result, data) if not held_out.all() else result
-        values = by_class(weighed.values)
-        full = replace(_fit(values, result.class_targets, data, ~held_out), log_shares=log_prior)
+        full = replace(_fit(by_class(weighed.values), result.class_targets, data, ~held_out), log_shares=log_prior)
         calibration = _fit_patterns(full, weighed, arms, data, ~held_out, patterns)
-        logits[held_out] = calibration.logits(values[held_out], weighed.covered[held_out], present[held_out])
+        values, covered = values_to_calibrate(weighed, arms, calibration, present)
+        logits[held_out] = calibration.logits(values[held_out], covered[held_out], present[held_out])
     return logits
 
 
@@ -199,36 +148,63 @@ def _fit_patterns(
 ) -> PatternCalibration:
     """Fit calibrations of some patterns on some rows, beside that of all views, which is known."""
     known, calibrations = [np.ones(data.blocks.present.shape[1], dtype=bool)], [full]
-    present = data.blocks.present
+    present, targets, counted = data.blocks.present, result.class_targets, None
+    if result.filled is not None:
+        groups = None if data.groups is None else data.groups[rows]
+        effect = _design_effect(by_class(result.values[rows]), targets[rows], data.weights[rows], groups)
+        counted = CountedViews(result, arms, present, result.filled, data.weights * rows, effect)
     for pattern in patterns:
-        # An arm of all views that learnt from rows without some of them has these filled in.
-        left = [
-            number
-            for number, arm in enumerate(arms)
-            if result.weights[number] > 0
-            and (pattern[arm.view] if arm.view is not None else not present[arm.rows].all())
-        ]
-        if left:
-            values, covered = weighted_sum(result.arm_values[left], result.weights[left])
-            covered &= (present & pattern).any(axis=1)
-            # As in predictions: those that are left stand for the others.
-            values = by_class(values * result.weights.sum() / result.weights[left].sum())
-            if (covered & rows).any():
-                known.append(pattern)
-                calibrations.append(_fit(values, result.class_targets, data, covered & rows))
+        if counted is None:
+            values, some = _values_of_pattern(pattern, result, arms, present)
+            some = some[rows[some]]
+            values, weights = values[some], data.weights[some]
+        else:
+            values, some, weights = counted.of_pattern(pattern)
+        if len(some):
+            known.append(pattern)
+            groups = None if data.groups is None else data.groups[some]
+            calibrations.append(_fit_rows(by_class(values), targets[some], weights, groups))
     slopes = np.array([calibration.slope for calibration in calibrations])
     # The prior is one for all patterns: which views a row has says nothing of its class.
     intercepts = np.array([calibration.slope * calibration.shifts for calibration in calibrations]) + full.log_shares
-    return PatternCalibration(np.array(known), slopes, intercepts, full.log_shares)
+    factors = None if counted is None else counted.factors[np.sum(known, axis=1)]
+    return PatternCalibration(np.array(known), slopes, intercepts, full.log_shares, factors)
+
+
+def _values_of_pattern(
+    pattern: BoolArray, result: "PassResult", arms: Sequence[Arm], present: BoolArray
+) -> tuple[FloatArray, IntArray]:
+    """Return values of the arms of single views of a pattern, and the rows that have some of these."""
+    left = [number for number, arm in enumerate(arms) if result.weights[number] > 0 and _is_in(arm, pattern)]
+    if not left:
+        return result.values, np.empty(0, dtype=np.intp)
+    values, covered = weighted_sum(result.arm_values[left], result.weights[left])
+    # As in predictions: those that are left stand for the others.
+    values = values * result.weights.sum() / result.weights[left].sum()
+    return values, np.flatnonzero(covered & (present & pattern).any(axis=1))
+
+
+def _is_in(arm: Arm, pattern: BoolArray) -> bool:
+    """Return whether an arm is of a single view, and that in a pattern."""
+    return arm.view is not None and bool(pattern[arm.view])
 
 
 def _fit(
     values: FloatArray, posterior: FloatArray, data: TrainingData, among: BoolArray | None = None
 ) -> SoftmaxCalibration:
     """Fit a calibration on some of the rows, with as much evidence as their groups provide."""
-    rows = _subsample(np.arange(len(values)) if among is None else np.flatnonzero(among))
-    values, posterior, weights = values[rows], posterior[rows], data.weights[rows]
+    rows = np.arange(len(values)) if among is None else np.flatnonzero(among)
     groups = None if data.groups is None else data.groups[rows]
+    return _fit_rows(values[rows], posterior[rows], data.weights[rows], groups)
+
+
+def _fit_rows(
+    values: FloatArray, posterior: FloatArray, weights: FloatArray, groups: IntArray | None
+) -> SoftmaxCalibration:
+    """Fit a calibration on rows, or as many of them as it needs."""
+    rows = _subsample(np.arange(len(values)))
+    values, posterior, weights = values[rows], posterior[rows], weights[rows]
+    groups = None if groups is None else groups[rows]
     return fit_calibration(values, posterior, weights, _design_effect(values, posterior, weights, groups))
 
 
@@ -297,7 +273,11 @@ class Assessment:
 
 
 def assess(
-    first: "PassResult", last: "PassResult", arms: Sequence[Arm], data: TrainingData, class_weight: ClassWeight
+    first: "PassResult",
+    last: "PassResult",
+    arms: Sequence[Arm],
+    data: TrainingData,
+    class_weight: ClassWeight,
 ) -> Assessment:
     """Assess a fusion by the labels as given (where columns differ, the most frequent one).
 

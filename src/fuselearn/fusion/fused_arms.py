@@ -17,6 +17,7 @@ from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.absent_views import ViewImputer
 from fuselearn.fusion.fusion_rows import having_of, rows_of
 from fuselearn.fusion.log_loss_weights import plain_sum
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.numeric.gross_outliers import ordinary_values
 from fuselearn.typing import BoolArray, FloatArray, IntArray, TableLike
@@ -88,6 +89,7 @@ class FusedArms(ExplainsRows, BaseEstimator):
     _arm_offsets: FloatArray
     _arm_rows: IntArray
     _arm_scores: FloatArray
+    _calibration: PatternCalibration
     _complete_only: BoolArray
     _by_sums: bool
     _ranges: FloatArray
@@ -128,7 +130,9 @@ class FusedArms(ExplainsRows, BaseEstimator):
         if self._by_sums:
             values, covered = plain_sum(arm_values, weights, (len(present), self._arm_offsets.shape[1]))
         else:
-            values, covered = weighted_sum(arm_values, weights)
+            factors = self._calibration.joint_factors_of(present)
+            of_arms = [factors if self._arm_columns[arm][0] is None else 1.0 for arm in used]
+            values, covered = weighted_sum(arm_values, weights, of_arms)
         # Trees of all views have a value even for a row without any, of which nothing is known.
         return values, covered & present.any(axis=1)
 

@@ -28,12 +28,14 @@ from fuselearn.fusion.base_models.catalogue import (
     resolve_learners,
 )
 from fuselearn.fusion.calibration_and_scores import assess, fit_pattern_calibration
+from fuselearn.fusion.filled_views import predict_filled_rows
 from fuselearn.fusion.fusion_log import ArmColumns, FusionLog, fusion_identity
 from fuselearn.fusion.fusion_options import FusionOptions
 from fuselearn.fusion.local_fusion import fit_in_memory
 from fuselearn.fusion.partitioned_fusion import fit_in_partitions
 from fuselearn.fusion.partitioned_fusion_data import PartitionedFusionData, read_partitioned_fusion
 from fuselearn.fusion.passes import ArmRuns, Budget, run_passes
+from fuselearn.fusion.pattern_values import listed_patterns
 from fuselearn.fusion.view_acquisition import AcquiringViews
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.typing import ArrayLike, RandomState, TableLike, Views
@@ -294,6 +296,10 @@ class FusionClassifier(AcquiringViews):
                 arms = make_arms(data.blocks, learners, row_weights, data.groups, data.classes, seed, imputer)
                 runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, self.consensus, report, log)
                 first, last = run_passes(runs, data, targets, row_weights, self.consensus, seed)
+                if imputer is not None:
+                    patterns = listed_patterns(data.blocks.present)
+                    filled = predict_filled_rows(last, arms, data, patterns, imputer, threads)
+                    first, last = replace(first, filled=filled), replace(last, filled=filled)
                 calibration = fit_pattern_calibration(last, arms, data)
                 assessment = assess(first, last, arms, data, self.class_weight)
             # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.

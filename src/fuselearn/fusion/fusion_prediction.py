@@ -31,13 +31,14 @@ from fuselearn.fusion.calibration_and_scores import (
     ACCURACY,
     BALANCED_ACCURACY,
     Assessment,
-    PatternCalibration,
     decision_weights,
+    values_to_calibrate,
 )
-from fuselearn.fusion.fused_arms import FusedArms, LocalNewRows, NewRows
+from fuselearn.fusion.fused_arms import FusedArms, NewRows
 from fuselearn.fusion.fusion_run import FusionResult
 from fuselearn.fusion.listed_suspects import ListedSuspects
 from fuselearn.fusion.passes import PassResult
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.fusion.pattern_values import values_of_filled_rows
 from fuselearn.numeric.votes import TIE, codes_of
 from fuselearn.persistence.validation import check_array, check_classes, check_index, check_part, check_views
@@ -246,8 +247,8 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         self._complete_only = np.full(len(arms), imputer is None)
         self._arm_offsets = np.repeat(result.target_means[None], len(arms), axis=0)
         self._publish_scores(calibration, assessment)
-        logits = calibration.logits(by_class(result.values), result.covered, data.blocks.present)
-        self._publish_rows(data, logits, result.posterior)
+        values, covered = values_to_calibrate(result, arms, calibration, data.blocks.present)
+        self._publish_rows(data, calibration.logits(values, covered, data.blocks.present), result.posterior)
         # What training rows would be predicted with fewer views.
         view_of, n_views = np.array([-1 if arm.view is None else arm.view for arm in arms]), len(data.names)
         weighted = result.weights[:, None, None] * np.nan_to_num(result.scored_values)
@@ -265,19 +266,9 @@ class FusionPrediction(ClassifierMixin, FusedArms):
             scaled=True,
             own=None,
         )
-        if imputer is not None and self._out_of_fold.view_weights[-1] > 0:
-            table = np.asarray(data.blocks.views[0].table)
-            self._out_of_fold = values_of_filled_rows(
-                self._out_of_fold, table, data.columns, self._joint_sums, calibration
-            )
+        if result.filled is not None and self._out_of_fold.view_weights[-1] > 0:
+            self._out_of_fold = values_of_filled_rows(self._out_of_fold, result.filled, result, calibration)
         note_features(self, data.features)
-
-    def _joint_sums(self, table: FloatArray) -> FloatArray:
-        """Return Σ weight · value of the arms of all views for rows, of shape (n_rows, n_targets)."""
-        rows = LocalNewRows(self, table)
-        joint = [arm for arm, (view, _) in enumerate(self._arm_columns) if view is None and self.arm_weights_[arm] > 0]
-        sums: FloatArray = np.sum([self.arm_weights_[arm] * self._arm_values(rows, arm) for arm in joint], axis=0)
-        return sums
 
     def _publish_sums(self, data: "FusionFacts", result: FusionResult) -> None:
         """Set the fitted attributes after a fit on many rows, other than those that are as long as the data."""

@@ -23,10 +23,10 @@ from fuselearn.fusion.base_models.catalogue import (
     check_view_names,
     resolve_learners,
 )
-from fuselearn.fusion.calibration_and_scores import PatternCalibration
 from fuselearn.fusion.fused_arms import FusedArms, NewRows
 from fuselearn.fusion.fusion_options import FusionOptions
 from fuselearn.fusion.passes import Budget
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.fusion.prediction_intervals import PredictionIntervals, SpreadRows
 from fuselearn.fusion.regression_passes import RegressionResult, disagreement_of, explained_share, fit_few_rows
 from fuselearn.fusion.regression_sums import fit_many_rows

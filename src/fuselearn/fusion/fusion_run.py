@@ -21,7 +21,6 @@ from fuselearn.fusion.calibration_and_scores import (
     ACCURACY,
     BALANCED_ACCURACY,
     Assessment,
-    PatternCalibration,
     arm_score,
     decision_weights,
     metric_of,
@@ -45,6 +44,7 @@ from fuselearn.fusion.log_loss_weights import (
     without_folds,
 )
 from fuselearn.fusion.passes import CONSENSUS_ROWS
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.fusion.pattern_values import listed_patterns, rows_to_mask, values_of_many_rows
 from fuselearn.fusion.time_plan import TimePlan
 from fuselearn.typing import BoolArray, FloatArray

@@ -31,6 +31,7 @@ from fuselearn.fusion.arm_weights import (
 )
 from fuselearn.fusion.base_models import Arm, ArmFit, FittedModel, PreparedRows
 from fuselearn.fusion.calibration_and_scores import fit_full_calibration, label_loss
+from fuselearn.fusion.filled_views import FilledRows
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -83,6 +84,8 @@ class PassResult:
         By which the arms were weighed, as they were fitted.
     standard_errors : float
         By which weights of arms had to be better than equal ones.
+    filled : FilledRows or None
+        What arms of all views say of some rows with fewer views, where these have absent ones filled in.
     """
 
     weights: FloatArray
@@ -98,6 +101,7 @@ class PassResult:
     scored_values: FloatArray
     row_weights: FloatArray
     standard_errors: float
+    filled: FilledRows | None = None
 
 
 def run_passes(

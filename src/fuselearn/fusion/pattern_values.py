@@ -19,9 +19,11 @@ from itertools import product
 import numpy as np
 
 from fuselearn.fusion.arm_weights import OutOfFoldLogits, OutOfFoldValues
-from fuselearn.fusion.calibration_and_scores import PatternCalibration
+from fuselearn.fusion.filled_views import FilledRows
 from fuselearn.fusion.fusion_rows import FittedArm, FusionFrame, TakenRows, rows_of
 from fuselearn.fusion.log_loss_weights import Stack, logits_of
+from fuselearn.fusion.passes import PassResult
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 MOST_LISTED_VIEWS = 6
@@ -30,8 +32,6 @@ MOST_MASKED_ROWS, LEAST_MASKED_ROWS = 4096, 512
 """Rows whose values with fewer views are computed after a fit on many rows."""
 MOST_MASKED_NUMBERS = 2**19
 """Values of arms of all views, over rows, patterns and classes, above which there are fewer rows."""
-FILLED_ROWS = 256
-"""Rows whose values with fewer views are computed after a fit on few rows, where absent views are filled in."""
 MOST_OWN_NUMBERS = 2**18
 """Logits of rows with the views that they have, over rows and classes, that are kept of many rows."""
 
@@ -149,46 +149,28 @@ def _own_logits(
 
 
 def values_of_filled_rows(
-    values: OutOfFoldValues,
-    table: FloatArray,
-    columns: Sequence[IntArray],
-    joint_sums: Callable[[FloatArray], FloatArray],
-    calibration: PatternCalibration,
+    values: OutOfFoldValues, filled: FilledRows, result: PassResult, calibration: PatternCalibration
 ) -> OutOfFoldValues:
     """Return values of some rows by view, after a fit on few rows whose arms of all views have absent ones filled in.
-
-    The models of these arms saw all rows. What they predict with fewer views is corrected by how much better than out
-    of fold they predict the row with all its views, as far as it has these views still.
 
     Parameters
     ----------
     values : OutOfFoldValues
         Of all rows; its values of arms of all views are of rows with the views that they have.
-    table : ndarray of shape (n_rows, n_features)
-    columns : sequence of intp ndarray
-        Columns of each view.
-    joint_sums : callable
-        Returns Σ weight · value of the arms of all views for a table.
+    filled : FilledRows
+        What these arms say of some rows with fewer views.
+    result : PassResult
     calibration : PatternCalibration
     """
-    present, patterns = values.present, listed_patterns(values.present)
+    present, chosen = values.present, filled.rows
     logits: FloatArray = np.empty(values.targets.shape, dtype=np.float32)
     for views in np.unique(present, axis=0):
         rows = np.flatnonzero((present == views).all(axis=1))
         logits[rows] = replace(values, joint_patterns=views[None]).logits(views, rows, calibration)
-    chosen = np.sort(np.random.default_rng(len(present)).permutation(len(present))[:FILLED_ROWS])
-    used = np.unique(np.concatenate(columns))
-    sums = np.zeros((len(patterns), len(chosen), values.view_sums.shape[2]), dtype=np.float32)
-    optimism = joint_sums(table[chosen]) - values.joint_sums[0, chosen]
-    for views, of_pattern in zip(patterns, sums):
-        places = np.flatnonzero((present[chosen] | ~views).all(axis=1))
-        if len(places):
-            masked = table[chosen[places]]
-            masked[
-                :, np.setdiff1d(used, np.concatenate([columns[view] for view in np.flatnonzero(views).tolist()]))
-            ] = np.nan
-            share = views.sum() / present[chosen[places]].sum(axis=1, keepdims=True)
-            of_pattern[places] = joint_sums(masked) - share * optimism[places]
+    sums = np.zeros((len(filled.patterns), len(chosen), values.view_sums.shape[2]), dtype=np.float32)
+    for place, of_pattern in enumerate(sums):
+        of_arms = filled.out_of_fold(place, result.scored_values, present)
+        of_pattern[:] = np.nan_to_num(np.tensordot(result.weights[filled.arms], of_arms, axes=1))
     return OutOfFoldValues(
         present[chosen],
         values.targets[chosen],
@@ -196,7 +178,7 @@ def values_of_filled_rows(
         values.units[chosen],
         values.view_sums[:, chosen],
         values.view_weights,
-        patterns,
+        filled.patterns,
         sums,
         joint_everywhere=True,
         scaled=True,

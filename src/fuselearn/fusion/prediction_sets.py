@@ -24,8 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 from fuselearn.arguments import check_choice
 from fuselearn.data.view_table import data_frame
 from fuselearn.fusion.arm_weights import OutOfFoldLogits, OutOfFoldValues
-from fuselearn.fusion.calibration_and_scores import PatternCalibration
 from fuselearn.fusion.fusion_prediction import FusionPrediction
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.numeric.votes import TIE
 from fuselearn.typing import BoolArray, FloatArray, IntArray, TableLike
 

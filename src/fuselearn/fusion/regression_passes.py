@@ -19,8 +19,9 @@ from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.fusion.arm_weights import combine, fill_gaps, weighted_sum
 from fuselearn.fusion.base_models import Arm, FittedModel
 from fuselearn.fusion.base_models.catalogue import Learners, make_arms
-from fuselearn.fusion.calibration_and_scores import PatternCalibration, importances_of_views, patterns_of_views
+from fuselearn.fusion.calibration_and_scores import importances_of_views, patterns_of_views
 from fuselearn.fusion.passes import ArmRuns, Budget, Report
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.fusion.prediction_intervals import PredictionIntervals, SpreadRows, fit_spread, kept_residuals
 from fuselearn.fusion.target_outliers import TargetOutliers, judge_targets
 from fuselearn.numeric.exact_sums import exact_mean

@@ -22,8 +22,8 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.fusion.arm_weights import OutOfFoldValues
-from fuselearn.fusion.calibration_and_scores import PatternCalibration
 from fuselearn.fusion.fused_arms import NewRows
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.fusion.prediction_sets import PredictingSets
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, TableLike
 

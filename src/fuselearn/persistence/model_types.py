@@ -77,7 +77,7 @@ DEFINED_IN: dict[str, str] = {
     "classifiers.ViewModel": "fuselearn.classifiers.view_model:ViewModel",
     "data.Categories": "fuselearn.data.categories:Categories",
     "fusion.BoostedTreesModel": "fuselearn.fusion.base_models.boosted_trees:BoostedTreesModel",
-    "fusion.Calibration": "fuselearn.fusion.calibration_and_scores:PatternCalibration",
+    "fusion.Calibration": "fuselearn.fusion.pattern_calibration:PatternCalibration",
     "fusion.CrossFittedModel": "fuselearn.fusion.base_models.cross_fitted:CrossFittedModel",
     "fusion.CrossFittedRegressors": "fuselearn.fusion.base_models.cross_fitted_regressors:CrossFittedRegressors",
     "fusion.Forest": "fuselearn.fusion.base_models.forests:ForestModel",

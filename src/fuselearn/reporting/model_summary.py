@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fuselearn import inspection
-from fuselearn.fusion.calibration_and_scores import PatternCalibration
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.inspection.displays.leaderboard_display import as_records
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting.quality import sign_test
