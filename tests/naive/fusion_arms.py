@@ -246,3 +246,56 @@ def component_steps(table, loadings, noise, prior_rows, n_steps):
             n_cells += len(rows)
         loadings, noise = new, error / n_cells
     return loadings, noise
+
+
+# Rows with some of their views
+
+
+def left_of_row(row, pattern, present, arm_values, arm_views, weights, factors, again):
+    """The combined value of a training row that has no more than the views of a pattern, and the weight that it is of;
+    None where it is not known.
+
+    `again` is None or a function of a pattern that returns in-sample values of the row by arm, with all its views and
+    with those of the pattern.
+    """
+    left = [bool(there and asked) for there, asked in zip(present[row], pattern)]
+    if not any(left):
+        return None
+    total, spoken = 0.0, 0.0
+    for a, view in enumerate(arm_views):
+        if weights[a] == 0 or (view is not None and not left[view]):
+            continue
+        value, counted = arm_values[a][row], weights[a]
+        if view is None:
+            counted *= factors[sum(left)]
+            if left != [bool(there) for there in present[row]]:
+                if again is None:
+                    return None
+                whole, fewer = again(a, left)
+                value = fewer - math.sqrt(sum(left) / sum(present[row])) * (whole - value)
+        total, spoken = total + counted * value, spoken + counted
+    return None if spoken == 0 else total * sum(weights) / spoken
+
+
+def factor_of_count(count, present, arm_values, arm_views, weights, targets, row_weights, multiples, doubt):
+    """What arms of all views count by in rows that have so many views: the share of these times the best multiple."""
+    n_views = present.shape[1]
+    rows = [i for i in range(len(present)) if sum(present[i]) == count]
+    best = None
+    for multiple in multiples:
+        factors = [multiple * m / n_views for m in range(n_views + 1)]
+        values = [left_of_row(i, present[i], present, arm_values, arm_views, weights, factors, None) for i in rows]
+        of_classes = np.array([np.r_[-v, v] if len(v) == 1 else v for v in values])
+        log_shares = np.log((row_weights[rows] @ targets[rows]) / row_weights[rows].sum())
+        size = math.sqrt((of_classes**2).mean())
+
+        def loss(slope, of_classes=of_classes, size=size, log_shares=log_shares):
+            logits = slope / size * of_classes + log_shares
+            logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+            return -float(row_weights[rows] @ (targets[rows] * logs).sum(axis=1)), slope**2 / 2
+
+        slope = minimize(lambda x, loss=loss: sum(loss(x[0])), [1.0], bounds=[(0, 100)]).x[0]
+        gain = -loss(slope)[0] - doubt * math.log2(multiple) ** 2
+        if best is None or gain > best[0]:
+            best = gain, multiple * count / n_views
+    return best[1]
