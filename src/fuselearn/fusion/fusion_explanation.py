@@ -80,18 +80,18 @@ class FusionRowsToExplain(MaskedRows):
         combined = ColumnTerms.zeros(len(rows), n_columns, n_targets)
         if slope != 0:
             known = self.known_columns(views)
-            factor_of_joint = float(model._calibration.joint_factors_of(views[None])[0])
-            factors = {arm: factor_of_joint if model._arm_columns[arm][0] is None else 1.0 for arm in arms}
+            of_joint = model._calibration.joint_factors_of(views[None])[0]
+            spoken = weights.copy()
+            spoken[[arm for arm in arms if model._arm_columns[arm][0] is None]] *= of_joint
             # After a fit on few rows, as if the arms that abstain agreed with the others.
-            spoken = sum(factor * weights[arm] for arm, factor in factors.items())
-            scale = 1.0 if model._by_sums else float(weights[self._used].sum() / spoken)
+            scale = 1.0 if model._by_sums else float(weights[self._used].sum() / spoken[arms].sum())
             for arm in arms:
                 _, columns = model._arm_columns[arm]
                 cells = rows_of(model._rows_of_arm(self._rows, arm).table, rows, columns)
                 of_arm = mean_terms(model.estimators_[arm], cells, players_of(columns, known), n_columns, threads)
                 of_arm.base -= model._arm_offsets[arm]
-                factor = weights[arm] if model.arm_matrices_ is None else model.arm_matrices_[arm]
-                combined.add(of_arm, factor * (factors[arm] * scale))
+                factor = spoken[arm] if model.arm_matrices_ is None else model.arm_matrices_[arm]
+                combined.add(of_arm, factor * scale)
         decision = ColumnTerms.zeros(len(rows), n_columns, n_targets)
         if not hasattr(model, "classes_"):
             decision.add(combined, slope)
