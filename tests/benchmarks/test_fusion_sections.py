@@ -205,9 +205,10 @@ def test_dropped_views_are_as_many_as_asked_for():
 def test_missing_has_no_figure_where_too_few_rows_are_complete(tiny_sets, tmp_path):
     text = fusion_missing.report(QUICK, tmp_path / "kept.jsonl")
     lines = [line for line in text.splitlines() if line.startswith("| breast_tcga")]
+    assert [line.split("|")[2].strip() for line in lines[:3]] == ["accuracy", "log loss", "ECE"]
     assert lines[0].startswith("| breast_tcga, FusionClassifier |")
-    assert "–" in lines[1]
-    assert "–" not in lines[0]
+    assert all("–" in line for line in lines[3:6])
+    assert not any("–" in line for line in lines[:3])
     assert fusion_missing.report(QUICK, tmp_path / "kept.jsonl") == text
 
 

@@ -75,6 +75,10 @@ def fit_pattern_calibration(result: "PassResult", arms: Sequence[Arm], data: Tra
     """Fit calibrations for all patterns of views on all training rows."""
     all_rows = np.ones(len(data), dtype=bool)
     patterns = patterns_of_views(data.blocks.present)
+    if result.filled is not None:
+        # What rows of these patterns would be predicted is known, whether there are any or not.
+        unseen = np.unique(np.vstack([*patterns, *result.filled.patterns]), axis=0)
+        patterns = [pattern for pattern in unseen if not pattern.all()]
     return _fit_patterns(result.calibration, result, arms, data, all_rows, patterns)
 
 
