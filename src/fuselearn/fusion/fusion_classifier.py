@@ -175,9 +175,9 @@ class FusionClassifier(AcquiringViews):
     w the class weights; for two classes, the difference. In :class:`ShareGradientBoostingClassifier` and in most of
     scikit-learn `class_weight` weighs the training rows instead, which changes the probabilities, too.
 
-    Values of rows whose views are partly missing are those of the arms that have a value, as if the others agreed. Where
-    training rows lack views, arms of all views have absent ones filled in, and count by the share of the views that a
-    row has, times the multiple by which training rows with as many views are predicted best.
+    Values of rows whose views are partly missing are those of the arms that have a value, as if the others agreed.
+    Where training rows lack views, arms of all views have absent ones filled in, and count by the share of the views
+    that a row has, times the multiple by which training rows with as many views are predicted best.
 
     From 3,000 rows on, all of this is done by sums over blocks of rows. Gradient boosted trees, cross-fitted in folds
     that all arms share and stopped early by the fold that is held out, join a linear ridge and one on 400 landmarks,
