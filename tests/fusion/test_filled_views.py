@@ -207,3 +207,18 @@ def test_a_view_that_says_nothing_alone_is_not_believed():
     new, labels = interacting(600, 2)
     new[:, 2:] = np.nan
     assert log_loss(labels, model.predict_proba(new)) < np.log(2) + 0.03
+
+
+def test_patterns_that_no_training_row_has_are_calibrated():
+    X, y = interacting(120, 0)
+    X[:12, :2] = np.nan
+    views = {name: [2 * k, 2 * k + 1] for k, name in enumerate("abcd")}
+    model = FusionClassifier(views=views, max_fits=12, random_state=0).fit(X, y)
+    known = {tuple(pattern) for pattern in model._calibration.patterns.tolist()}
+    assert known == set(product([True, False], repeat=4)) - {(False,) * 4}
+    assert_array_equal(model._calibration.patterns[0], True)
+    # Two views that say the class together are believed more than one.
+    pair, alone = (
+        model._calibration.pattern_of(np.array([those], dtype=bool))[0] for those in ([1, 1, 0, 0], [1, 0, 0, 0])
+    )
+    assert model._calibration.slopes[pair] > 2 * model._calibration.slopes[alone]
