@@ -31,6 +31,16 @@ def left_out_values(features, targets, weights, ridge, groups=None):
     return values
 
 
+def means_of_others(targets, weights, units=None):
+    """The weighted mean of the targets of all rows of other units, for every row."""
+    units = np.arange(len(targets)) if units is None else units
+    means = np.empty(targets.shape)
+    for i in range(len(targets)):
+        others = units != units[i]
+        means[i] = sum(w * t for w, t in zip(weights[others], targets[others])) / sum(weights[others])
+    return means
+
+
 def mean_eigenvalue(features, weights):
     """Of sqrt(w) K sqrt(w), with K the products of features about their weighted mean: its trace over the rows."""
     mean = sum(w * x for w, x in zip(weights, features)) / sum(weights)
@@ -187,7 +197,7 @@ def calibration_of_rows(calibration, present):
 # Reliabilities
 
 
-def reliabilities(values, targets, row_weights, groups):
+def reliabilities(values, targets, row_weights, groups, chance=1.0):
     """Squared correlations with the labels, drawn to their mean as far as they may differ by chance."""
     n_arms, n_rows, _ = values.shape
     units = range(n_rows) if groups is None else sorted(set(groups))
@@ -204,7 +214,7 @@ def reliabilities(values, targets, row_weights, groups):
                     change = scaled[i] @ targets[i] - r / 2 * scaled[i] @ scaled[i]
                     changes[a, place] += row_weights[i] / sum(row_weights) * change
     mean = sum(correlations) / n_arms
-    errors = [len(units) * np.var(changes[a] - changes.mean(axis=0)) for a in range(n_arms)]
+    errors = [chance * len(units) * np.var(changes[a] - changes.mean(axis=0)) for a in range(n_arms)]
     between = sum((r - mean) ** 2 - e for r, e in zip(correlations, errors)) / n_arms
     kept = [between / (between + e) if between > 0 else 0.0 for e in errors]
     shrunk = [mean + share * (r - mean) for r, share in zip(correlations, kept)]
