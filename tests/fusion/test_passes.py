@@ -156,13 +156,12 @@ def test_an_interruption_keeps_what_was_fitted(interrupted, n_jobs):
 
 
 def test_an_interruption_of_the_second_pass_keeps_the_first(interrupted, monkeypatch):
-    monkeypatch.setattr(passes, "LEAST_NOISE", 0.0)
     learners = [interrupted()]
     interrupted.last = 10**6
-    clone(MODEL).set_params(learners=learners, consensus=False).fit(X, y)
-    n_first = interrupted.fits
-    once = clone(MODEL).set_params(learners=learners, consensus=False).fit(X, y)
-    interrupted.fits, interrupted.last = 0, n_first + 1
+    monkeypatch.setattr(passes, "LEAST_NOISE", 1.0)
+    once = clone(MODEL).set_params(learners=learners).fit(X, y)
+    interrupted.fits, interrupted.last = 0, interrupted.fits + 1
+    monkeypatch.setattr(passes, "LEAST_NOISE", 0.0)
     model = clone(MODEL).set_params(learners=learners)
     with pytest.warns(InterruptedFitWarning):
         model.fit(X, y)

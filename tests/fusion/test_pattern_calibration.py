@@ -11,16 +11,9 @@ from sklearn.base import clone
 from sklearn.metrics import accuracy_score, log_loss
 
 from fuselearn import FusionClassifier
-from fuselearn.classifiers.calibration import fit_calibration
 from fuselearn.classifiers.cross_fitting import deal_folds
-from fuselearn.fusion import calibration_and_scores, fusion_classifier
-from fuselearn.fusion.arm_weights import weigh_arms
-from fuselearn.fusion.calibration_and_scores import (
-    _design_effect,
-    fit_full_calibration,
-    fit_pattern_calibration,
-    out_of_fold_logits,
-)
+from fuselearn.fusion import calibration_and_scores
+from fuselearn.fusion.calibration_and_scores import _design_effect, fit_full_calibration, out_of_fold_logits
 from tests.fusion.fusion_data import MODEL, VIEWS, split, table
 from tests.naive import fusion_arms as naive
 
@@ -71,45 +64,6 @@ def test_a_held_out_row_has_no_say_in_its_weights_and_calibration():
     after = out_of_fold_logits(fused, arms, replace(labelled, codes=codes))
     assert_array_equal(after[part_of == part_of[7]], before[part_of == part_of[7]])
     assert (after != before)[part_of != part_of[7]].any()
-
-
-def test_slopes_are_those_of_values_with_weights_by_other_rows():
-    rng = np.random.default_rng(0)
-    rows, labels = table(60, distance=0.3)
-    rows = np.hstack([rows, rng.normal(size=(60, 20))])
-    seen = {}
-
-    def noted(fused, arms, data):
-        seen["told"] = fused, arms, data
-        return fit_pattern_calibration(fused, arms, data)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fusion_classifier, "fit_pattern_calibration", noted)
-        views = {"a": [0, 1, 2], "b": [3, 4], **{f"noise {k}": [5 + 4 * k + j for j in range(4)] for k in range(5)}}
-        model = FusionClassifier(views=views, random_state=0).fit(rows, labels)
-    fused, arms, data = seen["told"]
-    _, part_of = deal_folds(60)
-    values = np.empty((60, 2))
-    for part in np.unique(part_of):
-        others = part_of != part
-        centred = (data.votes()[others] @ [[-1.0], [1.0]]) - np.average(
-            data.votes()[others] @ [[-1.0], [1.0]], axis=0, weights=fused.row_weights[others]
-        )
-        weights = weigh_arms(
-            fused.scored_values[:, others], centred, fused.row_weights[others], None, fused.standard_errors, 1
-        )
-        sums = np.tensordot(weights, fused.scored_values[:, ~others], axes=1)
-        values[~others] = np.hstack([-sums, sums])
-    slope = fit_calibration(values, fused.class_targets, data.weights).slope
-    assert slope < 0.95 * fused.calibration.slope
-    assert_allclose(model._calibration.slopes[0], slope, rtol=1e-6)
-    # Where the classes balance is as before.
-    shifts = slope * fused.calibration.shifts + fused.calibration.log_shares
-    assert_allclose(model._calibration.intercepts[0], shifts, rtol=1e-6)
-    without_slope = fit_pattern_calibration(fused, arms, data).flattened(0.0)
-    assert_allclose(
-        without_slope.intercepts, np.broadcast_to(model._calibration.log_prior, (len(without_slope.slopes), 2))
-    )
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -13,7 +13,7 @@ A score is of the decisions that the model makes: the accuracy or, where `class_
 accuracy. The decisions of an arm alone are those of its values with a slope, the prior and the class weights.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -91,11 +91,6 @@ class PatternCalibration:
         logits = self.slopes[pattern_of, None] * values + self.intercepts[pattern_of]
         return np.where((covered & (pattern_of >= 0))[:, None], logits, self.log_prior)
 
-    def flattened(self, share: float) -> "PatternCalibration":
-        """Return the same with slopes of which that share is left; values keep their balance of the classes."""
-        intercepts = self.log_prior + share * (self.intercepts - self.log_prior)
-        return replace(self, slopes=share * self.slopes, intercepts=intercepts)
-
     def line(self, present: BoolArray, covered: bool) -> tuple[float, FloatArray]:
         """Return slope and intercepts of the logits of rows that have the views of a mask; see `logits`."""
         pattern = int(self.pattern_of(present[None])[0])
@@ -143,19 +138,9 @@ def fit_full_calibration(
 
 
 def fit_pattern_calibration(result: "PassResult", arms: Sequence[Arm], data: TrainingData) -> PatternCalibration:
-    """Fit calibrations for all patterns of views on all training rows.
-
-    Weights of arms were chosen by the very values that slopes are fitted to, which makes these too steep, the more so
-    the less the values say. All slopes are lowered by as much as that of values with weights by rows of other folds.
-    """
+    """Fit calibrations for all patterns of views on all training rows."""
     all_rows = np.ones(len(data), dtype=bool)
-    full = result.calibration
-    values = np.empty(result.class_targets.shape)
-    for held_out, weighed in _weighed_in_folds(result, data):
-        values[held_out] = by_class(weighed.values)[held_out]
-    slope = min(full.slope, _fit(values, result.class_targets, data).slope)
-    patterns = _fit_patterns(full, result, arms, data, all_rows, patterns_of_views(data.blocks.present))
-    return patterns.flattened(slope / full.slope if full.slope > 0 else 1.0)
+    return _fit_patterns(result.calibration, result, arms, data, all_rows, patterns_of_views(data.blocks.present))
 
 
 def explains_labels_worse(result: "PassResult", other: "PassResult", data: TrainingData) -> bool:
@@ -177,22 +162,17 @@ def out_of_fold_logits(result: "PassResult", arms: Sequence[Arm], data: Training
     """
     present = data.blocks.present
     patterns, log_prior = _observed_patterns(present), result.calibration.log_shares
+    result = replace(result, arm_values=result.scored_values)
     logits = np.empty((len(data), len(log_prior)))
-    for held_out, weighed in _weighed_in_folds(result, data):
+    _, fold_of = deal_folds(len(data), data.groups)
+    for fold in np.unique(fold_of):
+        held_out = fold_of == fold
+        weighed = _weighed_on(~held_out, result, data) if not held_out.all() else result
         values = by_class(weighed.values)
         full = replace(_fit(values, result.class_targets, data, ~held_out), log_shares=log_prior)
         calibration = _fit_patterns(full, weighed, arms, data, ~held_out, patterns)
         logits[held_out] = calibration.logits(values[held_out], weighed.covered[held_out], present[held_out])
     return logits
-
-
-def _weighed_in_folds(result: "PassResult", data: TrainingData) -> Iterator[tuple[BoolArray, "PassResult"]]:
-    """Yield the rows of each fold, and a result of values for scores, weighed by the rows of the others."""
-    result = replace(result, arm_values=result.scored_values)
-    _, fold_of = deal_folds(len(data), data.groups)
-    for fold in np.unique(fold_of):
-        held_out = fold_of == fold
-        yield held_out, _weighed_on(~held_out, result, data) if not held_out.all() else result
 
 
 def _weighed_on(rows: BoolArray, result: "PassResult", data: TrainingData) -> "PassResult":

@@ -41,6 +41,8 @@ SAME_UNITS = 0.05
 """Spread of the logarithms of the columns' scales below which the two scales are one."""
 NEGLIGIBLE_SHARE = 1e-3
 """Share in an average below which a machine is left out of the model."""
+ROUNDING = 1e-10
+"""Distance of a value from the mean of the targets below which it is the mean."""
 ROWS_AT_A_TIME = 4096
 WIDTHS = (2.0, 0.5, 8.0)
 """exp(−width · d² / mean d²), one for each fit. 2 is scikit-learn's gamma="scale"."""
@@ -195,7 +197,7 @@ class KernelMachineRows:
             parts = zip(spectra, fits_of_all, shares)
             errors = [spectrum.ridge.mean_errors(fit, share) for spectrum, fit, share in parts]
             averages.append(np.empty((len(self._rows), learnt.shape[1])))
-            averages[-1][self._subsample] = learnt - sum(errors) + self._shifts(learnt, groups)
+            averages[-1][self._subsample] = self._about_the_mean(learnt - sum(errors), learnt, groups)
         values, out_of_fold = averages[0], averages[-1]
         scored = self._scored(learnt, fits_by_group)
         machines = [spectrum.machine(fit, share) for spectrum, fit, share in zip(spectra, fits, shares)]
@@ -220,11 +222,18 @@ class KernelMachineRows:
             return None
         every = np.concatenate(errors, axis=2)
         row_shares = held_out_shares(weights[:, None] * (every**2).sum(axis=1), self._subsample_groups)
-        return learnt - np.einsum("ikr,ir->ik", every, row_shares) + self._shifts(learnt, self._subsample_groups)
+        values = learnt - np.einsum("ikr,ir->ik", every, row_shares)
+        return self._about_the_mean(values, learnt, self._subsample_groups)
 
-    def _shifts(self, learnt: FloatArray, groups: IntArray | None) -> FloatArray | float:
-        """Return what is added to values of the subsample by models that know the mean of the targets."""
-        return mean_shifts(learnt, self._weights[self._subsample], groups) if self._mean_known else 0.0
+    def _about_the_mean(self, values: FloatArray, learnt: FloatArray, groups: IntArray | None) -> FloatArray:
+        """Return out-of-fold values of the subsample by machines that know the mean of the targets, if it is known."""
+        if not self._mean_known:
+            return values
+        weights = self._weights[self._subsample]
+        mean = weights @ learnt / weights.sum()
+        values = values + mean_shifts(learnt, weights, groups)
+        # Of columns that say nothing the mean is left, and nothing else: rounding follows the labels.
+        return np.where(np.abs(values - mean) < ROUNDING, mean, values)
 
     def _others_out_of_fold(
         self,
