@@ -15,7 +15,6 @@ from fuselearn.fusion.arm_weights import (
     fill_gaps,
     labels_per_right_label,
     reliabilities,
-    weigh_arms,
     weighted_sum,
 )
 from tests.naive import fusion_arms as naive
@@ -81,17 +80,17 @@ def test_arms_that_cannot_be_told_apart_share_the_weight_and_noise_gets_none():
     assert weights[3:].max() < 0.2 * weights[:3].min()
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 3), st.booleans(), st.sampled_from([1.0, 2.5]))
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.integers(1, 3), st.booleans())
 @settings(max_examples=30)
-def test_reliabilities_are_those_of_the_formulas(seed, n_arms, n_targets, grouped, chance):
+def test_reliabilities_are_those_of_the_formulas(seed, n_arms, n_targets, grouped):
     rng = np.random.default_rng(seed)
     targets = rng.normal(size=(40, n_targets))
     values = rng.uniform(-0.5, 1, size=(n_arms, 1, 1)) * targets + rng.normal(size=(n_arms, 40, n_targets))
     row_weights = rng.uniform(0.5, 1.5, 40)
     groups = np.sort(rng.integers(12, size=40)) if grouped else None
     groups = None if groups is None else np.unique(groups, return_inverse=True)[1]
-    expected = naive.reliabilities(values, targets, row_weights, groups, chance)
-    assert_allclose(reliabilities(values, targets, row_weights, groups, chance), expected, rtol=1e-8, atol=1e-10)
+    expected = naive.reliabilities(values, targets, row_weights, groups)
+    assert_allclose(reliabilities(values, targets, row_weights, groups), expected, rtol=1e-8, atol=1e-10)
 
 
 def test_arms_that_know_nothing_beside_one_that_does_count_next_to_nothing():
@@ -106,26 +105,6 @@ def test_arms_that_know_nothing_beside_one_that_does_count_next_to_nothing():
     # Scale is nothing that an arm knows.
     sizes = np.array([1e-6, 1e3, 1.0, 10.0, 5.0, 1.0])[:, None, None]
     assert_allclose(factors, reliabilities(sizes * values, targets, np.ones(300)))
-
-
-def test_wrong_labels_of_one_column_bring_reliabilities_nearer_to_each_other():
-    rng = np.random.default_rng(0)
-    targets = rng.choice([-1.0, 1.0], size=(200, 1))
-    values = np.linspace(0, 0.4, 6)[:, None, None] * targets + rng.normal(size=(6, 200, 1))
-    row_weights = np.ones(200)
-
-    def weights(standard_errors, n_columns):
-        return weigh_arms(values, targets, row_weights, None, standard_errors, n_columns)
-
-    def expected(standard_errors, chance):
-        factors = reliabilities(values, targets, row_weights, None, chance)
-        scaled = values * factors[:, None, None]
-        return factors * combine(scaled, targets, row_weights, standard_errors=standard_errors).weights
-
-    assert_allclose(weights(4.0, 1), expected(4.0, 2.0))
-    assert_allclose(weights(4.0, 3), expected(4.0, 1.0))
-    assert_allclose(weights(1.0, 1), expected(1.0, 1.0))
-    assert weights(4.0, 1)[:2].sum() / weights(4.0, 1).sum() > weights(4.0, 3)[:2].sum() / weights(4.0, 3).sum()
 
 
 def test_where_no_arm_stands_out_all_of_them_count_alike():

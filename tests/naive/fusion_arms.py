@@ -197,7 +197,7 @@ def calibration_of_rows(calibration, present):
 # Reliabilities
 
 
-def reliabilities(values, targets, row_weights, groups, chance=1.0):
+def reliabilities(values, targets, row_weights, groups):
     """Squared correlations with the labels, drawn to their mean as far as they may differ by chance."""
     n_arms, n_rows, _ = values.shape
     units = range(n_rows) if groups is None else sorted(set(groups))
@@ -214,7 +214,7 @@ def reliabilities(values, targets, row_weights, groups, chance=1.0):
                     change = scaled[i] @ targets[i] - r / 2 * scaled[i] @ scaled[i]
                     changes[a, place] += row_weights[i] / sum(row_weights) * change
     mean = sum(correlations) / n_arms
-    errors = [chance * len(units) * np.var(changes[a] - changes.mean(axis=0)) for a in range(n_arms)]
+    errors = [len(units) * np.var(changes[a] - changes.mean(axis=0)) for a in range(n_arms)]
     between = sum((r - mean) ** 2 - e for r, e in zip(correlations, errors)) / n_arms
     kept = [between / (between + e) if between > 0 else 0.0 for e in errors]
     shrunk = [mean + share * (r - mean) for r, share in zip(correlations, kept)]

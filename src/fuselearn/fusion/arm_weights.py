@@ -12,8 +12,7 @@ be wrong, which shrinks all arms' values alike and leaves their order.
 A strength is clearly worse by one standard error, where labels are right. Wrong ones hide differences between arms that
 all know something, but not those that arise by chance: there the plain average is hard to beat, and the standard errors
 asked for grow by k = 1 / (1 − 2ρ)², with ρ the share of wrong labels. So that the average is not one of arms that know
-something and others that do not, values are multiplied by their arm's reliability before. Reliabilities of arms that
-learnt the same wrong labels differ by chance more than the rows tell, since arms have their mistakes in common.
+something and others that do not, values are multiplied by their arm's reliability before.
 """
 
 from collections.abc import Iterable, Sequence
@@ -63,15 +62,10 @@ def weigh_arms(
     row_weights: FloatArray,
     groups: IntArray | None,
     standard_errors: float,
-    n_columns: int,
 ) -> FloatArray:
-    """Return weights of arms by values with gaps (NaN where an arm abstains), each times its reliability.
-
-    Where labels are wrong in the same rows for all arms, `chance` is √k, as much as differences of correlations shrink.
-    """
+    """Return weights of arms by values with gaps (NaN where an arm abstains), each times its reliability."""
     values = fill_gaps(values)
-    chance = float(np.sqrt(standard_errors)) if n_columns == 1 else 1.0
-    reliability = reliabilities(values, targets, row_weights, groups, chance)
+    reliability = reliabilities(values, targets, row_weights, groups)
     scaled = values * reliability[:, None, None]
     return reliability * combine(scaled, targets, row_weights, groups=groups, standard_errors=standard_errors).weights
 
@@ -131,15 +125,9 @@ def combine(
 
 
 def reliabilities(
-    values: FloatArray,
-    targets: FloatArray,
-    row_weights: FloatArray,
-    groups: IntArray | None = None,
-    chance: float = 1.0,
+    values: FloatArray, targets: FloatArray, row_weights: FloatArray, groups: IntArray | None = None
 ) -> FloatArray:
     """Return factors of the arms' values, not negative and with a mean of 1; arguments as for :func:`combine`.
-
-    The variance by chance is multiplied by `chance`, which is above 1 where labels are wrong.
 
     A factor is the square of an arm's correlation with the labels: the share of their variance that it explains. As far
     as correlations may differ by chance they are shrunk to their mean (empirical Bayes), so that arms which differ by
@@ -158,7 +146,7 @@ def reliabilities(
     influences = products - correlations[:, None] / 2 * shares * (scaled**2).sum(axis=2)
     influences = np.array([np.bincount(unit_of, of_arm) for of_arm in influences])
     influences -= influences.mean(axis=0)
-    by_chance = chance * influences.var(axis=1) * influences.shape[1]
+    by_chance = influences.var(axis=1) * influences.shape[1]
     real = ((correlations - mean) ** 2 - by_chance).mean()
     if real > 0:
         correlations = mean + real / (real + by_chance) * (correlations - mean)

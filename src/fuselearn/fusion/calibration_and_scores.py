@@ -183,8 +183,7 @@ def _weighed_on(rows: BoolArray, result: "PassResult", data: TrainingData) -> "P
     given = given - row_weights @ given / row_weights.sum()
     groups = None if data.groups is None else groups_among(data.groups, rows)
     weights = np.zeros(len(result.arm_values))
-    values, n_columns = result.arm_values[tried][:, rows], data.codes.shape[1]
-    weights[tried] = weigh_arms(values, given, row_weights, groups, result.standard_errors, n_columns)
+    weights[tried] = weigh_arms(result.arm_values[tried][:, rows], given, row_weights, groups, result.standard_errors)
     values, covered = weighted_sum(result.arm_values[tried], weights[tried])
     return replace(result, weights=weights, values=values, covered=covered)
 

@@ -416,7 +416,7 @@ def _fuse(
     # Weights depend on the share of wrong labels, and its estimate on the weights.
     for _ in range(2 if consensus and noise_rate is None else 1):
         standard_errors = labels_per_right_label(rate, n_classes, n_columns)
-        weights = weigh_arms(out_of_fold, given, row_weights, data.groups, standard_errors, data.codes.shape[1])
+        weights = weigh_arms(out_of_fold, given, row_weights, data.groups, standard_errors)
         if consensus:
             judged = by_class(weighted_sum(judging, weights)[0])
             posterior, noise_rates, class_rates = agree_on_subsample(

@@ -278,7 +278,7 @@ def _preparations(
         elif learner == "svm":
             preparations[name] = partial(SupportVectorRows, scales, values, weights, groups)
         elif learner == "trees":
-            preparations[name] = lambda seed: ForestRows(values, weights, groups)
+            preparations[name] = lambda seed: ForestRows(values, weights, groups, mean_known)
         else:
             kernel: Literal["rbf", "linear"] = "rbf" if learner == "rbf" else "linear"
             preparations[name] = partial(
