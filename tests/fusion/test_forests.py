@@ -31,6 +31,27 @@ def test_values_of_an_arm_are_out_of_bag_and_weighted_by_likelihood():
     assert_allclose(fit.scored, expected, rtol=1e-6, atol=1e-9)
 
 
+def test_where_the_mean_of_the_targets_is_known_values_are_about_it():
+    rng = np.random.default_rng(0)
+    rows, weights = rng.normal(size=(60, 4)), rng.uniform(0.5, 2.0, 60)
+    targets = np.sign(rows[:, :1] + rng.normal(size=(60, 1)))
+    mean = np.average(targets, axis=0, weights=weights)
+    shifts = mean - naive.means_of_others(targets, weights)
+    before, after = (
+        ForestRows(rows, weights, None, known).fit(targets, 0, np.random.SeedSequence(1)) for known in (False, True)
+    )
+    # The shares of the sizes of leaves follow the shifted values.
+    shares = after.model.shares
+    assert not np.allclose(shares, before.model.shares)
+    columns = np.ascontiguousarray((rows - rows.mean(axis=0)).T, dtype=np.float32)
+    values = []
+    for forest, seed in zip(after.model.forests, np.random.SeedSequence(1).spawn(len(shares))):
+        counts = [naive.drawn_counts(seed, tree, 60, 60) for tree in range(len(forest.roots))]
+        totals, counts = naive.out_of_bag(forest, columns, counts)
+        values.append(totals / counts[:, None] + shifts)
+    assert_allclose(after.out_of_fold, np.tensordot(shares, values, axes=1), rtol=1e-6, atol=1e-9)
+
+
 def test_gaps_are_filled_with_the_mean_at_fit_and_predict():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(100, 2))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import roc_auc_score
 
 from fuselearn.classifiers.cross_fitting import deal_folds, likelihood_shares
 from fuselearn.fusion.base_models import kernel_machines as kernel_machine
@@ -69,6 +70,44 @@ def test_a_machine_is_the_average_of_ridges_by_their_likelihood(kernel, n_rows, 
         coefficients, offsets = naive.ridge_coefficients(features, targets, weights, ridge)
         fitted = fitted + share * (features @ coefficients + offsets)
     assert_allclose(made.model.predict(rows), fitted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_where_the_mean_of_the_targets_is_known_values_are_about_it(kernel, grouped):
+    rows, targets, weights = rows_of(40)
+    groups = np.arange(40) // 3 if grouped else None
+    seed, scales = np.random.SeedSequence(0), [unit_scale(rows)]
+    fits = {
+        known: KernelMachineRows(kernel, scales, rows, weights, groups, seed, mean_known=known).fit(targets, 0, seed)
+        for known in (False, True)
+    }
+    mean = np.average(targets, axis=0, weights=weights)
+    for name, units in (("out_of_fold", groups), ("scored", groups), ("within_groups", None)):
+        shifts = mean - naive.means_of_others(targets, weights, units)
+        assert_allclose(getattr(fits[True], name), getattr(fits[False], name) + shifts, atol=1e-12)
+    assert_array_equal(fits[True].model.predict(rows), fits[False].model.predict(rows))
+    # Of constant columns the mean is left, and no rounding that follows the labels.
+    constant = np.full((40, 3), 2.5)
+    made = KernelMachineRows(kernel, [unit_scale(constant)], constant, weights, groups, seed, mean_known=True)
+    fit = made.fit(targets, 0, seed)
+    assert_array_equal(fit.out_of_fold, np.broadcast_to(weights @ targets / weights.sum(), (40, 1)))
+    assert_array_equal(fit.scored, fit.out_of_fold)
+
+
+def test_values_of_columns_of_noise_do_not_order_rows_by_their_labels_in_reverse():
+    areas = {False: [], True: []}
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        rows, labels = rng.normal(size=(60, 200)), np.arange(60) % 3 == 0
+        targets = np.where(labels, 1.0, -1.0)[:, None]
+        weights = np.where(labels, 1.5, 0.75)  # classes count alike
+        for known, found in areas.items():
+            draws = np.random.SeedSequence(seed)
+            made = KernelMachineRows("linear", [unit_scale(rows)], rows, weights, None, draws, mean_known=known)
+            found.append(roc_auc_score(labels, made.fit(targets, 0, draws).out_of_fold[:, 0]))
+    assert np.mean(areas[False]) < 0.35
+    assert 0.4 < np.mean(areas[True]) < 0.6
 
 
 def test_rows_that_a_machine_was_not_fitted_on_are_out_of_sample_anyway(monkeypatch):

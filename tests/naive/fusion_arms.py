@@ -31,6 +31,16 @@ def left_out_values(features, targets, weights, ridge, groups=None):
     return values
 
 
+def means_of_others(targets, weights, units=None):
+    """The weighted mean of the targets of all rows of other units, for every row."""
+    units = np.arange(len(targets)) if units is None else units
+    means = np.empty(targets.shape)
+    for i in range(len(targets)):
+        others = units != units[i]
+        means[i] = sum(w * t for w, t in zip(weights[others], targets[others])) / sum(weights[others])
+    return means
+
+
 def mean_eigenvalue(features, weights):
     """Of sqrt(w) K sqrt(w), with K the products of features about their weighted mean: its trace over the rows."""
     mean = sum(w * x for w, x in zip(weights, features)) / sum(weights)

@@ -307,6 +307,40 @@ def held_out_shares(losses: FloatArray, groups: IntArray | None = None) -> Float
     return shares
 
 
+def mean_shifts(targets: FloatArray, weights: FloatArray, unit_of: IntArray | None = None) -> FloatArray:
+    """Return by how much the weighted mean of targets falls where a row, with its unit, is left out.
+
+    A model that was fitted without a row has the mean of the other rows, which is lower the higher the target of this
+    row is. Where all models of the others know little beyond the mean, their values order the rows by their labels, in
+    reverse. If the mean is known beforehand, as it is where classes count alike, values are better with it.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n_rows, n_targets)
+    weights : ndarray of shape (n_rows,)
+    unit_of : intp ndarray of shape (n_rows,), default=None
+        Rows of the same number are left out together: those of a group or a fold. None is each row by itself.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_targets)
+        To be added to the values; 0 where no other row has a weight.
+
+    Examples
+    --------
+    >>> mean_shifts(np.array([[1.0], [1.0], [-1.0], [-1.0]]), np.ones(4)).round(2).ravel()
+    array([ 0.33,  0.33, -0.33, -0.33])
+    """
+    total = weights.sum()
+    moments = weights[:, None] * (targets - weights @ targets / total)
+    others = total - weights
+    if unit_of is not None:
+        moments = np.column_stack([np.bincount(unit_of, column)[unit_of] for column in moments.T])
+        others = total - np.bincount(unit_of, weights)[unit_of].astype(np.float64)
+    others = others[:, None]
+    return np.divide(moments, others, out=np.zeros_like(moments), where=others > 1e-9 * total)
+
+
 def check_class_sizes(
     n_folds: int, codes: IntArray, classes: AnyArray, groups: IntArray | None, where: str = ""
 ) -> None:

@@ -96,11 +96,16 @@ def values_to_calibrate(
     return by_class(values), covered
 
 
-def label_loss(result: "PassResult", data: TrainingData) -> float:
-    """Return the cross-entropy of the labels as given by the combined out-of-fold values of a pass."""
-    values, votes = by_class(result.values), data.votes()
-    logs = _fit(values, votes, data).log_probabilities(values)
-    return -float(data.weights @ (votes * logs).sum(axis=1))
+def explains_labels_worse(result: "PassResult", other: "PassResult", data: TrainingData) -> bool:
+    """Return whether the out-of-fold values of a pass explain the labels as given clearly worse than those of another:
+    their cross-entropy is higher by more than a standard error."""
+    votes, losses = data.votes(), []
+    for values in (by_class(result.values), by_class(other.values)):
+        losses.append(-data.weights * (votes * _fit(values, votes, data).log_probabilities(values)).sum(axis=1))
+    excess = losses[0] - losses[1]
+    if data.groups is not None:
+        excess = np.bincount(data.groups, excess)
+    return bool(excess.sum() > np.sqrt(len(excess)) * excess.std())
 
 
 def out_of_fold_logits(result: "PassResult", arms: Sequence[Arm], data: TrainingData) -> FloatArray:

@@ -141,7 +141,7 @@ class FusionClassifier(AcquiringViews):
     class_weights_ : ndarray of shape (n_classes,)
         Weights of the classes in decisions, by `class_weight`.
     n_fits_ : int
-        Number of fits of arms, in both passes.
+        Number of fits of arms; with a second pass, in both.
     view_names_ : list of str
         Names of the views.
     view_columns_ : list of ndarray
@@ -169,7 +169,8 @@ class FusionClassifier(AcquiringViews):
 
     Values of an arm count by the share of the labels' variance that they explain, shrunk to that of all arms as far as
     it may differ by chance. Weights differ from their plain average only where they are better by a standard error;
-    where labels of two classes are wrong at the rate ρ, by 1 / (1 − 2ρ)² of them.
+    where labels of two classes are wrong at the rate ρ, by 1 / (1 − 2ρ)² of them. Where 5 % or more of the labels look
+    wrong there is a second pass.
 
     `predict_proba` is softmax(z), with z linear in the values of the arms, and `decision_function` is z_k + ln w_k with
     w the class weights; for two classes, the difference. In :class:`ShareGradientBoostingClassifier` and in most of

@@ -2,8 +2,8 @@
 
 Every arm is tried, then those whose further fits pay are fitted again. It is S1's idea, a bandit over arms that is
 rewarded by the gain of the ensemble, put on learners that cost more than a stump: the gain of an arm's last fit is what
-the next one is expected to bring, and the run ends when no arm is expected to bring anything. With consensus a second
-pass repeats all fits on the labels that the first one makes probable, and is kept if it explains those given no worse.
+the next one is expected to bring, and the run ends when no arm is expected to bring anything. With consensus, and where
+labels look wrong, a second pass repeats all fits on the labels that the first one makes probable.
 """
 
 import time
@@ -30,7 +30,7 @@ from fuselearn.fusion.arm_weights import (
     weighted_sum,
 )
 from fuselearn.fusion.base_models import Arm, ArmFit, FittedModel, PreparedRows
-from fuselearn.fusion.calibration_and_scores import fit_full_calibration, label_loss
+from fuselearn.fusion.calibration_and_scores import explains_labels_worse, fit_full_calibration
 from fuselearn.fusion.filled_views import FilledRows
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
@@ -38,6 +38,8 @@ from fuselearn.typing import BoolArray, FloatArray, IntArray
 CONSENSUS_SHARE = 0.5
 """Share of the consensus in what the second pass learns; the rest is the labels as given. The consensus echoes what the
 first pass predicted: where the views know little, half of the echo is enough to go wrong by."""
+LEAST_NOISE = 0.05
+"""Share of wrong labels from which on there is a second pass: with fewer, it would learn more mistakes than it ends."""
 CONSENSUS_ROWS = 4_000
 """Rows that the rates of wrong labels are estimated from, at most."""
 FITS_AT_ONCE = 4
@@ -109,18 +111,18 @@ def run_passes(
 ) -> tuple[PassResult, PassResult]:
     """Run a pass on the labels as given and, with consensus, one on what it makes probable; return first and last.
 
-    The last one is that which explains the labels as given better, by out-of-fold values: where labels are right, to
-    learn what the first pass made of them is to learn its mistakes.
+    Where labels are right, to learn what the first pass made of them is to learn its mistakes: so there is a second
+    pass only where some labels look wrong, and it is the last one unless it explains those given clearly worse.
     """
     fits = runs.first_pass(targets)
     first = last = _fuse(runs, fits, targets, data, row_weights, consensus, seed)
-    if consensus and not runs.interrupted:
+    noise_rate = float(first.noise_rates.mean())
+    if consensus and not noise_rate < LEAST_NOISE and not runs.interrupted:
         targets = targets_of(CONSENSUS_SHARE * first.posterior + (1 - CONSENSUS_SHARE) * data.votes())
         second_fits = runs.second_pass(targets)
         if second_fits is not None:
-            noise_rate = float(first.noise_rates.mean())
             second = _fuse(runs, second_fits, targets, data, row_weights, consensus, seed, noise_rate)
-            if label_loss(second, data) <= label_loss(first, data):
+            if not explains_labels_worse(second, first, data):
                 last = second
     if runs.interrupted:
         warnings.warn(

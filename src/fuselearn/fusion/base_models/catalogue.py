@@ -262,6 +262,8 @@ def _preparations(
     scales = possible_scales(values, source.view_columns)
     groups = None if groups is None else groups_among(groups, source.rows)
     preparations: dict[str, _Prepare] = {}
+    # Classes count alike, so that the mean of their targets is known; that of numbers is not.
+    mean_known = classes is not None
     for name, learner in learners.items():
         if learner == "boosting":
             boosting = ShareGradientBoostingRegressor if classes is None else ShareGradientBoostingClassifier
@@ -276,10 +278,12 @@ def _preparations(
         elif learner == "svm":
             preparations[name] = partial(SupportVectorRows, scales, values, weights, groups)
         elif learner == "trees":
-            preparations[name] = lambda seed: ForestRows(values, weights, groups)
+            preparations[name] = lambda seed: ForestRows(values, weights, groups, mean_known)
         else:
             kernel: Literal["rbf", "linear"] = "rbf" if learner == "rbf" else "linear"
-            preparations[name] = partial(KernelMachineRows, kernel, scales, values, weights, groups)
+            preparations[name] = partial(
+                KernelMachineRows, kernel, scales, values, weights, groups, mean_known=mean_known
+            )
     return preparations
 
 

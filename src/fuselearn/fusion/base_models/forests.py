@@ -7,7 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.classifiers.cross_fitting import held_out_shares, likelihood_shares, stratified_folds, target_codes
+from fuselearn.classifiers.cross_fitting import (
+    held_out_shares,
+    likelihood_shares,
+    mean_shifts,
+    stratified_folds,
+    target_codes,
+)
 from fuselearn.fusion.base_models import ArmFit
 from fuselearn.numeric.forest import Forest, grow_forest
 from fuselearn.persistence.validation import check_array, check_equal, check_parts
@@ -41,11 +47,16 @@ class ForestRows:
     weights : ndarray of shape (n_rows,)
     groups : intp ndarray of shape (n_rows,) or None
         Rows of the same number belong together.
+    mean_known : bool, default=False
+        Whether the mean of the targets is known beforehand; then out-of-fold values are about it.
     """
 
     n_fits = MOST_FITS
 
-    def __init__(self, rows: FloatArray, weights: FloatArray, groups: IntArray | None) -> None:
+    def __init__(
+        self, rows: FloatArray, weights: FloatArray, groups: IntArray | None, mean_known: bool = False
+    ) -> None:
+        self._mean_known = mean_known
         self._fill = column_means(rows)
         self._columns = as_columns(rows, self._fill)
         self._weights, self._groups = weights, groups
@@ -56,11 +67,14 @@ class ForestRows:
         """Grow a forest for each size of leaves, and average them."""
         # A row that every tree has drawn, of which there are hardly any, gets the mean, at which classes are equal.
         mean = self._weights @ targets / self._weights.sum()
+        shifts = mean_shifts(targets, self._weights) if self._mean_known else np.zeros_like(targets)
         forests, out_of_bag, out_of_fold = [], [], []
         for leaf, leaf_seed in zip(LEAVES, seed.spawn(len(LEAVES))):
             forest, totals, counts = self._grow(self._columns, targets, self._weights, self._n_trees, leaf, leaf_seed)
             forests.append(forest)
-            out_of_bag.append(np.where(counts[:, None] > 0, totals / np.maximum(counts, 1)[:, None], mean))
+            # Trees of one leaf each know nothing, and their means differ by chance alone.
+            means = totals / np.maximum(counts, 1)[:, None] + shifts * bool((forest.feature >= 0).any())
+            out_of_bag.append(np.where(counts[:, None] > 0, means, mean))
             out_of_fold.append(
                 out_of_bag[-1] if self._groups is None else self._without_groups(targets, leaf, leaf_seed)
             )
@@ -82,7 +96,7 @@ class ForestRows:
                 columns, targets[~held_out], self._weights[~held_out], TREES_OF_A_FOLD, leaf, fold_seed
             )
             values[held_out] = forest.predict(np.ascontiguousarray(self._columns[:, held_out]))
-        return values
+        return values + mean_shifts(targets, self._weights, fold_of) if self._mean_known else values
 
     def _grow(
         self,

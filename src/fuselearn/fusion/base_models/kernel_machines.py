@@ -23,6 +23,7 @@ from fuselearn.classifiers.cross_fitting import (
     groups_among,
     held_out_shares,
     likelihood_shares,
+    mean_shifts,
     stratified_folds,
     target_codes,
 )
@@ -40,6 +41,8 @@ SAME_UNITS = 0.05
 """Spread of the logarithms of the columns' scales below which the two scales are one."""
 NEGLIGIBLE_SHARE = 1e-3
 """Share in an average below which a machine is left out of the model."""
+ROUNDING = 1e-10
+"""Distance of a value from the mean of the targets below which it is the mean."""
 ROWS_AT_A_TIME = 4096
 WIDTHS = (2.0, 0.5, 8.0)
 """exp(−width · d² / mean d²), one for each fit. 2 is scikit-learn's gamma="scale"."""
@@ -149,6 +152,8 @@ class KernelMachineRows:
         Rows of the same number belong together.
     seed : SeedSequence
         Draws the subsample that is fitted on, and the landmarks.
+    mean_known : bool, default=False
+        Whether the mean of the targets is known beforehand; then out-of-fold values are about it.
     """
 
     def __init__(
@@ -159,8 +164,10 @@ class KernelMachineRows:
         weights: FloatArray,
         groups: IntArray | None,
         seed: np.random.SeedSequence,
+        mean_known: bool = False,
     ) -> None:
         generator = np.random.default_rng(seed)
+        self._mean_known = mean_known
         self.n_fits = len(WIDTHS) if kernel == "rbf" else 1
         self._kernel, self._scales = kernel, scales
         self._rows, self._weights = rows, weights
@@ -185,11 +192,12 @@ class KernelMachineRows:
         shares = np.split(likelihood_shares(losses, len(learnt), self._subsample_groups), len(fits))
         # Mean values over scales and ridges; those of rows outside the subsample follow.
         averages = []
-        for fits_of_all in (fits, fits_by_group)[: 1 if self._groups is None else 2]:
+        cases = (fits, None), (fits_by_group, self._subsample_groups)
+        for fits_of_all, groups in cases[: 1 if self._groups is None else 2]:
             parts = zip(spectra, fits_of_all, shares)
             errors = [spectrum.ridge.mean_errors(fit, share) for spectrum, fit, share in parts]
             averages.append(np.empty((len(self._rows), learnt.shape[1])))
-            averages[-1][self._subsample] = learnt - sum(errors)
+            averages[-1][self._subsample] = self._about_the_mean(learnt - sum(errors), learnt, groups)
         values, out_of_fold = averages[0], averages[-1]
         scored = self._scored(learnt, fits_by_group)
         machines = [spectrum.machine(fit, share) for spectrum, fit, share in zip(spectra, fits, shares)]
@@ -214,7 +222,18 @@ class KernelMachineRows:
             return None
         every = np.concatenate(errors, axis=2)
         row_shares = held_out_shares(weights[:, None] * (every**2).sum(axis=1), self._subsample_groups)
-        return learnt - np.einsum("ikr,ir->ik", every, row_shares)
+        values = learnt - np.einsum("ikr,ir->ik", every, row_shares)
+        return self._about_the_mean(values, learnt, self._subsample_groups)
+
+    def _about_the_mean(self, values: FloatArray, learnt: FloatArray, groups: IntArray | None) -> FloatArray:
+        """Return out-of-fold values of the subsample by machines that know the mean of the targets, if it is known."""
+        if not self._mean_known:
+            return values
+        weights = self._weights[self._subsample]
+        mean = weights @ learnt / weights.sum()
+        values = values + mean_shifts(learnt, weights, groups)
+        # Of columns that say nothing the mean is left, and nothing else: rounding follows the labels.
+        return np.where(np.abs(values - mean) < ROUNDING, mean, values)
 
     def _others_out_of_fold(
         self,
