@@ -181,6 +181,24 @@ def test_options_that_do_not_go_together(files, arguments, words):
     assert words in result.stderr
 
 
+def test_globs_select_the_columns_of_the_fit_again(files):
+    options = ["--on", "patient", "--target", "subtype", "--output", "model.fuse"]
+    done = run("fit", "labels.csv", *options, "--view", "rna=rna.csv::g[01],g2")
+    assert done.exit_code == 0, done.stderr
+    without = run("predict", "model.fuse", "labels.csv", "--on", "patient", "--view", "rna=rna.csv")
+    assert without.exit_code == 0, without.stderr
+    for globs in ("g[01],g2", "g*", "g0:g2"):
+        done = run("predict", "model.fuse", "labels.csv", "--on", "patient", "--view", f"rna=rna.csv::{globs}")
+        assert done.stdout == without.stdout
+    done = run("predict", "model.fuse", "labels.csv", "--on", "patient", "--view", "rna=rna.csv::g0")
+    assert done.exit_code == 1
+    assert "--view rna=rna.csv::g0 leaves out the column 'g1' and 1 more" in done.stderr
+    assert "without globs: rna=rna.csv." in done.stderr
+    done = run("predict", "model.fuse", "labels.csv", "--on", "patient", "--view", "rna=rna.csv::h*")
+    assert done.exit_code == 1
+    assert "no column of the data matches 'h*' of the view 'rna'" in done.stderr
+
+
 def test_models_and_files_that_do_not_go_together(files, fit, data):
     fit("--view", "rna=rna_*")
     result = run("predict", "model.fuse", data, "--on", "patient", "--view", "rna=rna.csv")

@@ -113,7 +113,7 @@ def compare(
         path = opened.source.name
         reserved = _reserved(opened.names, path, target, id_of(identifier, on), group)
         choices, views_found = choose_file_views(opened, view or [], views, reserved, drop)
-        table = _read(opened, choices, target, group)
+        table = _read(opened, choices, target, group, task)
     y, table, known, numbers = _classes(table, target, path, notes, task)
     import numpy as np
 
@@ -178,15 +178,17 @@ def compare(
         say_lines(str(result))
 
 
-def _read(opened: "OpenedFile", choices: dict[str, ViewChoice], target: str, group: str | None) -> "pyarrow.Table":
+def _read(
+    opened: "OpenedFile", choices: dict[str, ViewChoice], target: str, group: str | None, task: str
+) -> "pyarrow.Table":
     """Read the columns of the views, of classes as `fit` reads them, and of groups."""
     import pyarrow
 
-    from fuselearn.cli.columns import as_spelled
+    from fuselearn.cli.columns import as_meant
 
     used = [column for choice in choices.values() for column in choice.columns]
     names = list(dict.fromkeys([*used, *([group] if group else []), target]))
-    return as_spelled(read_opened(opened, names, {target: pyarrow.string()}), [target])
+    return as_meant(read_opened(opened, names, {target: pyarrow.string()}), opened, [target], task)
 
 
 def _reserved(names: list[str], path: str, target: str, identifier: str | None, group: str | None) -> dict[str, str]:

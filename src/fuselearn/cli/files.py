@@ -60,11 +60,15 @@ SHOWN_NAME = 100
 
 @dataclass(frozen=True)
 class ViewFile:
-    """The file of a view, and the globs of its columns; without any the view has all of them."""
+    """The file of a view, and the globs of its columns; without any the view has all of them.
+
+    `needed` are the columns that a model has of the view.
+    """
 
     name: str
     path: str
     globs: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
 
     @property
     def option(self) -> str:

@@ -310,14 +310,14 @@ def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":
     """Read the columns of the views, and those of classes, which are numbers only where these are spelled alike."""
     import pyarrow
 
-    from fuselearn.cli.columns import as_spelled
+    from fuselearn.cli.columns import as_meant
 
     labels = list(dict.fromkeys([task.target, *task.label_columns]))
     as_texts = [*labels, *(name for name in (task.group, task.identifier) if name)]
     used = [column for choice in task.choices.values() for column in choice.columns]
     names = list(dict.fromkeys([*used, *as_texts]))
     table = read_opened(opened, names, dict.fromkeys(as_texts, pyarrow.string()))
-    return as_spelled(table, labels)
+    return as_meant(table, opened, labels, task.task)
 
 
 def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any, dict[str, Any]]:

@@ -16,7 +16,7 @@ import pyarrow
 from pyarrow import compute, types
 
 from fuselearn.cli.console import refuse
-from fuselearn.cli.csv_files import FALSE, NOTHING, TRUE, na_hint, reads_as_number
+from fuselearn.cli.csv_files import FALSE, NOTHING, TRUE, na_hint, reads_as_number, with_points
 from fuselearn.typing import BoolArray
 
 if TYPE_CHECKING:
@@ -82,13 +82,20 @@ class OddCells:
                 continue
             for kind in (DATES, pyarrow.float64()) if name in self._source.formats else (pyarrow.float64(), DATES):
                 values, odd = self._read(texts, name, kind)
-                n_odd = int(odd.sum())
-                n_read = len(values) - values.null_count
-                if n_read and n_odd <= max(1, (n_read + n_odd) // FEW) and n_read > n_odd:
+                if are_few(int(odd.sum()), len(values) - values.null_count + int(odd.sum())):
                     self._note(texts, odd, name, kind, 1)
                     columns[name] = values
                     break
         return pyarrow.table(list(columns.values()), names=table.column_names)
+
+    def measured(self, texts: pyarrow.ChunkedArray, name: str, *, whole: bool) -> pyarrow.ChunkedArray:
+        """Return texts as numbers, but for a few odd ones, where these have fractions or may be `whole`; else as is."""
+        values, odd = self._read(texts, name, pyarrow.float64())
+        known = values.drop_null().to_numpy()
+        if not are_few(int(odd.sum()), len(known) + int(odd.sum())) or not (whole or (known != np.round(known)).any()):
+            return texts
+        self._note(texts, odd, name, values.type, 1)
+        return values
 
     def _as(
         self, texts: pyarrow.ChunkedArray, name: str, kind: pyarrow.DataType, first_row: int
@@ -123,10 +130,7 @@ class OddCells:
 
     def _numbers(self, texts: pyarrow.ChunkedArray) -> tuple[pyarrow.ChunkedArray, BoolArray]:
         """Return texts as numbers, and the mask of the odd ones."""
-        if self._source.decimal == ",":
-            # A point would be a separator of thousands, and is odd.
-            texts = compute.replace_substring(texts, ".", "\0")
-            texts = compute.replace_substring(texts, ",", ".")
+        texts = with_points(texts, self._source.decimal)
         try:
             return texts.cast(pyarrow.float64()), np.zeros(len(texts), dtype=bool)
         except pyarrow.ArrowInvalid:
@@ -152,7 +156,7 @@ class OddCells:
         """Note the odd cells of a column, or refuse the first one where the file is read strictly."""
         if not odd.any():
             return
-        cells = texts.filter(pyarrow.array(odd)).to_pylist()
+        cells = [text.strip() for text in texts.filter(pyarrow.array(odd)).to_pylist()]
         words = WORDS.get(str(kind), str(kind))
         if self._source.strict or types.is_boolean(kind):
             refuse(
@@ -163,6 +167,11 @@ class OddCells:
         self._kinds[name] = words
         for text, count in Counter(cells).items():
             counts[text if text in counts or len(counts) < KEPT else "…"] += count
+
+
+def are_few(n_odd: int, n_cells: int) -> bool:
+    """Check whether so many of the cells of a column, without the empty ones, may be odd."""
+    return n_odd <= max(1, n_cells // FEW) and n_odd < n_cells - n_odd
 
 
 def _truth(texts: pyarrow.ChunkedArray) -> tuple[pyarrow.ChunkedArray, BoolArray]:

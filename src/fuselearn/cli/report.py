@@ -115,6 +115,8 @@ def labelled_rows(
 
     Where there is no id, ids are the numbers of the rows in the file, from 1 on, counting those without a class.
     """
+    import pyarrow
+
     from fuselearn.cli.columns import model_labels, rows_with_target
     from fuselearn.cli.model_columns import ModelColumns, check_ids
     from fuselearn.cli.regression import target_numbers
@@ -124,6 +126,8 @@ def labelled_rows(
     columns = ModelColumns(model, opened.names, path, reserved, allow_missing)
     columns.note_missing(notes)
     names, types = columns.to_read(identifier, [target])
+    if target is not None and not hasattr(model, "classes_"):
+        types[target] = pyarrow.float64()
     table = read_opened(opened, names, types, columns.verbatim(identifier))
     total, y = table.num_rows, None
     ids = list(range(1, total + 1))
@@ -136,7 +140,8 @@ def labelled_rows(
             refuse(f"{path} has no value in the target {target!r}; leave the column out to report without it.")
         spelled = target not in columns.columns
         if hasattr(model, "classes_"):
-            y = model_labels(table.column(target), model.classes_, target, path, spelled=spelled)
+            decimal = opened.source.decimal
+            y = model_labels(table.column(target), model.classes_, target, path, spelled=spelled, decimal=decimal)
         else:
             y = target_numbers(table.column(target), target, path)
     columns.note_unknown(table, notes)
