@@ -1,6 +1,7 @@
 """One file per view: joined by the id, known by view and name, and refused in words where ids do not agree."""
 
 import json
+import shlex
 
 import numpy as np
 import pyarrow as pa
@@ -110,6 +111,34 @@ def test_report_of_files(files):
     assert "protein" in (files / "report.html").read_text()
 
 
+def test_the_command_of_a_report_makes_it_again(files):
+    """What stands in the report is what was given, files of views and all, and runs as it stands."""
+    cut = "--delimiter", ";"
+    table = csv.read_csv("labels.csv")
+    csv.write_csv(table, "new labels.csv", csv.WriteOptions(delimiter=";"))
+    csv.write_csv(csv.read_csv("rna.csv"), "rna.csv", csv.WriteOptions(delimiter=";"))
+    views = ["--view", "rna=rna.csv::g[0-2],g3", VIEWS[2], VIEWS[3]]
+    fitted = run(
+        "fit", "new labels.csv", *USUAL, *cut, *views, "--na-values", "?", "--strict", "--output", "model.fuse"
+    )
+    assert fitted.exit_code == 0, fitted.output
+    given = ["--on", "patient", *views, "--target", "outcome", *cut, "--title", "Two views", "--allow-missing-columns"]
+    report = ["report", "model.fuse", "--data", "new labels.csv", "--output", "report.html"]
+    result = run(*report, *given, "--strict", "--na-values", "-9", "--json")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)["summary"]
+    assert summary["reproduce"]["code"] is None
+    fit_again, report_again = map(shlex.split, summary["reproduce"]["command"].splitlines())
+    for command in (fit_again, report_again):
+        again = run(*command[1:], "--json", *(["--force"] if "--force" not in command else []))
+        assert again.exit_code == 0, again.output
+    assert {word for word in [*given, "--strict", "--na-values"] if word.startswith("--")} <= set(report_again)
+    known = json.loads(again.stdout)["summary"]
+    assert known["reproduce"] == summary["reproduce"]
+    assert known["title"] == "Two views"
+    assert known["quality"] == summary["quality"]
+
+
 @pytest.mark.long
 def test_explanations_and_next_views_of_files(files):
     arguments = ["--target", "outcome", "--on", "patient", "--output", "model.fuse", "--set", "max_fits=12"]
@@ -182,9 +211,7 @@ def test_options_that_do_not_go_together(files, arguments, words):
 
 
 def test_globs_select_the_columns_of_the_fit_again(files):
-    options = ["--on", "patient", "--target", "subtype", "--output", "model.fuse"]
-    done = run("fit", "labels.csv", *options, "--view", "rna=rna.csv::g[01],g2")
-    assert done.exit_code == 0, done.stderr
+    fitted("--view", "rna=rna.csv::g[01],g2")
     without = run("predict", "model.fuse", "labels.csv", "--on", "patient", "--view", "rna=rna.csv")
     assert without.exit_code == 0, without.stderr
     for globs in ("g[01],g2", "g*", "g0:g2"):

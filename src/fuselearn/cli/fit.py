@@ -64,6 +64,7 @@ from fuselearn.cli.options import (
     Target,
     ViewGlobs,
     ViewsFile,
+    words_of,
 )
 from fuselearn.cli.saved_models import trust_options
 
@@ -157,32 +158,32 @@ def fit(
     files = view_files(view, on)
     _check_model_path(output, force, data, *(file.path for file in files))
     notes = Notes(as_json)
-    options: dict[str, list[str | None] | list[str]] = {
-        "--target": [target],
-        "--id": [identifier],
-        "--on": [on],
-        "--view": [file.option for file in files] or view or [],
-        "--views": [Path(views).name if views else None],
-        "--drop": drop or [],
-        "--method": [method],
-        "--task": [task_name if task_name != "auto" else None],
-        "--set": settings or [],
-        "--label-columns": [label_columns],
-        "--group": [group],
-        "--categorical": [categorical if categorical != "onehot" else None],
-        "--class-weight": [class_weight if class_weight != "none" else None],
-        "--seed": [str(seed) if seed else None],
-        "--format": [file_format],
-        "--delimiter": [delimiter],
-        "--encoding": [encoding if encoding != "utf-8" else None],
-        "--na-values": na_values or [],
-        "--decimal": [decimal if decimal != "." else None],
-        "--date-format": date_format or [],
-        "--output": ["model.fuse"],
-    }
-    words = [
-        word for option, values in options.items() for value in values if value is not None for word in (option, value)
-    ]
+    words = words_of(
+        {
+            "--target": target,
+            "--id": identifier,
+            "--on": on,
+            "--view": [file.option for file in files] or view,
+            "--views": Path(views).name if views else None,
+            "--drop": drop,
+            "--method": method,
+            "--task": task_name if task_name != "auto" else None,
+            "--set": settings,
+            "--label-columns": label_columns,
+            "--group": group,
+            "--categorical": categorical if categorical != "onehot" else None,
+            "--class-weight": class_weight if class_weight != "none" else None,
+            "--seed": str(seed) if seed else None,
+            "--format": file_format,
+            "--delimiter": delimiter,
+            "--encoding": encoding if encoding != "utf-8" else None,
+            "--na-values": na_values,
+            "--decimal": decimal if decimal != "." else None,
+            "--date-format": date_format,
+            "--strict": strict,
+            "--output": "model.fuse",
+        }
+    )
     with interruptible("nothing was written"):
         formats = date_formats(date_format)
         words_for_gaps = tuple(na_values or ())

@@ -69,8 +69,8 @@ class JoinedFiles:
         self._globs = {view.name: view.globs for view in source.views}
         own = {view: [name for name in opened.names if name != self.on] for view, opened in files.items()}
         self._origin = {qualified(view, name): (view, name) for view, names in own.items() for name in names}
-        for view in source.views:
-            self._check_globs(view)
+        for file in source.views:
+            self._check_globs(file)
         clash = next((name for name in data.names if name in self._origin), None)
         if clash is not None:
             view, name = self._origin[clash]
