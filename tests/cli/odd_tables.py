@@ -18,7 +18,7 @@ MOMENTS = [datetime.datetime(2020, 1, 1 + number, number, 30) for number in rang
 
 def rows(**columns):
     """Return the columns of a table with a view of numbers, other columns, and classes."""
-    return {"id": [f"p{number:02d}" for number in range(N)], "x": X, **columns, "kind": KIND}
+    return {"id": [f"p{number:02d}" for number in range(N)], "x": X, **columns, "kind": columns.get("kind", KIND)}
 
 
 def text(columns, delimiter=",", end="\n"):
@@ -142,6 +142,27 @@ READ = {
             "day": NOON,
             "iso": NOON,
         },
+    ),
+    "labels with blanks": (
+        "t.csv",
+        plain(kind=[" a", "a", "b ", "b"] * 6),
+        [],
+        {"kind": ["a", "a", "b", "b"] * 6},
+        "has ' a' beside 'a' in the column 'kind'",
+    ),
+    "texts with blanks": (
+        "t.csv",
+        plain(town=["north", " north", "south", "south "] * 6),
+        [],
+        {"x": X},
+        "'town' has ' north' beside 'north'",
+    ),
+    "labels in Parquet with blanks": (
+        "t.parquet",
+        in_parquet(kind=[" a", "a", "b ", "b"] * 6),
+        [],
+        {"kind": ["a", "a", "b", "b"] * 6},
+        "has ' a' beside 'a' in the column 'kind'",
     ),
     "dates of digits": (
         "t.csv",

@@ -328,7 +328,11 @@ def test_the_code_of_a_report_makes_it_again(table, tmp_path, monkeypatch):
     days = [f"2024-{1 + row % 12:02d}-11" for row in range(table.num_rows)]
     numbers = [f"{value:.4f}".replace(".", ",") for value in table["image_0"].to_pylist()]
     numbers[3] = "?"
-    told = table.select(["patient", "outcome", "flag_site"]).append_column("rna_0", pa.array(numbers)).append_column("rna_1", pa.array(days))
+    told = (
+        table.select(["patient", "outcome", "flag_site"])
+        .append_column("rna_0", pa.array(numbers))
+        .append_column("rna_1", pa.array(days))
+    )
     monkeypatch.chdir(tmp_path)
     csv.write_csv(told, "t.csv", csv.WriteOptions(delimiter=";"))
     usual = ["--target", "outcome", "--id", "patient", "--method", "shareboost", "--set", "n_estimators=3"]

@@ -100,6 +100,23 @@ def test_json_says_the_same_as_csv(port):
         assert record["probabilities"] == {name: float(line[f"probability_{name}"]) for name in ("ill", "well")}
 
 
+def test_a_number_has_an_interval_and_no_probabilities(tmp_path):
+    arrow_csv.write_csv(patients().select(["patient", "rna_0", "rna_1", "rna_2", "image_0"]), tmp_path / "data.csv")
+    usual = ["--target", "rna_0", "--id", "patient", "--set", "learners=linear"]
+    assert run("fit", tmp_path / "data.csv", *usual, "--output", tmp_path / "model.fuse").exit_code == 0
+    service = PredictionService(*load_model(str(tmp_path / "model.fuse"), Notes(quiet=True), None))
+    assert service.describe()["task"] == "regression"
+    with serving(service) as port:
+        body = (tmp_path / "data.csv").read_bytes()
+        status, _, text = call(port, "/predict", body, {**CSV, "Accept": "application/json"})
+        assert status == 200
+        record = json.loads(text)["predictions"][0]
+        assert list(record) == ["id", "prediction", "interval"]
+        assert record["interval"]["lower"] < record["prediction"] < record["interval"]["upper"]
+        assert call(port, "/predict", body, CSV)[2].startswith("patient,prediction,lower,upper\n")
+        assert "It predicts rna_0, with an interval that is to hold 90% of the numbers." in call(port, "/")[2]
+
+
 def test_a_view_may_be_missing_and_is_noted(port):
     status, _, text = call(port, "/predict", json.dumps([PATIENT]).encode(), JSON)
     assert status == 200

@@ -123,6 +123,8 @@ def as_meant(table: pyarrow.Table, opened: "OpenedFile", labels: list[str], task
     class, unless numbers are to be predicted.
     """
     target = labels[0]
+    for name in labels:
+        opened.odd_cells.note_blanks(table.column(name), name)
     table = as_spelled(table, labels, opened.source.decimal)
     if task == "classification" or not types.is_string(table.schema.field(target).type):
         return table
@@ -318,7 +320,7 @@ def groups_of(column: pyarrow.ChunkedArray, name: str, path: str, rows: BoolArra
             f"{path} has rows without a value in the group column {name!r}, such as row "
             f"{np.flatnonzero(rows)[values.index(None)] + 1}; give a row that belongs to no other a group of its own."
         )
-    groups: IntArray = np.unique([str(value) for value in values], return_inverse=True)[1]
+    groups: IntArray = np.unique([str(value).strip() for value in values], return_inverse=True)[1]
     if groups.max() == 0:
         refuse(f"{path} has one group only in the column {name!r}; rows are judged by those of other groups.")
     return groups
@@ -326,7 +328,7 @@ def groups_of(column: pyarrow.ChunkedArray, name: str, path: str, rows: BoolArra
 
 def check_id_name(name: str) -> None:
     """Refuse an id that has the name of a column that predictions have."""
-    if name == "prediction" or name.startswith("probability_"):
+    if name in ("prediction", "lower", "upper") or name.startswith("probability_"):
         refuse(f"--id names {name!r}, which predict writes itself; give the column another name.")
 
 

@@ -44,14 +44,20 @@ class OddCells:
         self._counts: dict[str, Counter[str]] = {}
         self._kinds: dict[str, str] = {}
         self._n_read: Counter[str] = Counter()
+        self._padded: dict[str, str] = {}
         self._words = pyarrow.array([*NOTHING, *source.na_values])
 
     @property
     def remarks(self) -> list[str]:
-        """Return one line about all odd cells; none where there are none."""
+        """Return one line about all odd cells, if there are any, and one about each column of labels with blanks."""
+        of_labels = [
+            f"{self._source.name} has {text!r} beside {text.strip()!r} in the column {name!r}: they count as one "
+            "class, since white space around a text is not part of it."
+            for name, text in self._padded.items()
+        ]
         total = sum(counts.total() for counts in self._counts.values())
         if not total:
-            return []
+            return of_labels
         quotes = [
             f"{text[:40]!r}{f' ({count} times)' if count > 1 else ''} in {name!r}"
             for name, counts in self._counts.items()
@@ -61,9 +67,18 @@ class OddCells:
         shown = ", ".join(quotes[:QUOTED]) + (", …" if len(quotes) > QUOTED else "")
         are = "1 cell is" if total == 1 else f"{total} cells are"
         return [
+            *of_labels,
             f"Warning: {self._source.name}: {are} not {' or '.join(kinds)} as the others of the column and count as "
-            f"missing: {shown}. Add --strict to refuse such cells."
+            f"missing: {shown}. Add --strict to refuse such cells.",
         ]
+
+    def note_blanks(self, labels: pyarrow.ChunkedArray, name: str) -> None:
+        """Note that a column of labels has some that differ in the white space around them only."""
+        if types.is_string(labels.type):
+            known = set(compute.unique(labels.drop_null()).to_pylist())
+            padded = [text for text in known if text != text.strip() and text.strip() in known]
+            if padded:
+                self._padded[name] = min(padded)
 
     def typed(self, table: pyarrow.Table, kinds: Mapping[str, pyarrow.DataType], first_row: int = 1) -> pyarrow.Table:
         """Return a table whose columns of text are of the given types, with nothing for odd cells."""

@@ -17,7 +17,7 @@ from fuselearn.cli.columns import text_of
 from fuselearn.cli.console import Notes, Refusal, raising_refusals, refuse, refusing
 from fuselearn.cli.files import open_file, reading
 from fuselearn.cli.model_columns import ModelColumns, check_ids, names_in_order
-from fuselearn.cli.predict import predicted_table
+from fuselearn.cli.predict import COVERAGE, predicted_table
 from fuselearn.cli.saved_models import fitted_source
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ class PredictionService:
         return {
             "fuselearn_version": __version__,
             "model": type(model).__name__,
+            "task": "classification" if hasattr(model, "classes_") else "regression",
             "classes": [text_of(label) for label in getattr(model, "classes_", [])],
+            "interval_coverage": COVERAGE if hasattr(model, "predict_interval") else None,
             "target": self.note.get("target"),
             "id": self.note.get("id"),
             "n_columns": int(getattr(model, "n_features_in_", 0)) if columns is None else len(columns.kinds_),

@@ -132,7 +132,7 @@ def report(
 
 
 def python_reading(source: Source, dates: list[str]) -> dict[str, Any] | None:
-    """Return the function of pandas that reads a file, and its arguments; None where it reads other values than here."""
+    """Return the function of pandas that reads a file, and its arguments; None where it would read other values."""
     suffixes = [suffix for suffix in Path(source.path).suffixes if suffix != ".gz"]
     kind = source.format or (READ_FORMATS.get(suffixes[-1].lower()) if suffixes else None)
     if kind is None or source.path == "-" or source.on is not None or source.formats:

@@ -168,7 +168,7 @@ class ViewPreparation(BaseEstimator):
         """Return the texts that a column did not have when it was fitted."""
         encoder = self.encoders_[column]
         known = encoder.categories if not isinstance(encoder, DateEncoding) else texts
-        return sorted({text for text in texts if text is not None}.difference(known))
+        return sorted(text for text in {*texts} - {None, *known} if text.strip() not in known)
 
     def validate(self) -> None:
         """Raise an error in words where columns, encoders and steps do not agree."""
