@@ -73,21 +73,27 @@ def code_to_reproduce(model: FittedModel, note: Record | None, *, labelled: bool
             *lines,
             "",
             f"# {joined(names)}: rows that the model has not seen.",
-            f'fuselearn.FitReport({arguments}).save("report.html")',
+            f'{_report_of(model)}({arguments}).save("report.html")',
         ]
     )
 
 
+def _report_of(model: FittedModel) -> str:
+    """Return the name of the report that a model has."""
+    return "fuselearn.FitReport" if hasattr(model, "classes_") else "fuselearn.reporting.RegressionReport"
+
+
 def _code_of_fit(model: FittedModel) -> list[str]:
     """Return lines of code that fit such a model or, where its settings cannot be written as code, load it."""
-    defaults, imports = _defaults_of(model), {"import fuselearn"}
+    defaults = _defaults_of(model)
+    imports = {"import fuselearn" if hasattr(model, "classes_") else "import fuselearn.reporting"}
     settings: list[str] = []
     for name, value in model.get_params(deep=False).items():
         if _same(value, defaults.get(name)):
             continue
         code = _views_as_code(model) if name == "views" else _as_code(value, imports)
         if code is None:
-            return ["import fuselearn", "", 'model = fuselearn.load("model.fuse")  # as you have saved it']
+            return [*imports, "", 'model = fuselearn.load("model.fuse")  # as you have saved it']
         settings.append(f"    {name}={code},")
     own_labels = list(getattr(model, "label_columns_", ["y"])) != ["y"]
     given = ["X_train", "y_train", *(["view_labels=view_labels"] if own_labels else [])]
@@ -109,9 +115,7 @@ def _code_from_files(model: FittedModel, note: Record, *, labelled: bool) -> str
     reading = dict(file.get("reading") or {"function": "read_csv"})
     read = reading.pop("function")
     target, identifier = file.get("target", note["target"]), file.get("id", note.get("id"))
-    texts = [
-        name for name in (identifier, target) if name and (name == identifier or model.classes_.dtype.kind in "UO")
-    ]
+    texts = [name for name in (identifier, target) if name and (name == identifier or _has_words(model))]
     if texts and read in ("read_csv", "read_excel"):
         reading["dtype"] = dict.fromkeys(texts, "str")
     settings = "".join(f", {name}={value!r}" for name, value in reading.items())
@@ -122,15 +126,20 @@ def _code_from_files(model: FittedModel, note: Record, *, labelled: bool) -> str
         arguments.append(f"title={file['title']!r}")
     return "\n".join(
         [
-            "import fuselearn",
+            "import fuselearn" if hasattr(model, "classes_") else "import fuselearn.reporting",
             "import pandas",
             "",
             'model = fuselearn.load("model.fuse")  # made by the first command below',
             f"rows = pandas.{read}({path!r}{settings})",
             *([f"rows = rows[rows[{target!r}].notna()]"] if labelled else []),
-            f'fuselearn.FitReport({", ".join(arguments)}).save("report.html")',
+            f'{_report_of(model)}({", ".join(arguments)}).save("report.html")',
         ]
     )
+
+
+def _has_words(model: FittedModel) -> bool:
+    """Check whether the classes of a model are text."""
+    return hasattr(model, "classes_") and model.classes_.dtype.kind in "UO"
 
 
 def _file_of(note: Record) -> Record:
