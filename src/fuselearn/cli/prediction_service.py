@@ -148,8 +148,9 @@ class PredictionService:
         notes = Notes(quiet=True)
         if kind == "json":
             content, encoding = self._csv_of(content), "utf-8"
-        source = fitted_source(self.model, self.note, NAME, "csv", None, encoding, None, strict=True)
-        if kind == "json":
+        delimiter = "," if kind == "json" else _delimiter_of(content)
+        source = fitted_source(self.model, self.note, NAME, "csv", delimiter, encoding, None, strict=True)
+        if delimiter == ",":
             source = replace(source, decimal=".")
         with open_file(source, io.BytesIO(content)) as opened:
             identifier = self.note.get("id") if self.note.get("id") in opened.names else None
@@ -225,6 +226,12 @@ def _refusals() -> Iterator[None]:
             yield
     except Refusal as refusal:
         raise RequestError(422, str(refusal)) from None
+
+
+def _delimiter_of(content: bytes) -> str:
+    """Return what is between the names in the first line of CSV: a comma, else a semicolon or a tab."""
+    names = content.partition(b"\n")[0]
+    return next((delimiter for delimiter in (",", ";", "\t") if delimiter.encode() in names), ",")
 
 
 def _parsed(content: bytes) -> Any:

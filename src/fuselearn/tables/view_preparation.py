@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import StratifiedKFold
-from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
 from fuselearn.persistence.validation import check_contents, check_texts, is_fitted
 from fuselearn.tables.fitted_steps import (
@@ -134,6 +131,8 @@ class ViewPreparation(BaseEstimator):
         self.steps_: list[GapFilling | Scaling | Projection] = []
         steps = make_steps(self.preprocess, self.random_state)
         if self.fill_gaps:
+            from sklearn.impute import SimpleImputer
+
             steps.insert(0, SimpleImputer(keep_empty_features=True))
         if not steps:
             self.feature_names_ = names
@@ -222,6 +221,10 @@ class ViewPreparation(BaseEstimator):
 
     def _encoder(self, column: str, y: AnyArray) -> Any:
         """Return an unfitted encoder of a column of text."""
+        # What only a fit needs takes a tenth of the time in which a few rows are predicted.
+        from sklearn.model_selection import StratifiedKFold
+        from sklearn.preprocessing import OneHotEncoder, TargetEncoder
+
         if self.categorical == "onehot":
             return OneHotEncoder(handle_unknown="ignore", sparse_output=False)
         most = max(np.unique(y, return_counts=True)[1], default=0)
@@ -267,7 +270,10 @@ def make_steps(names: Sequence[str], seed: int | None) -> list[Any]:
     >>> make_steps(["standard"], 0)
     [StandardScaler()]
     """
+    if not names:
+        return []
     from sklearn.decomposition import PCA
+    from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import RobustScaler, StandardScaler
 
     steps: list[Any] = []
