@@ -104,6 +104,11 @@ def test_globs_targets_and_dropped_columns_of_files(files):
     assert "rna.csv has 'outcome', which is the target: the view 'rna' does without it." in summary["notes"]
 
 
+def test_inspect_shows_columns_as_their_files_call_them(files):
+    fitted(*VIEWS)
+    assert "rna: g0, g1, g2, g3\n" in run("inspect", "model.fuse").stdout
+
+
 def test_report_of_files(files):
     fitted(*VIEWS)
     result = run("report", "model.fuse", "--data", "labels.csv", *VIEWS, "--output", "report.html")

@@ -17,8 +17,9 @@ from fuselearn.reporting import provenance
 from fuselearn.reporting.charts import SIDE, Scale, feature_bars, horizontal_lines, padded_range, ticks
 from fuselearn.reporting.feature_contributions import explain_features
 from fuselearn.reporting.fit_report import rendered, save_page
+from fuselearn.reporting.model_summary import share_of
 from fuselearn.reporting.report_rows import unwrapped
-from fuselearn.reporting.sentences import largest_contributions
+from fuselearn.reporting.sentences import largest_contributions, percent
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, TableLike
 
 COVERAGE = 0.9
@@ -145,6 +146,7 @@ def summarize_regression(
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "fuselearn_version": __version__,
         "asked": COVERAGE,
+        "shares": share_of(inner),
         "views": [
             {"name": name, "columns": len(columns), "share": None if share is None else float(share)}
             for name, columns, share in zip(inner.view_names_, inner.view_columns_, shares)
@@ -245,18 +247,18 @@ def _words(summary: dict[str, Any]) -> list[str]:
     if summary["coverage"]:
         first = summary["coverage"][0]
         words.append(
-            f"Intervals that are asked to hold {COVERAGE:.0%} of the numbers hold {first['covered']:.1%} of them, with "
-            f"a mean width of {first['width']:.4g}."
+            f"Intervals that are asked to hold {percent(COVERAGE, 0)} of the numbers hold {percent(first['covered'])} "
+            f"of them, with a mean width of {first['width']:.4g}."
         )
     if summary["outlier_share"]:
         words.append(
-            f"An estimated {summary['outlier_share']:.1%} of the training targets are gross outliers; they counted "
-            "next to nothing."
+            f"An estimated {percent(summary['outlier_share'])} of the training targets are gross outliers; they "
+            "counted next to nothing."
         )
     shares = [view for view in summary["views"] if view["share"] is not None]
     if len(shares) > 1:
         best = max(shares, key=lambda view: view["share"])
-        words.append(f"The view that matters most is “{best['name']}”, with a share of {best['share']:.0%}.")
+        words.append(f"The view that matters most is “{best['name']}”, with a share of {percent(best['share'], 0)}.")
     features = largest_contributions(summary)
     return words if features is None else [*words, features]
 
