@@ -13,8 +13,8 @@ from pyarrow import compute, types
 
 from fuselearn.cli.choices import ViewChoice
 from fuselearn.cli.console import Notes, refuse
-from fuselearn.cli.csv_files import na_hint, reads_as_number, with_points
-from fuselearn.cli.odd_cells import are_few
+from fuselearn.cli.csv_files import na_hint, reads_as_number
+from fuselearn.cli.odd_cells import are_few, with_points
 from fuselearn.cli.text_columns import DECIMAL_COMMA
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 

@@ -434,13 +434,6 @@ def _without(column: pyarrow.ChunkedArray, words: pyarrow.Array, numbers: pyarro
     return compute.if_else(nothing, pyarrow.scalar(None, column.type), column)
 
 
-def with_points(texts: pyarrow.ChunkedArray, decimal: str) -> pyarrow.ChunkedArray:
-    """Return texts whose decimal sign is a point; where it was a comma, a point is none of a number."""
-    if decimal == ".":
-        return texts
-    return compute.replace_substring(compute.replace_substring(texts, ".", "\0"), ",", ".")
-
-
 def na_hint(texts: Sequence[str]) -> str:
     """Return an offer to take words for nothing, where some of the texts usually are; else nothing."""
     words = [text.strip() for text in texts if text.strip() in USUAL_WORDS]

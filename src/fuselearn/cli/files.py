@@ -60,10 +60,7 @@ SHOWN_NAME = 100
 
 @dataclass(frozen=True)
 class ViewFile:
-    """The file of a view, and the globs of its columns; without any the view has all of them.
-
-    `needed` are the columns that a model has of the view.
-    """
+    """The file of a view, the globs of its columns (none: all of them), and those `needed` by a model."""
 
     name: str
     path: str

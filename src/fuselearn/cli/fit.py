@@ -181,7 +181,6 @@ def fit(
             "--decimal": decimal if decimal != "." else None,
             "--date-format": date_format,
             "--strict": strict,
-            "--output": "model.fuse",
         }
     )
     with interruptible("nothing was written"):
@@ -226,7 +225,7 @@ def fit(
         model, facts = _fit_table(training, task, notes)
         facts["seconds"] = round(time.perf_counter() - started, 3)
         note = {
-            "command": ["fuselearn", "fit", Path(data).name, *words],
+            "command": ["fuselearn", "fit", Path(data).name, *words, "--output", "model.fuse"],
             "target": target,
             "id": identifier,
             "on": on,

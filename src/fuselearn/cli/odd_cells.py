@@ -16,7 +16,8 @@ import pyarrow
 from pyarrow import compute, types
 
 from fuselearn.cli.console import refuse
-from fuselearn.cli.csv_files import FALSE, NOTHING, TRUE, na_hint, reads_as_number, with_points
+from fuselearn.cli.csv_files import FALSE, NOTHING, TRUE, na_hint, reads_as_number
+from fuselearn.data.table_columns import padded_text
 from fuselearn.typing import BoolArray
 
 if TYPE_CHECKING:
@@ -75,10 +76,9 @@ class OddCells:
     def note_blanks(self, labels: pyarrow.ChunkedArray, name: str) -> None:
         """Note that a column of labels has some that differ in the white space around them only."""
         if types.is_string(labels.type):
-            known = set(compute.unique(labels.drop_null()).to_pylist())
-            padded = [text for text in known if text != text.strip() and text.strip() in known]
-            if padded:
-                self._padded[name] = min(padded)
+            padded = padded_text(compute.unique(labels.drop_null()).to_pylist())
+            if padded is not None:
+                self._padded[name] = padded
 
     def typed(self, table: pyarrow.Table, kinds: Mapping[str, pyarrow.DataType], first_row: int = 1) -> pyarrow.Table:
         """Return a table whose columns of text are of the given types, with nothing for odd cells."""
@@ -182,6 +182,13 @@ class OddCells:
         self._kinds[name] = words
         for text, count in Counter(cells).items():
             counts[text if text in counts or len(counts) < KEPT else "…"] += count
+
+
+def with_points(texts: pyarrow.ChunkedArray, decimal: str) -> pyarrow.ChunkedArray:
+    """Return texts whose decimal sign is a point; where it was a comma, a point is none of a number."""
+    if decimal == ".":
+        return texts
+    return compute.replace_substring(compute.replace_substring(texts, ".", "\0"), ",", ".")
 
 
 def are_few(n_odd: int, n_cells: int) -> bool:

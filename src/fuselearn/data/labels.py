@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
+from fuselearn.data.table_columns import padded_text
 from fuselearn.exceptions import level_of_caller
 from fuselearn.numeric.exact_sums import limb_sums, sums_of_limbs
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike
@@ -43,8 +44,7 @@ def _warn_of_white_space(classes: AnyArray) -> None:
     """Warn of classes that differ in the white space around them only; they stay as they are."""
     if classes.dtype.kind not in "UO":
         return
-    texts = {text for text in classes.tolist() if isinstance(text, str)}
-    padded = min((text for text in texts if text.strip() != text and text.strip() in texts), default=None)
+    padded = padded_text(classes.tolist())
     if padded is not None:
         warnings.warn(
             f"y has the class {padded!r} beside {padded.strip()!r}; strip the labels if the white space is "

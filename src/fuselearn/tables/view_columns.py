@@ -1,6 +1,5 @@
 """Views of a table with names, text and gaps, as the matrix of numbers that an estimator takes."""
 
-import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -12,7 +11,6 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import per_view, resolve_views
-from fuselearn.exceptions import level_of_caller
 from fuselearn.persistence.validation import check_contents, check_texts, is_fitted
 from fuselearn.tables.fitted_steps import Projection
 from fuselearn.tables.view_preparation import ViewPreparation
@@ -126,7 +124,6 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         series = {column: table.get_column(column) for column in used}
         self.kinds_ = {column: _kind(series[column]) for column in used}
         values = {column: _values(series[column], kind) for column, kind in self.kinds_.items()}
-        values |= {column: _stripped(values[column], column) for column, kind in self.kinds_.items() if kind == TEXT}
         self.preparations_: dict[str, ViewPreparation] = {}
         self.views_: dict[str, IntArray] = {}
         blocks: list[FloatArray] = []
@@ -413,19 +410,6 @@ def _values(series: Any, kind: str) -> AnyArray:
             f"The column {series.name!r} has an infinite value; leave it empty where nothing was measured."
         )
     return values
-
-
-def _stripped(texts: AnyArray, name: str) -> AnyArray:
-    """Return texts without white space around them; a warning names two that thereby become one."""
-    known = {text for text in texts if text is not None}
-    padded = min((text for text in known if text != text.strip() and text.strip() in known), default=None)
-    if padded is not None:
-        warnings.warn(
-            f"The column {name!r} has {padded!r} beside {padded.strip()!r}: they count as one category, since white "
-            "space around a text is not part of it.",
-            stacklevel=level_of_caller(),
-        )
-    return np.array([*(text if text is None else text.strip() for text in texts), None], dtype=object)[:-1]
 
 
 def _days(series: Any) -> AnyArray:

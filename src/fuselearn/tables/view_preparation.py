@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from fuselearn.data.table_columns import padded_text
+from fuselearn.exceptions import level_of_caller
 from fuselearn.persistence.validation import check_contents, check_texts, is_fitted
 from fuselearn.tables.fitted_steps import (
     COLUMN_ENCODINGS,
@@ -120,7 +122,7 @@ class ViewPreparation(BaseEstimator):
                 continue
             encoder = self._encoder(column, y[known])
             targets = (y[known],) if self.categorical == "target" else ()
-            encoded = encoder.fit_transform(values[column][known][:, None], *targets)
+            encoded = encoder.fit_transform(_stripped(values[column][known], column)[:, None], *targets)
             self.encoders_[column] = ENCODINGS[type(encoder).__name__].of(encoder)
             parts.append(_spread(encoded, known))
             names += self.encoders_[column].names(column)
@@ -248,6 +250,18 @@ class ViewPreparation(BaseEstimator):
 def _is_known(texts: AnyArray) -> BoolArray:
     """Return the mask of the texts that are not missing."""
     return np.array([text is not None for text in texts], dtype=bool)
+
+
+def _stripped(texts: AnyArray, name: str) -> AnyArray:
+    """Return texts without white space around them; a warning names two that thereby become one."""
+    padded = padded_text(texts)
+    if padded is not None:
+        warnings.warn(
+            f"The column {name!r} has {padded!r} beside {padded.strip()!r}: they count as one category, since white "
+            "space around a text is not part of it.",
+            stacklevel=level_of_caller(),
+        )
+    return np.array([*(text.strip() for text in texts), None], dtype=object)[:-1]
 
 
 def _spread(values: FloatArray, rows: BoolArray) -> FloatArray:
