@@ -42,8 +42,6 @@ def encode_labels(y: AnyArray) -> tuple[AnyArray, IntArray]:
 
 def _warn_of_white_space(classes: AnyArray) -> None:
     """Warn of classes that differ in the white space around them only; they stay as they are."""
-    if classes.dtype.kind not in "UO":
-        return
     padded = padded_text(classes.tolist())
     if padded is not None:
         warnings.warn(
