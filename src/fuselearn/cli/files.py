@@ -365,11 +365,8 @@ def _advice(kind: str, message: str) -> str:
             " Every row needs a cell for each name in the first line; quote cells that hold the delimiter, and close "
             "every quote."
         )
-    return (
-        f" It may be cut off, or not be {kind} at all: write or copy it again."
-        if kind in ("parquet", "feather")
-        else ""
-    )
+    advice = f" It may be cut off, or not be {kind} at all: write or copy it again."
+    return advice if kind in ("parquet", "feather") else ""
 
 
 def check_output(output: str, force: bool, *inputs: str) -> None:
