@@ -18,7 +18,7 @@ MOMENTS = [datetime.datetime(2020, 1, 1 + number, number, 30) for number in rang
 
 def rows(**columns):
     """Return the columns of a table with a view of numbers, other columns, and classes."""
-    return {"id": [f"p{number:02d}" for number in range(N)], "x": X, **columns, "kind": KIND}
+    return {"id": [f"p{number:02d}" for number in range(N)], "x": X, **columns, "kind": columns.get("kind", KIND)}
 
 
 def text(columns, delimiter=",", end="\n"):
@@ -69,6 +69,8 @@ SEMICOLONS = text(rows(w=WEIGHTS), ";").encode()
 COMMAS = text(rows(x=[str(value).replace(".", ",") for value in X]), ";").encode()
 GERMAN = [f"{day:%d.%m.%Y}" for day in DAYS]
 NOON = [datetime.datetime.combine(day, datetime.time()) for day in DAYS]
+EARLY = [datetime.date(2020, 1 + number % 12, 1 + number // 2) for number in range(N)]
+EARLY_NOON = [datetime.datetime.combine(day, datetime.time()) for day in EARLY]
 NOT_RECORDED = but(X, _3="not recorded", _5="not recorded")
 
 # name of the file, its bytes, options, and the columns that must be read, or words of the refusal; words of a note last
@@ -116,6 +118,51 @@ READ = {
         plain(day=[f"{day:%m/%d/%y}" for day in DAYS]),
         ["--date-format", "day=%m/%d/%y"],
         {"day": NOON},
+    ),
+    "dates of a format that look like ISO": (
+        "t.csv",
+        plain(day=[f"{day:%Y-%d-%m}" for day in EARLY]),
+        ["--date-format", "%Y-%d-%m"],
+        {"day": EARLY_NOON, "x": X},
+    ),
+    "texts of a format that look like ISO": (
+        "t.parquet",
+        in_parquet(day=[f"{day:%Y-%d-%m}" for day in EARLY]),
+        ["--date-format", "%Y-%d-%m"],
+        {"day": EARLY_NOON},
+    ),
+    "a format of dates beside numbers, truth and text": (
+        "t.csv",
+        plain(w=WEIGHTS, well=["true", "false"] * 12, town=["Köln", "Ål"] * 12, day=GERMAN, iso=DAYS),
+        ["--date-format", "%d.%m.%Y"],
+        {
+            "w": [60 + number for number in range(N)],
+            "well": [True, False] * 12,
+            "town": ["Köln", "Ål"] * 12,
+            "day": NOON,
+            "iso": NOON,
+        },
+    ),
+    "labels with blanks": (
+        "t.csv",
+        plain(kind=[" a", "a", "b ", "b"] * 6),
+        [],
+        {"kind": ["a", "a", "b", "b"] * 6},
+        "has ' a' beside 'a' in the column 'kind'",
+    ),
+    "texts with blanks": (
+        "t.csv",
+        plain(town=["north", " north", "south", "south "] * 6),
+        [],
+        {"x": X},
+        "'town' has ' north' beside 'north'",
+    ),
+    "labels in Parquet with blanks": (
+        "t.parquet",
+        in_parquet(kind=[" a", "a", "b ", "b"] * 6),
+        [],
+        {"kind": ["a", "a", "b", "b"] * 6},
+        "has ' a' beside 'a' in the column 'kind'",
     ),
     "dates of digits": (
         "t.csv",

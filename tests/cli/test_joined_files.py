@@ -1,6 +1,7 @@
 """One file per view: joined by the id, known by view and name, and refused in words where ids do not agree."""
 
 import json
+import shlex
 
 import numpy as np
 import pyarrow as pa
@@ -103,11 +104,44 @@ def test_globs_targets_and_dropped_columns_of_files(files):
     assert "rna.csv has 'outcome', which is the target: the view 'rna' does without it." in summary["notes"]
 
 
+def test_inspect_shows_columns_as_their_files_call_them(files):
+    fitted(*VIEWS)
+    assert "rna: g0, g1, g2, g3\n" in run("inspect", "model.fuse").stdout
+
+
 def test_report_of_files(files):
     fitted(*VIEWS)
     result = run("report", "model.fuse", "--data", "labels.csv", *VIEWS, "--output", "report.html")
     assert result.exit_code == 0, result.output
     assert "protein" in (files / "report.html").read_text()
+
+
+def test_the_command_of_a_report_makes_it_again(files):
+    """What stands in the report is what was given, files of views and all, and runs as it stands."""
+    cut = "--delimiter", ";"
+    table = csv.read_csv("labels.csv")
+    csv.write_csv(table, "new labels.csv", csv.WriteOptions(delimiter=";"))
+    csv.write_csv(csv.read_csv("rna.csv"), "rna.csv", csv.WriteOptions(delimiter=";"))
+    views = ["--view", "rna=rna.csv::g[0-2],g3", VIEWS[2], VIEWS[3]]
+    fitted = run(
+        "fit", "new labels.csv", *USUAL, *cut, *views, "--na-values", "?", "--strict", "--output", "model.fuse"
+    )
+    assert fitted.exit_code == 0, fitted.output
+    given = ["--on", "patient", *views, "--target", "outcome", *cut, "--title", "Two views", "--allow-missing-columns"]
+    report = ["report", "model.fuse", "--data", "new labels.csv", "--output", "report.html"]
+    result = run(*report, *given, "--strict", "--na-values", "-9", "--json")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)["summary"]
+    assert summary["reproduce"]["code"] is None
+    fit_again, report_again = map(shlex.split, summary["reproduce"]["command"].splitlines())
+    for command in (fit_again, report_again):
+        again = run(*command[1:], "--json", *(["--force"] if "--force" not in command else []))
+        assert again.exit_code == 0, again.output
+    assert {word for word in [*given, "--strict", "--na-values"] if word.startswith("--")} <= set(report_again)
+    known = json.loads(again.stdout)["summary"]
+    assert known["reproduce"] == summary["reproduce"]
+    assert known["title"] == "Two views"
+    assert known["quality"] == summary["quality"]
 
 
 @pytest.mark.long
@@ -179,6 +213,22 @@ def test_options_that_do_not_go_together(files, arguments, words):
     result = run("fit", "labels.csv", *USUAL, *arguments, "--output", "model.fuse")
     assert result.exit_code == 1
     assert words in result.stderr
+
+
+def test_globs_select_the_columns_of_the_fit_again(files):
+    fitted("--view", "rna=rna.csv::g[01],g2")
+    without = run("predict", "model.fuse", "labels.csv", "--on", "patient", "--view", "rna=rna.csv")
+    assert without.exit_code == 0, without.stderr
+    for globs in ("g[01],g2", "g*", "g0:g2"):
+        done = run("predict", "model.fuse", "labels.csv", "--on", "patient", "--view", f"rna=rna.csv::{globs}")
+        assert done.stdout == without.stdout
+    done = run("predict", "model.fuse", "labels.csv", "--on", "patient", "--view", "rna=rna.csv::g0")
+    assert done.exit_code == 1
+    assert "--view rna=rna.csv::g0 leaves out the column 'g1' and 1 more" in done.stderr
+    assert "without globs: rna=rna.csv." in done.stderr
+    done = run("predict", "model.fuse", "labels.csv", "--on", "patient", "--view", "rna=rna.csv::h*")
+    assert done.exit_code == 1
+    assert "no column of the data matches 'h*' of the view 'rna'" in done.stderr
 
 
 def test_models_and_files_that_do_not_go_together(files, fit, data):

@@ -104,6 +104,74 @@ def test_predictions_have_intervals(data, tmp_path):
     assert json.loads(summary.stdout)["predictions"]["mean"] == pytest.approx(predicted.mean())
 
 
+@pytest.fixture
+def european(tmp_path):
+    """Return a file with decimal commas, in whose target two cells are odd and one is empty."""
+    path = tmp_path / "europe.csv"
+    cells = [f"{value:.3f}".replace(".", ",") for value in Y]
+    cells[5], cells[9], cells[70] = "not recorded", " not recorded", ""
+    rows = [f"{row[0]:.4f};{row[2]:.4f};{row[1]:.4f};{cell}".replace(".", ",") for row, cell in zip(X.tolist(), cells)]
+    path.write_text("\n".join(["a_1;a_2;b_1;price", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+COMMAS = ("--delimiter", ";", "--decimal", ",")
+
+
+def test_a_target_with_decimal_commas_and_odd_cells_is_one_of_numbers(european, tmp_path):
+    model = tmp_path / "model.fuse"
+    done = run("fit", european, "--target", "price", *COMMAS, "--output", model, "--json")
+    assert done.exit_code == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["task"] == "regression"
+    assert told["rows"] == 77
+    kept = np.delete(Y.round(3), [5, 9, 70])
+    assert told["target_range"] == [kept.min(), kept.max()]
+    notes = " ".join(told["notes"])
+    assert "2 cells are not numbers" in notes
+    assert "'not recorded' (2 times) in 'price'" in notes
+    assert "3 of 80 rows have no 'price' and are left out" in notes
+    done = run("report", model, "--data", european, "--delimiter", ";", "--output", tmp_path / "r.html", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == 77
+    assert "'not recorded' (2 times) in 'price'" in " ".join(json.loads(done.stdout)["notes"])
+    done = run("compare", european, "--target", "price", *COMMAS, "--methods", "ridge_concatenated", "--runs", "2")
+    assert done.exit_code == 0, done.stderr
+    assert "2 cells are not numbers" in done.stderr
+
+
+def test_odd_cells_of_a_target_can_be_refused(european, tmp_path):
+    done = run("fit", european, "--target", "price", *COMMAS, "--strict", "--output", tmp_path / "model.fuse")
+    assert done.exit_code == 1
+    assert "'not recorded' in row 6 of the column 'price'" in done.stderr
+
+
+def test_a_target_with_commas_that_no_option_names_is_refused(tmp_path):
+    path, model = tmp_path / "t.csv", tmp_path / "model.fuse"
+    path.write_text("a,price\n" + "".join(f'{number},"{number % 7},5"\n' for number in range(40)))
+    done = run("fit", path, "--target", "price", "--output", model)
+    assert done.exit_code == 1
+    assert "numbers with a comma in the target 'price', such as '0,5'; add --decimal ," in done.stderr
+    done = run("fit", path, "--target", "price", "--task", "classification", "--output", model, "--json")
+    assert list(json.loads(done.stdout)["classes"]) == [f"{number},5" for number in range(7)]
+
+
+def test_text_among_whole_numbers_is_a_class_that_is_told_of(tmp_path):
+    path, model = tmp_path / "t.csv", tmp_path / "model.fuse"
+    path.write_text(
+        "a,grade\n" + "".join(f"{number},{number % 3}\n" for number in range(40)) + "5,unknown\n7,unknown\n"
+    )
+    done = run("fit", path, "--target", "grade", "--output", model, "--method", "shareboost", "--json")
+    told = json.loads(done.stdout)
+    assert told["classes"]["unknown"] == 2
+    assert "'unknown' among numbers, in 2 of 42 rows" in told["notes"][-1]
+    assert "--na-values 'unknown'" in told["notes"][-1]
+    done = run("fit", path, "--target", "grade", "--task", "regression", "--output", model, "--force", "--json")
+    told = json.loads(done.stdout)
+    assert told["target_range"] == [0, 2]
+    assert "'unknown' (2 times) in 'grade'" in " ".join(told["notes"])
+
+
 def test_comparison(data):
     done = run(
         "compare", data, "--target", "price", "--id", "house", "--drop", "rooms", "--drop", "kind",

@@ -100,6 +100,45 @@ def test_json_says_the_same_as_csv(port):
         assert record["probabilities"] == {name: float(line[f"probability_{name}"]) for name in ("ill", "well")}
 
 
+def test_a_number_has_an_interval_and_no_probabilities(tmp_path):
+    arrow_csv.write_csv(patients().select(["patient", "rna_0", "rna_1", "rna_2", "image_0"]), tmp_path / "data.csv")
+    usual = ["--target", "rna_0", "--id", "patient", "--set", "learners=linear"]
+    assert run("fit", tmp_path / "data.csv", *usual, "--output", tmp_path / "model.fuse").exit_code == 0
+    service = PredictionService(*load_model(str(tmp_path / "model.fuse"), Notes(quiet=True), None))
+    assert service.describe()["task"] == "regression"
+    with serving(service) as port:
+        body = (tmp_path / "data.csv").read_bytes()
+        status, _, text = call(port, "/predict", body, {**CSV, "Accept": "application/json"})
+        assert status == 200
+        record = json.loads(text)["predictions"][0]
+        assert list(record) == ["id", "prediction", "interval"]
+        assert record["interval"]["lower"] < record["prediction"] < record["interval"]["upper"]
+        assert call(port, "/predict", body, CSV)[2].startswith("patient,prediction,lower,upper\n")
+        assert "It predicts rna_0, with an interval that is to hold 90% of the numbers." in call(port, "/")[2]
+
+
+def test_csv_of_a_model_with_decimal_commas(tmp_path):
+    """Semicolons go with the decimal sign of the fit, commas with a point: as programs write CSV in either place."""
+    lines = [f"{number / 7:.3f};{number % 3};{'ab'[number % 2]}".replace(".", ",") for number in range(40)]
+    (tmp_path / "data.csv").write_text("\n".join(["x;z;kind", *lines]) + "\n")
+    how = ["--delimiter", ";", "--decimal", ",", "--method", "shareboost", "--set", "n_estimators=2"]
+    model = tmp_path / "model.fuse"
+    assert run("fit", tmp_path / "data.csv", "--target", "kind", *how, "--output", model).exit_code == 0
+    service = PredictionService(*load_model(str(model), Notes(quiet=True), None))
+    answers = [
+        service.predict(body, kind)[0]
+        for body, kind in (
+            (b"x;z\n0,5;1\n1,25;2\n", "csv"),
+            (b"x,z\n0.5,1\n1.25,2\n", "csv"),
+            (b"x\tz\n0,5\t1\n1,25\t2\n", "csv"),
+            (b'[{"x": 0.5, "z": 1}, {"x": 1.25, "z": 2}]', "json"),
+        )
+    ]
+    assert all(answer.equals(answers[0]) for answer in answers)
+    with pytest.raises(RequestError, match=r"'0\.5' in row 1 of the column 'x', which must hold numbers"):
+        service.predict(b"x;z\n0.5;1\n", "csv")
+
+
 def test_a_view_may_be_missing_and_is_noted(port):
     status, _, text = call(port, "/predict", json.dumps([PATIENT]).encode(), JSON)
     assert status == 200

@@ -78,3 +78,9 @@ def test_whole_numbers_beyond_int64_are_classes():
     classes, codes = encode_labels(np.array([2**63 + 1, 2**63, 2**63 + 1], dtype=np.uint64))
     assert classes.tolist() == [2**63, 2**63 + 1]
     assert codes.tolist() == [1, 0, 1]
+
+
+def test_classes_that_differ_in_white_space_are_told_of():
+    with pytest.warns(UserWarning, match="y has the class ' a' beside 'a'"):
+        classes, _ = encode_labels(np.array(["a", " a", "b"]))
+    assert classes.tolist() == [" a", "a", "b"]

@@ -1,14 +1,17 @@
 """Nodes of a model's tree that `save` never writes: each is refused in words, and nothing is built of it."""
 
 import json
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from fuselearn import ShareBoostClassifier, load, save
+from fuselearn import ShareBoostClassifier, ViewVotingClassifier, load, save
 from fuselearn.persistence.container import MODEL, pack, unpack
 from fuselearn.persistence.object_tree import MAX_DEPTH, MAX_IN_RANGES, Reader, Writer
+from fuselearn.persistence.validation import later_fields
 from tests.persistence.saved_models import TWO, VIEWS, SavedFile, X, forge, states
 
 
@@ -254,14 +257,65 @@ def test_an_attribute_that_hides_a_method_is_refused(name, content, path):
         load(path)
 
 
-def test_a_model_without_a_setting_is_refused(content, path):
+def test_a_setting_that_a_file_of_an_earlier_version_lacks_has_its_default(content, path):
+    """Nothing that the file says of any other attribute changes, and what was built is checked as ever."""
     file = SavedFile(content)
-    for name in ShareBoostClassifier().get_params(deep=False):
+    path.write_bytes(content)
+    whole = load(path)
+    for name, default in ShareBoostClassifier().get_params(deep=False).items():
         value = file.tree["state"].pop(name)
         path.write_bytes(file.content)
-        with pytest.raises(ValueError, match=f"without its setting {name}"):
-            load(path)
+        loaded = load(path)
+        assert repr(getattr(loaded, name)) == repr(default)
+        assert np.array_equal(loaded.decision_function(X), whole.decision_function(X))
         file.tree["state"][name] = value
+
+
+def test_a_setting_without_a_default_is_not_made_up(path):
+    voting = ViewVotingClassifier(ShareBoostClassifier(n_estimators=2))
+    save(voting.fit([[0.0, 1.0], [1.0, 0.0], [2.0, 1.0], [3.0, 3.0]], [0, 0, 1, 1]), path)
+    forge(path, lambda file: file.tree["state"].pop("estimator"))
+    with pytest.raises(ValueError, match="without its setting estimator"):
+        load(path)
+
+
+def test_what_a_fit_leaves_is_not_made_up(content, path):
+    for name in ("classes_", "n_features_in_", "view_columns_"):
+        path.write_bytes(content)
+        forge(path, lambda file, name=name: file.tree["state"].pop(name))
+        with pytest.raises(ValueError, match="was not loaded"):
+            load(path)
+
+
+def test_a_field_that_a_file_of_an_earlier_version_lacks_has_its_default(content, path):
+    """The weights of nodes came later: trees without them predict the same, and their columns are not explained."""
+    path.write_bytes(content)
+    whole = load(path)
+    forge(path, lambda file: [state.pop("weight") for state in states(file.tree, "learners.TreeHypothesis")])
+    loaded = load(path)
+    assert np.array_equal(loaded.decision_function(X), whole.decision_function(X))
+    assert whole.explain(X).column_values is not None
+    assert loaded.explain(X).column_values is None
+    assert "earlier version" in " ".join(loaded.explain(X).notes)
+
+
+def test_defaults_are_those_of_the_class_and_each_object_has_its_own():
+    class Pair(NamedTuple):
+        left: int
+        right: int = 3
+
+    @dataclass
+    class Record:
+        names: list = field(default_factory=list)
+
+    assert later_fields(Pair, {"left"}) == {"right": 3}
+    with pytest.raises(ValueError, match="a Pair with other fields"):
+        later_fields(Pair, {"right"})
+    with pytest.raises(ValueError, match="a Pair with other fields"):
+        later_fields(Pair, {"left", "middle"})
+    first, second = later_fields(Record, set()), later_fields(Record, set())
+    assert first == second == {"names": []}
+    assert first["names"] is not second["names"]
 
 
 def test_a_record_has_the_fields_that_it_declares(content, path):

@@ -133,7 +133,7 @@ def test_numbers_have_them_too():
     note = {"command": ["fuselearn", "fit", "a b.csv"], "file": {"name": "new.csv"}, "seed": 7}
     report = RegressionReport(model.fit(X[:60], y[:60]), X[60:], y[60:], note=note)
     assert report.summary["note"] == [["seed", "7"]]
-    assert report.summary["command"].splitlines()[0] == "fuselearn fit 'a b.csv'"
+    assert report.summary["reproduce"]["command"].splitlines()[0] == "fuselearn fit 'a b.csv'"
     assert report.summary["features"]["largest"][0]["name"] == "a"
     assert report.summary["words"][-1].startswith("Of 4 columns, “a”")
     assert "to the predictions" in report.summary["words"][-1]

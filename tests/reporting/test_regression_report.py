@@ -3,12 +3,13 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fuselearn import ConcatenatedRegressor, FusionRegressor, ShareBoostClassifier
+from fuselearn import ConcatenatedRegressor, FusionRegressor, ShareBoostClassifier, TableRegressor, save
 from fuselearn.reporting import RegressionReport
 
 VIEWS = {"<b>size</b>": [0, 1], "place": [2, 3]}
@@ -48,7 +49,7 @@ def test_page_is_whole_and_escapes_names(model, tmp_path):
     assert report.html.startswith("<!doctype html>")
     assert "<b>size" not in report.html
     assert "<i>" not in report.html
-    assert report.html.count("<circle") == 280
+    assert report.html.count('class="dot few') == 280
     assert "Coverage of intervals" in report.html
     path = report.save(tmp_path / "report.html")
     assert path.read_text(encoding="utf-8") == report.html
@@ -78,3 +79,25 @@ def test_what_is_no_regressor_is_refused(model):
         RegressionReport(model, X[120:], Y[:5])
     with pytest.raises(ValueError, match="no rows"):
         RegressionReport(model, X[:0])
+
+
+def test_the_code_of_a_report_makes_it_again(model, tmp_path, monkeypatch):
+    report = RegressionReport(model, X[120:], Y[120:])
+    monkeypatch.chdir(tmp_path)
+    names = {"X_train": X[:120], "y_train": Y[:120], "X": X[120:], "y": Y[120:]}
+    exec(report.summary["reproduce"]["code"], names)
+    assert np.array_equal(names["model"].predict(X), model.predict(X))
+    assert "Predicted and true numbers" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_code_of_a_model_of_the_command_line_makes_its_report_again(tmp_path, monkeypatch):
+    frame = pd.DataFrame(X, columns=[f"x{number}" for number in range(X.shape[1])]).assign(price=Y)
+    model = TableRegressor(FusionRegressor(max_fits=4, random_state=0)).fit(frame.drop(columns="price")[:120], Y[:120])
+    save(model, tmp_path / "model.fuse")
+    frame[120:].to_csv(tmp_path / "new.csv", index=False, sep=";", decimal=",")
+    reading = {"function": "read_csv", "sep": ";", "decimal": ","}
+    note = {"command": ["fuselearn", "fit"], "target": "price", "file": {"name": "new.csv", "reading": reading}}
+    report = RegressionReport(model, frame[120:].drop(columns="price"), Y[120:], note=note)
+    monkeypatch.chdir(tmp_path)
+    exec(report.summary["reproduce"]["code"], {})
+    assert f"R² is {report.summary['scores']['r2']:.3f}" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fuselearn import FitReport, ShareBoostClassifier
+from fuselearn import FitReport, FusionRegressor, ShareBoostClassifier
+from fuselearn.reporting import RegressionReport
 from fuselearn.reporting.fit_report import render
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -51,6 +52,20 @@ def page():
     board = [{"method": f"a method with a long name {n}", "score": 0.5 + n / 50, "low": 0.4} for n in range(9)]
     ids = [f"patient number {n}" for n in range(200)]
     return FitReport(model, X[:200], y[:200], ids=ids, comparison=board, title=f"Report {HOSTILE}").html
+
+
+@pytest.fixture(scope="module")
+def of_numbers():
+    """A report on predicted numbers, with long names and views that rows lack."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 6))
+    y = X[:, 0] - X[:, 3] + 0.1 * rng.normal(size=200)
+    X[:60, 3:] = np.nan
+    views = {"a view with quite a long name": [0, 1, 2], HOSTILE: [3, 4, 5]}
+    model = FusionRegressor(views=views, learners=["linear"], random_state=0).fit(X[100:], y[100:])
+    ids = [f"house number {n} of a long street" for n in range(100)]
+    note = {"command": ["fuselearn", "fit", "a file with a long name.csv", *["--drop", "a column"] * 9], "seed": 3}
+    return RegressionReport(model, X[:100], y[:100], ids=ids, note=note).html
 
 
 def browse(tmp_path, text, *options):
@@ -165,6 +180,23 @@ def test_the_page_renders_without_complaint(page, tmp_path):
     assert '<button type="button" class="theme" id="theme" aria-label="Dark colours">' in printed
 
 
+def test_the_page_of_numbers_renders_and_sorts(of_numbers, tmp_path):
+    script = """
+    found.hit = window.hit ?? null;
+    const table = document.querySelector("#errors table");
+    const errors = () => [...table.tBodies[0].rows].map((row) => Number(row.cells[3].dataset.value));
+    table.tHead.rows[0].cells[3].querySelector("button").click();
+    found.errors = errors();
+    found.dots = document.querySelectorAll("#residuals .dot").length;
+    found.theme = document.getElementById("theme").hidden;
+    """
+    found = ask(tmp_path, of_numbers, script)
+    assert found["hit"] is None
+    assert found["errors"] == sorted(found["errors"], reverse=True)
+    assert found["dots"] == 100
+    assert not found["theme"]
+
+
 def test_a_complaint_would_be_seen(page, tmp_path):
     broken = page.replace("</body>", "<script>nothing.here()</script></body>")
     assert browse(tmp_path, broken, "--dump-dom")[1]  # the page's own rule forbids the script
@@ -229,7 +261,9 @@ def test_the_filter_hides_rows(answers):
 
 
 @pytest.mark.long
-def test_the_page_does_not_scroll_sideways(page, tmp_path):
+@pytest.mark.parametrize("of", ["page", "of_numbers"])
+def test_the_page_does_not_scroll_sideways(of, request, tmp_path):
+    page = request.getfixturevalue(of)
     # In frames, since the window of the browser itself does not get as narrow as a phone.
     widths = (375, 800, 1200)
     frames = "".join(
@@ -266,14 +300,14 @@ def test_the_page_does_not_scroll_sideways(page, tmp_path):
         assert frame["wide"] == []
         # A table that is cut off says so.
         assert all(cut_off == hinted for cut_off, hinted in frame["hints"])
-    assert sum(hinted for _, hinted in found["frames"][0]["hints"]) > 2
+    assert sum(hinted for _, hinted in found["frames"][0]["hints"]) > (2 if of == "page" else 0)
 
 
 @pytest.mark.long
 @pytest.mark.skipif(AXE is None, reason="axe-core is not installed: npm install axe-core, or name axe.js by AXE_CORE")
-@pytest.mark.parametrize("model", ["boosting", "fusion"])
+@pytest.mark.parametrize("model", ["boosting", "fusion", "numbers"])
 @pytest.mark.parametrize("width", [1280, 500])
-def test_axe_finds_no_accessibility_error(model, width, page, of_fusion, tmp_path):
+def test_axe_finds_no_accessibility_error(model, width, page, of_fusion, of_numbers, tmp_path):
     look = """
     found.wrong = [];
     for (const theme of ["light", "dark"]) {
@@ -285,7 +319,7 @@ def test_axe_finds_no_accessibility_error(model, width, page, of_fusion, tmp_pat
       for (const rule of result.violations) found.wrong.push([theme, rule.id, rule.nodes.map((node) => node.html)]);
     }
     """
-    text = page if model == "boosting" else render(of_fusion)
+    text = {"boosting": page, "fusion": render(of_fusion), "numbers": of_numbers}[model]
     script = AXE.read_text(encoding="utf-8").replace("</script>", r"<\/script>")
     found = ask(tmp_path, text, look, f"--window-size={width},900", "--virtual-time-budget=60000", before=script)
     assert found["passed"] > 30

@@ -158,3 +158,26 @@ def test_a_model_with_dates_is_saved_and_loaded(tmp_path):
     fuselearn.save(model, tmp_path / "model.fuse")
     again = fuselearn.load(tmp_path / "model.fuse")
     np.testing.assert_array_equal(again.predict_proba(table), model.predict_proba(table))
+
+
+@pytest.mark.parametrize("categorical", ["onehot", "target"])
+def test_white_space_around_a_text_is_not_part_of_it(categorical):
+    y = [0, 1] * 10
+    plain = pd.DataFrame({"town": ["north", "south"] * 10, "x": range(20)})
+    padded = plain.assign(town=["north ", "south"] * 9 + ["north", " south"])
+    expected = ViewColumns(categorical=categorical, random_state=0).fit(plain, y)
+    columns = ViewColumns(categorical=categorical, random_state=0)
+    with pytest.warns(UserWarning, match="'town' has ' south' beside 'south': they count as one category"):
+        columns.fit(padded, y)
+    assert np.array_equal(columns.transform(padded), expected.transform(plain))
+    assert columns.unknown_categories(padded) == {}
+    assert columns.unknown_categories(plain.assign(town=" west")) == {"town": [" west"]}
+
+
+def test_categories_of_earlier_versions_keep_their_white_space():
+    from fuselearn.tables.fitted_steps import OneHotEncoding
+
+    encoding = OneHotEncoding([" a", "a", "b "])
+    encoded = encoding.transform(np.array([" a", "a", "a ", "b ", "b"], dtype=object))
+    assert encoded.argmax(axis=1).tolist()[:4] == [0, 1, 1, 2]
+    assert encoded[4].tolist() == [0, 0, 0]

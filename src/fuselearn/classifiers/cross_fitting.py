@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
-from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.parallel import Parallel, delayed
 
 from fuselearn.classifiers.adapter import array_for, seeded_clone
@@ -184,6 +183,8 @@ def shuffled_folds(n_folds: int, codes: IntArray, groups: IntArray | None, seed:
     """Return folds in which classes have their shares, and whole groups are held out."""
     counts = np.bincount(codes)
     if groups is None and counts[counts > 0].min() >= n_folds:
+        from sklearn.model_selection import StratifiedKFold
+
         splitter = StratifiedKFold(n_folds, shuffle=True, random_state=seed)
         return list(splitter.split(np.zeros((len(codes), 1)), codes))
     return as_folds(stratified_folds(codes, n_folds, np.random.default_rng(seed), groups), n_folds)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from sklearn.pipeline import Pipeline
-from sklearn.svm import SVC
 from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
 from fuselearn.numeric.rbf import rbf_kernel
@@ -55,7 +53,9 @@ class FittedSVC:
     @classmethod
     def of(cls, fitted: Any) -> Self:
         """Return the numbers of a fitted SVC with an RBF kernel, or of a pipeline of a StandardScaler and one."""
-        machine: SVC = fitted[-1] if isinstance(fitted, Pipeline) else fitted
+        from sklearn.pipeline import Pipeline
+
+        machine = fitted[-1] if isinstance(fitted, Pipeline) else fitted
         n_columns = machine.support_vectors_.shape[1]
         centre, divisor = np.zeros(n_columns), np.ones(n_columns)
         if isinstance(fitted, Pipeline):

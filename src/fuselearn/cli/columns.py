@@ -13,9 +13,13 @@ from pyarrow import compute, types
 
 from fuselearn.cli.choices import ViewChoice
 from fuselearn.cli.console import Notes, refuse
+from fuselearn.cli.csv_files import na_hint, reads_as_number
+from fuselearn.cli.odd_cells import are_few, with_points
+from fuselearn.cli.text_columns import DECIMAL_COMMA
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from fuselearn.cli.files import OpenedFile
     from fuselearn.cli.fit import Task
 
 MIN_ROWS = 20
@@ -112,20 +116,38 @@ def rows_with_target(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
     return known
 
 
-def as_spelled(table: pyarrow.Table, names: list[str]) -> pyarrow.Table:
+def as_meant(table: pyarrow.Table, opened: "OpenedFile", labels: list[str], task: str) -> pyarrow.Table:
+    """Return a table whose columns of `labels`, the target first, are classes or numbers, as their cells are meant.
+
+    A target of measured numbers may have a few odd cells, as any other column of numbers. Text among whole numbers is a
+    class, unless numbers are to be predicted.
+    """
+    target = labels[0]
+    for name in labels:
+        opened.odd_cells.note_blanks(table.column(name), name)
+    table = as_spelled(table, labels, opened.source.decimal)
+    if task == "classification" or not types.is_string(table.schema.field(target).type):
+        return table
+    numbers = opened.odd_cells.measured(table.column(target), target, whole=task == "regression")
+    return table.set_column(table.column_names.index(target), target, numbers)
+
+
+def as_spelled(table: pyarrow.Table, names: list[str], decimal: str) -> pyarrow.Table:
     """Return a table whose columns of classes are numbers where the texts would be spelled alike, in any format.
 
-    So 1 and 2 are numbers, and 01 and 02 stay what they are. The columns hold the same classes and get one type. Those
-    that a file has as measured numbers, or as true or false, are left as they are.
+    So 1 and 2 are numbers, and 01 and 02 stay what they are, but for white space around them. The columns hold the same
+    classes and get one type. Those that a file has as measured numbers, or as true or false, are left as they are.
     """
     columns = {name: _spelled(table.column(name)) for name in names}
     if not all(types.is_string(column.type) for column in columns.values()):
         return table
-    texts = {text for column in columns.values() for text in compute.unique(column.drop_null()).to_pylist()}
-    kind = _kind_as_spelled({text.strip() for text in texts}) or pyarrow.string()
-    for name, column in columns.items():
-        trimmed = column if types.is_string(kind) else compute.utf8_trim_whitespace(column)
-        table = table.set_column(table.column_names.index(name), name, trimmed.cast(kind))
+    columns = {name: compute.utf8_trim_whitespace(column) for name, column in columns.items()}
+    plain = {name: with_points(column, decimal) for name, column in columns.items()}
+    kind = _kind_as_spelled(
+        {text for column in plain.values() for text in compute.unique(column.drop_null()).to_pylist()}
+    )
+    for name, column in (columns if kind is None else plain).items():
+        table = table.set_column(table.column_names.index(name), name, column.cast(kind or pyarrow.string()))
     return table
 
 
@@ -154,6 +176,11 @@ def numbers_to_predict(y: AnyArray, name: str, path: str, task: str, notes: Note
     With "auto" these are numbers with fractions, as scikit-learn has it; whole numbers are classes.
     """
     fractions = y[y != np.round(y)] if y.dtype.kind == "f" else y[:0]
+    if task == "auto" and y.dtype.kind == "U" and len(y) and all(map(DECIMAL_COMMA.fullmatch, y.tolist())):
+        refuse(
+            f"{path} has numbers with a comma in the target {name!r}, such as {str(y[0])!r}; add --decimal , if it is "
+            "the decimal sign, or --task classification if each of them is a class."
+        )
     if task == "classification" or (task == "auto" and not len(fractions)):
         return None
     numbers = as_numbers(y, name, path)
@@ -173,8 +200,12 @@ def as_numbers(y: AnyArray, name: str, path: str) -> FloatArray:
         refuse(f"{path} has no value in the target {name!r}; every row needs its number to be learnt from.")
     try:
         numbers: FloatArray = np.asarray(y, dtype=np.float64)
-    except ValueError as error:
-        refuse(f"{path} has text in the target {name!r} ({error}), but --task regression predicts numbers.")
+    except ValueError:
+        words = [text for text in y.tolist() if not reads_as_number(text)]
+        refuse(
+            f"{path} has text in the target {name!r}, such as {words[0][:40]!r}, in {len(words)} of {len(y)} rows, but "
+            f"--task regression predicts numbers; fix these cells{na_hint(words)} (see also --decimal)."
+        )
     if not np.isfinite(numbers).all():
         row = int(np.flatnonzero(~np.isfinite(numbers))[0]) + 1
         refuse(f"{path} has {numbers[row - 1]} in the target {name!r}, row {row} of those with a value.")
@@ -196,6 +227,13 @@ def check_target(y: AnyArray, name: str, path: str, notes: Notes | None = None) 
             f"{path} has measured numbers in the target {name!r}, such as {y[y != np.round(y)][0]:g}; to "
             "predict classes cut them into some first, to predict the numbers add --task regression."
         )
+    words = classes[[not reads_as_number(text) for text in classes.tolist()]] if y.dtype.kind == "U" else classes[:0]
+    n_words = int(np.isin(y, words).sum())
+    if notes is not None and 0 < len(words) < len(classes) and are_few(n_words, len(y)):
+        notes.add(
+            f"Warning: the target {name!r} has {str(words[0])!r} among numbers, in {n_words} of {len(y)} rows: a class "
+            f"of its own here. Fix the cells if it is not meant to be{na_hint(words.tolist())}."
+        )
     many = len(classes) > MANY_CLASSES or (len(classes) > 10 and len(y) < 5 * len(classes))
     if many and y.dtype.kind in "iuf" and notes is not None:
         notes.add(
@@ -210,16 +248,20 @@ def check_target(y: AnyArray, name: str, path: str, notes: Notes | None = None) 
         )
 
 
-def model_labels(column: pyarrow.ChunkedArray, classes: AnyArray, name: str, path: str, *, spelled: bool) -> AnyArray:
+def model_labels(
+    column: pyarrow.ChunkedArray, classes: AnyArray, name: str, path: str, *, spelled: bool, decimal: str = "."
+) -> AnyArray:
     """Return labels as the model has them, of which none may become another: a file may have 1 where another had 1.0.
 
     `spelled` says that the column is CSV, read as text, so that its type is open.
     """
     if spelled and classes.dtype.kind not in "UO":
-        column = as_spelled(pyarrow.table({name: column}), [name]).column(name)
+        column = as_spelled(pyarrow.table({name: column}), [name], decimal).column(name)
     y = classes_of(column, name, path)
     if classes.dtype.kind == "U":
-        y = y.astype(str)
+        # A model that another program fitted may have white space in its classes; those of files have none around them.
+        known = set(classes.tolist())
+        y = np.array([text if text in known else text.strip() for text in y.astype(str).tolist()])
     elif classes.dtype.kind not in ("O", y.dtype.kind):
         values = y if y.dtype.kind != "U" or classes.dtype.kind == "b" else _numbers(y)
         if values is None or values.dtype.kind == "U":
@@ -278,7 +320,7 @@ def groups_of(column: pyarrow.ChunkedArray, name: str, path: str, rows: BoolArra
             f"{path} has rows without a value in the group column {name!r}, such as row "
             f"{np.flatnonzero(rows)[values.index(None)] + 1}; give a row that belongs to no other a group of its own."
         )
-    groups: IntArray = np.unique([str(value) for value in values], return_inverse=True)[1]
+    groups: IntArray = np.unique([str(value).strip() for value in values], return_inverse=True)[1]
     if groups.max() == 0:
         refuse(f"{path} has one group only in the column {name!r}; rows are judged by those of other groups.")
     return groups
@@ -286,7 +328,7 @@ def groups_of(column: pyarrow.ChunkedArray, name: str, path: str, rows: BoolArra
 
 def check_id_name(name: str) -> None:
     """Refuse an id that has the name of a column that predictions have."""
-    if name == "prediction" or name.startswith("probability_"):
+    if name in ("prediction", "lower", "upper") or name.startswith("probability_"):
         refuse(f"--id names {name!r}, which predict writes itself; give the column another name.")
 
 

@@ -113,7 +113,7 @@ def compare(
         path = opened.source.name
         reserved = _reserved(opened.names, path, target, id_of(identifier, on), group)
         choices, views_found = choose_file_views(opened, view or [], views, reserved, drop)
-        table = _read(opened, choices, target, group)
+        table = _read(opened, choices, target, group, task)
     y, table, known, numbers = _classes(table, target, path, notes, task)
     import numpy as np
 
@@ -122,7 +122,7 @@ def compare(
         from fuselearn.cli.columns import groups_of
 
         groups = groups_of(table.column(group), group, path, known)
-    X, view_columns = _matrix(table, choices, y, path)
+    X, view_columns = _matrix(table, choices, y, path, notes)
     has_view = np.asarray(~np.isnan(X).all(axis=1))
     if not has_view.all():
         notes.add(f"{np.sum(~has_view)} of {len(has_view)} rows have no value in any view and are left out.")
@@ -178,15 +178,17 @@ def compare(
         say_lines(str(result))
 
 
-def _read(opened: "OpenedFile", choices: dict[str, ViewChoice], target: str, group: str | None) -> "pyarrow.Table":
+def _read(
+    opened: "OpenedFile", choices: dict[str, ViewChoice], target: str, group: str | None, task: str
+) -> "pyarrow.Table":
     """Read the columns of the views, of classes as `fit` reads them, and of groups."""
     import pyarrow
 
-    from fuselearn.cli.columns import as_spelled
+    from fuselearn.cli.columns import as_meant
 
     used = [column for choice in choices.values() for column in choice.columns]
     names = list(dict.fromkeys([*used, *([group] if group else []), target]))
-    return as_spelled(read_opened(opened, names, {target: pyarrow.string()}), [target])
+    return as_meant(read_opened(opened, names, {target: pyarrow.string()}), opened, [target], task)
 
 
 def _reserved(names: list[str], path: str, target: str, identifier: str | None, group: str | None) -> dict[str, str]:
@@ -205,7 +207,7 @@ def _reserved(names: list[str], path: str, target: str, identifier: str | None, 
 
 
 def _matrix(
-    table: "pyarrow.Table", choices: dict[str, ViewChoice], y: "AnyArray", path: str
+    table: "pyarrow.Table", choices: dict[str, ViewChoice], y: "AnyArray", path: str, notes: Notes
 ) -> "tuple[FloatArray, dict[str, list[int]]]":
     """Return the numbers of the views side by side, text one-hot encoded, and the columns of each view."""
     from fuselearn.cli.columns import check_view_columns
@@ -218,8 +220,10 @@ def _matrix(
     }
     check_view_columns(table, choices, "onehot", path)
     columns = ViewColumns({name: choice.columns for name, choice in choices.items()})
-    with refusing(ValueError, TypeError, what=path):
+    with warnings.catch_warnings(record=True) as caught, refusing(ValueError, TypeError, what=path):
+        warnings.simplefilter("always")
         X = columns.fit_transform(table, y)
+    notes.add_warnings(caught)
     return X, {name: numbers.tolist() for name, numbers in columns.views_.items()}
 
 

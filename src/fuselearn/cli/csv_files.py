@@ -108,13 +108,19 @@ class CsvFile(TableFile):
         if given.keys() >= set(names):
             batches = list(self.batches(names, given, 0, identifier))
             return pyarrow.concat_tables(batches) if batches else pyarrow.table({name: [] for name in names})
-        dates = {name: pyarrow.string() for name in names if name in self.source.formats}
+        # A format for all columns may be that of any.
+        as_texts = names if "" in self.source.formats else [name for name in names if name in self.source.formats]
+        kinds = dict.fromkeys(as_texts, pyarrow.string()) | given
         try:
-            table = arrow_csv.read_csv(self._rows, **self._options(columns, dates | given)).combine_chunks()
+            table = arrow_csv.read_csv(self._rows, **self._options(columns, kinds)).combine_chunks()
         except pyarrow.ArrowInvalid as error:
             self._check_error(error)
             return pyarrow.table({name: [] for name in names})
         self._check_rows(table.num_rows)
+        if "" in self.source.formats:
+            read = read_texts(table.select([name for name in names if name not in given]), self.source)
+            columns_of = dict(zip(table.column_names, table.columns)) | dict(zip(read.column_names, read.columns))
+            table = pyarrow.table(list(columns_of.values()), names=list(columns_of))
         table = without_words_for_nothing(table, identifier, self.source.na_values)
         texts = [
             name
@@ -381,6 +387,27 @@ def csv_options(
             decimal_point=decimal,
         ),
     }
+
+
+def read_texts(table: pyarrow.Table, source: "Source") -> pyarrow.Table:
+    """Return columns of text as CSV reads them; those that may be dates of another format stay text."""
+    if not table.num_rows:
+        return table
+    written = io.BytesIO()
+    arrow_csv.write_csv(table, written, arrow_csv.WriteOptions(include_header=False, quoting_style="all_valid"))
+    # A row must fit into a block.
+    block_bytes = min(written.tell(), 1 << 30)
+    written.seek(0)
+    names = list(table.column_names)
+    dates = {name: pyarrow.string() for name in names if name in source.formats}
+    options = csv_options(names, None, dates, source.na_values, decimal=source.decimal, block_bytes=block_bytes)
+    read = arrow_csv.read_csv(written, **options)
+    if "" not in source.formats:
+        return read
+    # What looks like ISO may be a date of the format that was given, with day and month the other way round.
+    is_date = [arrow_types.is_date(kind) or arrow_types.is_timestamp(kind) for kind in read.schema.types]
+    columns = [text if dated else column for column, text, dated in zip(read.columns, table.columns, is_date)]
+    return pyarrow.table(columns, names=names)
 
 
 def without_words_for_nothing(table: pyarrow.Table, identifier: str | None, na_values: Sequence[str]) -> pyarrow.Table:

@@ -60,11 +60,12 @@ SHOWN_NAME = 100
 
 @dataclass(frozen=True)
 class ViewFile:
-    """The file of a view, and the globs of its columns; without any the view has all of them."""
+    """The file of a view, the globs of its columns (none: all of them), and those `needed` by a model."""
 
     name: str
     path: str
     globs: tuple[str, ...] = ()
+    needed: tuple[str, ...] = ()
 
     @property
     def option(self) -> str:
@@ -364,9 +365,8 @@ def _advice(kind: str, message: str) -> str:
             " Every row needs a cell for each name in the first line; quote cells that hold the delimiter, and close "
             "every quote."
         )
-    if kind in ("parquet", "feather"):
-        return f" It may be cut off, or not be {kind} at all: write or copy it again."
-    return ""
+    advice = f" It may be cut off, or not be {kind} at all: write or copy it again."
+    return advice if kind in ("parquet", "feather") else ""
 
 
 def check_output(output: str, force: bool, *inputs: str) -> None:

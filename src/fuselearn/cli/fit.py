@@ -64,6 +64,7 @@ from fuselearn.cli.options import (
     Target,
     ViewGlobs,
     ViewsFile,
+    words_of,
 )
 from fuselearn.cli.saved_models import trust_options
 
@@ -157,32 +158,31 @@ def fit(
     files = view_files(view, on)
     _check_model_path(output, force, data, *(file.path for file in files))
     notes = Notes(as_json)
-    options: dict[str, list[str | None] | list[str]] = {
-        "--target": [target],
-        "--id": [identifier],
-        "--on": [on],
-        "--view": [file.option for file in files] or view or [],
-        "--views": [Path(views).name if views else None],
-        "--drop": drop or [],
-        "--method": [method],
-        "--task": [task_name if task_name != "auto" else None],
-        "--set": settings or [],
-        "--label-columns": [label_columns],
-        "--group": [group],
-        "--categorical": [categorical if categorical != "onehot" else None],
-        "--class-weight": [class_weight if class_weight != "none" else None],
-        "--seed": [str(seed) if seed else None],
-        "--format": [file_format],
-        "--delimiter": [delimiter],
-        "--encoding": [encoding if encoding != "utf-8" else None],
-        "--na-values": na_values or [],
-        "--decimal": [decimal if decimal != "." else None],
-        "--date-format": date_format or [],
-        "--output": ["model.fuse"],
-    }
-    words = [
-        word for option, values in options.items() for value in values if value is not None for word in (option, value)
-    ]
+    words = words_of(
+        {
+            "--target": target,
+            "--id": identifier,
+            "--on": on,
+            "--view": [file.option for file in files] or view,
+            "--views": Path(views).name if views else None,
+            "--drop": drop,
+            "--method": method,
+            "--task": task_name if task_name != "auto" else None,
+            "--set": settings,
+            "--label-columns": label_columns,
+            "--group": group,
+            "--categorical": categorical if categorical != "onehot" else None,
+            "--class-weight": class_weight if class_weight != "none" else None,
+            "--seed": str(seed) if seed else None,
+            "--format": file_format,
+            "--delimiter": delimiter,
+            "--encoding": encoding if encoding != "utf-8" else None,
+            "--na-values": na_values,
+            "--decimal": decimal if decimal != "." else None,
+            "--date-format": date_format,
+            "--strict": strict,
+        }
+    )
     with interruptible("nothing was written"):
         formats = date_formats(date_format)
         words_for_gaps = tuple(na_values or ())
@@ -225,7 +225,7 @@ def fit(
         model, facts = _fit_table(training, task, notes)
         facts["seconds"] = round(time.perf_counter() - started, 3)
         note = {
-            "command": ["fuselearn", "fit", Path(data).name, *words],
+            "command": ["fuselearn", "fit", Path(data).name, *words, "--output", "model.fuse"],
             "target": target,
             "id": identifier,
             "on": on,
@@ -310,14 +310,14 @@ def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":
     """Read the columns of the views, and those of classes, which are numbers only where these are spelled alike."""
     import pyarrow
 
-    from fuselearn.cli.columns import as_spelled
+    from fuselearn.cli.columns import as_meant
 
     labels = list(dict.fromkeys([task.target, *task.label_columns]))
     as_texts = [*labels, *(name for name in (task.group, task.identifier) if name)]
     used = [column for choice in task.choices.values() for column in choice.columns]
     names = list(dict.fromkeys([*used, *as_texts]))
     table = read_opened(opened, names, dict.fromkeys(as_texts, pyarrow.string()))
-    return as_spelled(table, labels)
+    return as_meant(table, opened, labels, task.task)
 
 
 def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any, dict[str, Any]]:

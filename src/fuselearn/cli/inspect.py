@@ -80,5 +80,7 @@ def _print(summary: dict[str, Any]) -> None:
     for name, columns in (summary["views"] or {}).items():
         share = f"{shares[name]:>6.0%} " if name in shares else ""
         more = f", … ({len(columns)} columns)" if len(columns) > SHOWN else ""
-        say(f"{share} {name}: {', '.join(map(str, columns[:SHOWN]))}{more}")
+        # Columns of a file of their own have the view in their name.
+        shown = ", ".join(str(column).removeprefix(f"{name}: ") for column in columns[:SHOWN])
+        say(f"{share} {name}: {shown}{more}")
     say("Settings: " + ", ".join(f"{name}={value}" for name, value in summary["settings"].items()))

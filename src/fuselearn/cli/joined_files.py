@@ -22,6 +22,7 @@ from fuselearn.typing import IntArray
 
 if TYPE_CHECKING:
     from fuselearn.cli.files import PlainFile
+    from fuselearn.cli.odd_cells import OddCells
 
 HELD_GROUPS = 4
 """Row groups of a sorted Parquet file that may be read for one batch, beside those that its rows would fill."""
@@ -68,6 +69,8 @@ class JoinedFiles:
         self._globs = {view.name: view.globs for view in source.views}
         own = {view: [name for name in opened.names if name != self.on] for view, opened in files.items()}
         self._origin = {qualified(view, name): (view, name) for view, names in own.items() for name in names}
+        for file in source.views:
+            self._check_globs(file)
         clash = next((name for name in data.names if name in self._origin), None)
         if clash is not None:
             view, name = self._origin[clash]
@@ -76,10 +79,30 @@ class JoinedFiles:
         self._remarks: list[str] = []
 
     @property
+    def odd_cells(self) -> "OddCells":
+        """Return the reader of cells of DATA that are text."""
+        return self._data.odd_cells
+
+    @property
     def remarks(self) -> list[str]:
         """Return what was noted about all files while they were read."""
         of_views = [line for opened in self._files.values() for line in opened.remarks]
         return [*self._data.remarks, *of_views, *self._remarks]
+
+    def _check_globs(self, view: ViewFile) -> None:
+        """Refuse globs that leave out what a model has of the view; what they match beside that is not used."""
+        if not view.globs or not view.needed:
+            return
+        names = self._files[view.name].names
+        free = [name for name in names if name.strip() and name != self.on]
+        matched = matching_columns(view.name, view.globs, free, f"--view {view.option}", {self.on: "the id"})
+        left_out = [name for name in view.needed if name in free and name not in matched]
+        if left_out:
+            more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+            refuse(
+                f"--view {view.option} leaves out the column {left_out[0]!r}{more}, which the model was fitted on; "
+                f"write it as at fit, or without globs: {view.name}={Path(view.path).name}."
+            )
 
     def choices(self, reserved: dict[str, str], dropped: set[str]) -> dict[str, ViewChoice]:
         """Return the views that the files make; columns that are reserved or dropped are in none."""

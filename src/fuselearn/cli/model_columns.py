@@ -67,6 +67,11 @@ class ModelColumns:
         """Return the types in which the columns are to be read."""
         return {column: ARROW_TYPES[self._columns.kinds_[column]] for column in self.columns}
 
+    @property
+    def dates(self) -> list[str]:
+        """Return the columns of the file that are dates."""
+        return [column for column in self.columns if self._columns.kinds_[column] == DATE]
+
     def source_columns(self) -> list[str]:
         """Return the column of the file that each column of the model's matrix was made of."""
         return self._columns.source_columns()

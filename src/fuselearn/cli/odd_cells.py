@@ -17,6 +17,7 @@ from pyarrow import compute, types
 
 from fuselearn.cli.console import refuse
 from fuselearn.cli.csv_files import FALSE, NOTHING, TRUE, na_hint, reads_as_number
+from fuselearn.data.table_columns import padded_text
 from fuselearn.typing import BoolArray
 
 if TYPE_CHECKING:
@@ -44,14 +45,20 @@ class OddCells:
         self._counts: dict[str, Counter[str]] = {}
         self._kinds: dict[str, str] = {}
         self._n_read: Counter[str] = Counter()
+        self._padded: dict[str, str] = {}
         self._words = pyarrow.array([*NOTHING, *source.na_values])
 
     @property
     def remarks(self) -> list[str]:
-        """Return one line about all odd cells; none where there are none."""
+        """Return one line about all odd cells, if there are any, and one about each column of labels with blanks."""
+        of_labels = [
+            f"{self._source.name} has {text!r} beside {text.strip()!r} in the column {name!r}: they count as one "
+            "class, since white space around a text is not part of it."
+            for name, text in self._padded.items()
+        ]
         total = sum(counts.total() for counts in self._counts.values())
         if not total:
-            return []
+            return of_labels
         quotes = [
             f"{text[:40]!r}{f' ({count} times)' if count > 1 else ''} in {name!r}"
             for name, counts in self._counts.items()
@@ -61,9 +68,17 @@ class OddCells:
         shown = ", ".join(quotes[:QUOTED]) + (", …" if len(quotes) > QUOTED else "")
         are = "1 cell is" if total == 1 else f"{total} cells are"
         return [
+            *of_labels,
             f"Warning: {self._source.name}: {are} not {' or '.join(kinds)} as the others of the column and count as "
-            f"missing: {shown}. Add --strict to refuse such cells."
+            f"missing: {shown}. Add --strict to refuse such cells.",
         ]
+
+    def note_blanks(self, labels: pyarrow.ChunkedArray, name: str) -> None:
+        """Note that a column of labels has some that differ in the white space around them only."""
+        if types.is_string(labels.type):
+            padded = padded_text(compute.unique(labels.drop_null()).to_pylist())
+            if padded is not None:
+                self._padded[name] = padded
 
     def typed(self, table: pyarrow.Table, kinds: Mapping[str, pyarrow.DataType], first_row: int = 1) -> pyarrow.Table:
         """Return a table whose columns of text are of the given types, with nothing for odd cells."""
@@ -82,13 +97,20 @@ class OddCells:
                 continue
             for kind in (DATES, pyarrow.float64()) if name in self._source.formats else (pyarrow.float64(), DATES):
                 values, odd = self._read(texts, name, kind)
-                n_odd = int(odd.sum())
-                n_read = len(values) - values.null_count
-                if n_read and n_odd <= max(1, (n_read + n_odd) // FEW) and n_read > n_odd:
+                if are_few(int(odd.sum()), len(values) - values.null_count + int(odd.sum())):
                     self._note(texts, odd, name, kind, 1)
                     columns[name] = values
                     break
         return pyarrow.table(list(columns.values()), names=table.column_names)
+
+    def measured(self, texts: pyarrow.ChunkedArray, name: str, *, whole: bool) -> pyarrow.ChunkedArray:
+        """Return texts as numbers, but for a few odd ones, where these have fractions or may be `whole`; else as is."""
+        values, odd = self._read(texts, name, pyarrow.float64())
+        known = values.drop_null().to_numpy()
+        if not are_few(int(odd.sum()), len(known) + int(odd.sum())) or not (whole or (known != np.round(known)).any()):
+            return texts
+        self._note(texts, odd, name, values.type, 1)
+        return values
 
     def _as(
         self, texts: pyarrow.ChunkedArray, name: str, kind: pyarrow.DataType, first_row: int
@@ -123,10 +145,7 @@ class OddCells:
 
     def _numbers(self, texts: pyarrow.ChunkedArray) -> tuple[pyarrow.ChunkedArray, BoolArray]:
         """Return texts as numbers, and the mask of the odd ones."""
-        if self._source.decimal == ",":
-            # A point would be a separator of thousands, and is odd.
-            texts = compute.replace_substring(texts, ".", "\0")
-            texts = compute.replace_substring(texts, ",", ".")
+        texts = with_points(texts, self._source.decimal)
         try:
             return texts.cast(pyarrow.float64()), np.zeros(len(texts), dtype=bool)
         except pyarrow.ArrowInvalid:
@@ -152,7 +171,7 @@ class OddCells:
         """Note the odd cells of a column, or refuse the first one where the file is read strictly."""
         if not odd.any():
             return
-        cells = texts.filter(pyarrow.array(odd)).to_pylist()
+        cells = [text.strip() for text in texts.filter(pyarrow.array(odd)).to_pylist()]
         words = WORDS.get(str(kind), str(kind))
         if self._source.strict or types.is_boolean(kind):
             refuse(
@@ -163,6 +182,18 @@ class OddCells:
         self._kinds[name] = words
         for text, count in Counter(cells).items():
             counts[text if text in counts or len(counts) < KEPT else "…"] += count
+
+
+def with_points(texts: pyarrow.ChunkedArray, decimal: str) -> pyarrow.ChunkedArray:
+    """Return texts whose decimal sign is a point; where it was a comma, a point is none of a number."""
+    if decimal == ".":
+        return texts
+    return compute.replace_substring(compute.replace_substring(texts, ".", "\0"), ",", ".")
+
+
+def are_few(n_odd: int, n_cells: int) -> bool:
+    """Check whether so many of the cells of a column, without the empty ones, may be odd."""
+    return n_odd <= max(1, n_cells // FEW) and n_odd < n_cells - n_odd
 
 
 def _truth(texts: pyarrow.ChunkedArray) -> tuple[pyarrow.ChunkedArray, BoolArray]:

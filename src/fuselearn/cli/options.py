@@ -1,5 +1,6 @@
 """Arguments and options that several commands have, each with its help."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import typer
@@ -69,3 +70,21 @@ Trust = Annotated[
     typer.Option(help="Type of another package that the model may hold, repeated; its code will run."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+
+
+def words_of(options: Mapping[str, str | bool | Sequence[str] | None]) -> list[str]:
+    """Return options as the words of a command line; those that are None, False or empty are left out.
+
+    Examples
+    --------
+    >>> words_of({"--id": "patient", "--strict": True, "--drop": ["a", "b"], "--format": None})
+    ['--id', 'patient', '--strict', '--drop', 'a', '--drop', 'b']
+    """
+    words: list[str] = []
+    for option, given in options.items():
+        if isinstance(given, bool):
+            words += [option] if given else []
+        else:
+            values = [given] if isinstance(given, str) else given or []
+            words += [word for value in values for word in (option, value)]
+    return words

@@ -17,7 +17,7 @@ from fuselearn.cli.columns import text_of
 from fuselearn.cli.console import Notes, Refusal, raising_refusals, refuse, refusing
 from fuselearn.cli.files import open_file, reading
 from fuselearn.cli.model_columns import ModelColumns, check_ids, names_in_order
-from fuselearn.cli.predict import predicted_table
+from fuselearn.cli.predict import COVERAGE, predicted_table
 from fuselearn.cli.saved_models import fitted_source
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ class PredictionService:
         return {
             "fuselearn_version": __version__,
             "model": type(model).__name__,
+            "task": "classification" if hasattr(model, "classes_") else "regression",
             "classes": [text_of(label) for label in getattr(model, "classes_", [])],
+            "interval_coverage": COVERAGE if hasattr(model, "predict_interval") else None,
             "target": self.note.get("target"),
             "id": self.note.get("id"),
             "n_columns": int(getattr(model, "n_features_in_", 0)) if columns is None else len(columns.kinds_),
@@ -146,8 +148,9 @@ class PredictionService:
         notes = Notes(quiet=True)
         if kind == "json":
             content, encoding = self._csv_of(content), "utf-8"
-        source = fitted_source(self.model, self.note, NAME, "csv", None, encoding, None, strict=True)
-        if kind == "json":
+        delimiter = "," if kind == "json" else _delimiter_of(content)
+        source = fitted_source(self.model, self.note, NAME, "csv", delimiter, encoding, None, strict=True)
+        if delimiter == ",":
             source = replace(source, decimal=".")
         with open_file(source, io.BytesIO(content)) as opened:
             identifier = self.note.get("id") if self.note.get("id") in opened.names else None
@@ -223,6 +226,12 @@ def _refusals() -> Iterator[None]:
             yield
     except Refusal as refusal:
         raise RequestError(422, str(refusal)) from None
+
+
+def _delimiter_of(content: bytes) -> str:
+    """Return what is between the names in the first line of CSV: a comma, else a semicolon or a tab."""
+    names = content.partition(b"\n")[0]
+    return next((delimiter for delimiter in (",", ";", "\t") if delimiter.encode() in names), ",")
 
 
 def _parsed(content: bytes) -> Any:

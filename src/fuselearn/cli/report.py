@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from fuselearn.cli.console import Notes, interruptible, interrupts, refuse, refusing, say, say_json
-from fuselearn.cli.files import check_column, check_output, id_of, open_data, read_opened, size_of, writing
+from fuselearn.cli.files import (
+    READ_FORMATS,
+    Source,
+    check_column,
+    check_output,
+    id_of,
+    open_data,
+    read_opened,
+    size_of,
+    writing,
+)
 from fuselearn.cli.options import (
     AllowMissingColumns,
     AsJson,
@@ -23,6 +33,7 @@ from fuselearn.cli.options import (
     Model,
     Strict,
     Trust,
+    words_of,
 )
 from fuselearn.cli.saved_models import fitted_rows, fitted_source, load_model
 
@@ -68,6 +79,24 @@ def report(
         source = fitted_source(
             loaded, note, data, file_format, delimiter, encoding, na_values, on, view, decimal, date_format, strict
         )
+        options = words_of(
+            {
+                "--target": target,
+                "--id": identifier,
+                "--on": on,
+                "--view": [file.option for file in source.views],
+                "--title": title,
+                "--trust": trust,
+                "--allow-missing-columns": allow_missing_columns,
+                "--format": file_format,
+                "--delimiter": delimiter,
+                "--encoding": encoding if encoding != "utf-8" else None,
+                "--na-values": na_values,
+                "--decimal": decimal,
+                "--date-format": date_format,
+                "--strict": strict,
+            }
+        )
         with open_data(source, notes) as opened:
             target = column_of(target, note.get("target"), opened, "--target")
             identifier = column_of(id_of(identifier, source.on), note.get("id"), opened, "--id")
@@ -76,6 +105,7 @@ def report(
             if target is None:
                 notes.add("There is no column of classes in the data: the report says nothing about quality.")
             X, y, ids, columns, facts = labelled_rows(loaded, opened, target, identifier, allow_missing_columns, notes)
+            in_python = None if opened.remarks or columns.lost else python_reading(source, columns.dates)
         from fuselearn.cli.model_columns import names_in_order
 
         # An import error names the extra that is missing.
@@ -84,9 +114,10 @@ def report(
             from fuselearn.reporting import RegressionReport
 
             kind = FitReport if hasattr(loaded, "classes_") else RegressionReport
-            names = {"name": Path(data).name, "training_rows": fitted_rows(note)}
+            facts |= {"name": Path(data).name, "training_rows": fitted_rows(note), "options": options, "title": title}
+            facts |= {"target": target, "id": identifier, "reading": in_python}
             with refusing(ValueError, TypeError, what=opened.source.name):
-                page = kind(columns.model, X, y, ids=ids, title=title, note={**note, "file": {**facts, **names}})
+                page = kind(columns.model, X, y, ids=ids, title=title, note={**note, "file": facts})
             from fuselearn.persistence import write_atomically
 
             # Not by its own `save`, which makes no page where a file has appeared meanwhile.
@@ -98,6 +129,25 @@ def report(
         say_json(summary)
     else:
         say(f"Wrote {output}, {size_of(output)}: {len(X)} rows.")
+
+
+def python_reading(source: Source, dates: list[str]) -> dict[str, Any] | None:
+    """Return the function of pandas that reads a file, and its arguments; None where it would read other values."""
+    suffixes = [suffix for suffix in Path(source.path).suffixes if suffix != ".gz"]
+    kind = source.format or (READ_FORMATS.get(suffixes[-1].lower()) if suffixes else None)
+    if kind is None or source.path == "-" or source.on is not None or source.formats:
+        return None
+    if kind not in ("csv", "tsv"):
+        return {"function": f"read_{kind}"}
+    given = {
+        "sep": source.delimiter or ("\t" if kind == "tsv" else ","),
+        "decimal": source.decimal,
+        "encoding": source.encoding,
+        "na_values": list(source.na_values),
+        "parse_dates": dates,
+    }
+    usual = {"sep": ",", "decimal": ".", "encoding": "utf-8", "na_values": [], "parse_dates": []}
+    return {"function": "read_csv", **{name: value for name, value in given.items() if value != usual[name]}}
 
 
 def column_of(given: str | None, noted: str | None, opened: "OpenedFile", option: str) -> str | None:
@@ -115,6 +165,8 @@ def labelled_rows(
 
     Where there is no id, ids are the numbers of the rows in the file, from 1 on, counting those without a class.
     """
+    import pyarrow
+
     from fuselearn.cli.columns import model_labels, rows_with_target
     from fuselearn.cli.model_columns import ModelColumns, check_ids
     from fuselearn.cli.regression import target_numbers
@@ -124,6 +176,8 @@ def labelled_rows(
     columns = ModelColumns(model, opened.names, path, reserved, allow_missing)
     columns.note_missing(notes)
     names, types = columns.to_read(identifier, [target])
+    if target is not None and not hasattr(model, "classes_"):
+        types[target] = pyarrow.float64()
     table = read_opened(opened, names, types, columns.verbatim(identifier))
     total, y = table.num_rows, None
     ids = list(range(1, total + 1))
@@ -136,7 +190,8 @@ def labelled_rows(
             refuse(f"{path} has no value in the target {target!r}; leave the column out to report without it.")
         spelled = target not in columns.columns
         if hasattr(model, "classes_"):
-            y = model_labels(table.column(target), model.classes_, target, path, spelled=spelled)
+            decimal = opened.source.decimal
+            y = model_labels(table.column(target), model.classes_, target, path, spelled=spelled, decimal=decimal)
         else:
             y = target_numbers(table.column(target), target, path)
     columns.note_unknown(table, notes)

@@ -75,7 +75,13 @@ def fitted_source(
     unknown = next((file.name for file in files if file.name not in known), None)
     if unknown is not None:
         refuse(f"--view names the view {unknown!r}, which the model does not have; its views are {', '.join(known)}.")
+    files = tuple(replace(file, needed=_columns_of_file(model, file.name)) for file in files)
     return replace(plain, on=on or note["on"], views=files)
+
+
+def _columns_of_file(model: Any, view: str) -> tuple[str, ...]:
+    """Return the columns that a model has of the file of a view, as the file calls them."""
+    return tuple(column.removeprefix(f"{view}: ") for column in model.columns_.named_views_[view])
 
 
 def words_for_nothing(note: dict[str, Any], given: list[str] | None) -> tuple[str, ...]:

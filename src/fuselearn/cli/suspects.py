@@ -36,7 +36,7 @@ from fuselearn.cli.options import (
     Trust,
 )
 from fuselearn.cli.predict import output_kind, prediction_file
-from fuselearn.cli.saved_models import fitted_rows, load_model, words_for_nothing
+from fuselearn.cli.saved_models import fitted_rows, fitted_source, load_model
 
 if TYPE_CHECKING:
     from fuselearn.records import Records
@@ -96,7 +96,7 @@ def suspects(
         rows = _rows_of_file(used, found)
         columns: dict[str, list[Any]] = {}
         if data is not None:
-            source = Source(data, file_format, delimiter, encoding, words_for_nothing(note, na_values))
+            source = fitted_source(loaded, note, data, file_format, delimiter, encoding, na_values)
             columns = _ids(source, identifier, judge, note, rows, used)
         elif "index" in found.columns:
             columns = {"index": found["index"].tolist()}
@@ -192,7 +192,9 @@ def _ids(
     for name, column in labels.items():
         chosen = judged["column"] == name
         taken = table.column(column).take(pyarrow.array(places[chosen]))
-        known = not taken.null_count and model_labels(taken, judge.classes_, column, path, spelled=True)
+        known = not taken.null_count and model_labels(
+            taken, judge.classes_, column, path, spelled=True, decimal=source.decimal
+        )
         if known is False or (len(taken) and (known != judged["given"][chosen]).any()):
             refuse(f"--data: labels in {column!r} of {path} are not those that the model was given{fitted_on}.")
     if named is None:

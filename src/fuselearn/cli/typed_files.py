@@ -5,17 +5,15 @@ table must make the same model. So text from any file is read as CSV would read 
 single precision and decimals as the numbers that they would be written as, and the same words stand for nothing.
 """
 
-import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow
 from pyarrow import compute, feather, ipc, parquet, types
-from pyarrow import csv as arrow_csv
 
 from fuselearn.cli.console import refuse
-from fuselearn.cli.csv_files import TableFile, csv_options, without_words_for_nothing
+from fuselearn.cli.csv_files import TableFile, read_texts, without_words_for_nothing
 from fuselearn.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -132,7 +130,7 @@ def typed(
     if texts:
         table = opened.odd_cells.typed(table, {name: kinds[name] for name in texts if name in kinds}, first_row)
         open_texts = [name for name in texts if name not in kinds]
-        read = _read_texts(table.select(open_texts), source) if open_texts else table.select([])
+        read = read_texts(table.select(open_texts), source) if open_texts else table.select([])
         read = opened.odd_cells.settled(read, open_texts)
         values = dict(zip(open_texts, read.columns))
         columns = [values.get(name, column) for name, column in zip(table.column_names, table.columns)]
@@ -223,19 +221,6 @@ def _plain(column: pyarrow.ChunkedArray, exact: bool) -> pyarrow.ChunkedArray:
     if types.is_decimal(kind) and not exact:
         return column.cast(pyarrow.string()).cast(pyarrow.float64())
     return column
-
-
-def _read_texts(table: pyarrow.Table, source: "Source") -> pyarrow.Table:
-    """Return columns of text as CSV reads them."""
-    written = io.BytesIO()
-    arrow_csv.write_csv(table, written, arrow_csv.WriteOptions(include_header=False, quoting_style="all_valid"))
-    # A row must fit into a block.
-    block_bytes = min(written.tell(), 1 << 30)
-    written.seek(0)
-    names = list(table.column_names)
-    dates = {name: pyarrow.string() for name in names if name in source.formats}
-    options = csv_options(names, None, dates, source.na_values, decimal=source.decimal, block_bytes=block_bytes)
-    return arrow_csv.read_csv(written, **options) if table.num_rows else table
 
 
 def _converted(

@@ -29,7 +29,8 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 """Names by which a server of this machine alone is called. Any other is that of a page which tries to get at it."""
 MOST_CONNECTIONS = 500
 HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-ID, PROBABILITY = "id", "probability_"
+ID, PROBABILITY, INTERVAL = "id", "probability_", ("lower", "upper")
+SHOWN_CLASSES = 20
 log = logging.getLogger("fuselearn.serve")
 
 
@@ -61,12 +62,20 @@ def make_web_app(
         if as_csv:
             return _csv(table, notes)
         identifier = next(iter(table.column_names)) if table.column_names[0] != "prediction" else None
-        names = [name for name in table.column_names if name not in (identifier, "prediction")]
+        names = [name for name in table.column_names if name != identifier]
+        beside = {
+            "probabilities": [name for name in names if name.startswith(PROBABILITY)],
+            "interval": [name for name in names if name in INTERVAL],
+        }
         records = [
             {
                 **({} if identifier is None else {ID: row[identifier]}),
                 "prediction": row["prediction"],
-                **({"probabilities": {name.removeprefix(PROBABILITY): row[name] for name in names}} if names else {}),
+                **{
+                    key: {name.removeprefix(PROBABILITY): row[name] for name in names}
+                    for key, names in beside.items()
+                    if names
+                },
             }
             for row in table.to_pylist()
         ]
@@ -229,6 +238,17 @@ async def _failure(request: Request, error: Exception) -> Response:
     return _error(500, "The server failed on this request, which is a defect; its log says more.")
 
 
+def _what_it_predicts(description: dict[str, Any]) -> str:
+    """Return in words what a model predicts."""
+    if description["task"] == "regression":
+        coverage = description["interval_coverage"]
+        beside = f", with an interval that is to hold {coverage:.0%} of the numbers" if coverage else ""
+        return f"{description['target'] or 'a number'}{beside}."
+    classes = description["classes"]
+    more = f" and {len(classes) - SHOWN_CLASSES} more" if len(classes) > SHOWN_CLASSES else ""
+    return f"{description['target'] or 'the class'}: {', '.join(classes[:SHOWN_CLASSES])}{more}."
+
+
 def _page(description: dict[str, Any]) -> tuple[str, list[str]]:
     """Return the page to try a model, and the digests of its script and style, the only ones that may run."""
     folder = files("fuselearn.cli") / "try_page"
@@ -243,8 +263,7 @@ def _page(description: dict[str, Any]) -> tuple[str, list[str]]:
     )
     values = {
         "model": html.escape(description["model"]),
-        "target": html.escape(description["target"] or "the class"),
-        "classes": html.escape(", ".join(description["classes"][:20])),
+        "predicts": html.escape(_what_it_predicts(description)),
         "views": views,
         "names": html.escape(text.getvalue() if columns else ""),
         "explain": "" if description["explains"] else " hidden",

@@ -5,10 +5,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -319,8 +315,13 @@ def suspect_labels(
     )
 
 
-def _default_estimator() -> Pipeline:
+def _default_estimator() -> Any:
     """Return an RBF support vector machine on standardised columns, means in gaps, with classes of equal weight."""
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import SVC
+
     return make_pipeline(SimpleImputer(keep_empty_features=True), StandardScaler(), SVC(class_weight="balanced"))
 
 

@@ -5,6 +5,7 @@ rows in partitions, whose sums are added up, get the same weights as rows in one
 """
 
 import math
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -14,6 +15,8 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
+from fuselearn.data.table_columns import padded_text
+from fuselearn.exceptions import level_of_caller
 from fuselearn.numeric.exact_sums import limb_sums, sums_of_limbs
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike
 
@@ -33,7 +36,19 @@ def encode_labels(y: AnyArray) -> tuple[AnyArray, IntArray]:
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     check_classes(classes)
+    _warn_of_white_space(classes)
     return classes, codes.astype(np.int32)
+
+
+def _warn_of_white_space(classes: AnyArray) -> None:
+    """Warn of classes that differ in the white space around them only; they stay as they are."""
+    padded = padded_text(classes.tolist())
+    if padded is not None:
+        warnings.warn(
+            f"y has the class {padded!r} beside {padded.strip()!r}; strip the labels if the white space is "
+            "no part of them.",
+            stacklevel=level_of_caller(),
+        )
 
 
 def check_classes(classes: AnyArray) -> None:

@@ -146,3 +146,15 @@ def unique_values(values: Iterable[Any], name: str) -> list[Any]:
         return list(dict.fromkeys(values))
     except TypeError as error:
         raise ValueError(f"The categorical column {name} of X must hold numbers or text: {error}.") from None
+
+
+def padded_text(texts: Iterable[Any]) -> str | None:
+    """Return the first text that is another one but for white space around it; None where there is none.
+
+    Examples
+    --------
+    >>> padded_text(["b", "a ", "a"])
+    'a '
+    """
+    known = {text for text in texts if isinstance(text, str)}
+    return min((text for text in known if text != text.strip() and text.strip() in known), default=None)

@@ -23,7 +23,6 @@ import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 from scipy.special import softmax
-from sklearn.metrics import roc_auc_score
 
 from fuselearn.classifiers.calibration import SoftmaxCalibration, fit_calibration, fit_slope
 from fuselearn.classifiers.cross_fitting import deal_folds, groups_among
@@ -348,6 +347,8 @@ def scores_of(codes: IntArray, logits: FloatArray, log_weights: FloatArray) -> d
     given = np.unique(codes)
     if len(given) < 2:
         return scores
+    from sklearn.metrics import roc_auc_score
+
     if logits.shape[1] == 2:
         return scores | {ROC_AUC: float(roc_auc_score(codes, probabilities[:, 1]))}
     areas = [roc_auc_score(codes == code, probabilities[:, code]) for code in given]

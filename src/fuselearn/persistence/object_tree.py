@@ -40,7 +40,7 @@ from fuselearn.persistence.model_types import (
     own_class,
     size_of,
 )
-from fuselearn.persistence.validation import check_names, declared_fields, validate_object, with_present_names
+from fuselearn.persistence.validation import declared_fields, later_fields, validate_object, with_present_names
 from fuselearn.typing import AnyArray
 
 ALIGNMENT = 64
@@ -407,9 +407,9 @@ class Reader:
             raise ValueError(f"its tree has a {public_id} without attributes")
         kind = own_class(public_id)
         state = with_present_names(kind, state)
-        check_names(kind, state.keys())
+        later = later_fields(kind, state.keys())
         depth += ESTIMATOR_DEPTH * hasattr(kind, "get_params")
-        attributes = {name: self.read(item, depth) for name, item in state.items()}
+        attributes = {name: self.read(item, depth) for name, item in state.items()} | later
         built: Any
         if issubclass(kind, tuple):
             built = tuple.__new__(kind, [attributes[name] for name in declared_fields(kind)])

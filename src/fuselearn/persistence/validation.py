@@ -11,7 +11,8 @@ every object of fuselearn's own types is checked as it stands in memory, parts b
 
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import fields, is_dataclass
+from copy import deepcopy
+from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -282,6 +283,29 @@ def with_present_names(kind: type[Any], state: dict[str, Any]) -> dict[str, Any]
     """Return attributes out of a file, with settings that an earlier version named otherwise by their present names."""
     former = getattr(kind, "_former_settings", {})
     return {former.get(name, name): item for name, item in state.items()}
+
+
+def later_fields(kind: type[Any], names: Collection[str]) -> dict[str, Any]:
+    """Return the fields and settings that a file of an earlier version lacks, as the class has them by default.
+
+    A default is the class's own, not the file's, and what was built is checked as if all had been in the file. A file
+    that lacks a field without a default, or has other names than the class, is refused; what a fit leaves is never
+    filled in.
+    """
+    if is_dataclass(kind):
+        defaults = {field.name: field.default for field in fields(kind) if field.default is not MISSING}
+        made = {field.name: field.default_factory for field in fields(kind) if field.default_factory is not MISSING}
+        defaults |= {name: make() for name, make in made.items() if name not in names}
+    elif declared_fields(kind):
+        defaults = getattr(kind, "_field_defaults", {})
+    elif hasattr(kind, "get_params"):
+        parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
+        defaults = {item.name: item.default for item in parameters if item.default is not item.empty}
+    else:
+        defaults = {}
+    later = {name: deepcopy(default) for name, default in defaults.items() if name not in names}
+    check_names(kind, {*names, *later})
+    return later
 
 
 def check_names(kind: type[Any], names: Any) -> None:

@@ -74,7 +74,7 @@ def line_chart(
         "dots": [[across.right(left), upward.up(height)] for left, height in marks],
         "x_ticks": [[across.percent(tick), f"{tick:,g}"] for tick in ticks(across.low, across.high, whole=True)],
         "y_ticks": _y_ticks(upward, y_as_percent),
-        "grid": _grid(upward),
+        "grid": horizontal_lines(upward),
     }
 
 
@@ -94,7 +94,7 @@ def histogram(counts: Sequence[int], edges: Sequence[float], cut: float | None =
         **bars,
         "x_ticks": [[across.percent(tick), f"{tick:g}"] for tick in ticks(edges[0], edges[-1], 4)],
         "y_ticks": _y_ticks(upward),
-        "grid": _grid(upward),
+        "grid": horizontal_lines(upward),
     }
 
 
@@ -113,7 +113,7 @@ def reliability(bins: Sequence[Record]) -> Record:
         "diagonal": f"M0 {SIDE}L{SIDE} 0",
         "x_ticks": [[unit.percent(tick), f"{tick:g}"] for tick in ticks(0, 1)],
         "y_ticks": _y_ticks(unit),
-        "grid": _grid(unit),
+        "grid": horizontal_lines(unit),
     }
 
 
@@ -270,7 +270,7 @@ def _dot_size(share: float) -> str:
     return "few" if share < 0.02 else "some" if share < 0.2 else "many"
 
 
-def _grid(upward: Scale) -> str:
+def horizontal_lines(upward: Scale) -> str:
     """Return horizontal lines at the ticks."""
     return "".join(f"M0 {upward.up(tick)}H{SIDE}" for tick in ticks(upward.low, upward.high, 4))
 

@@ -142,11 +142,6 @@ def save_page(html: str, path: str | Path, force: bool) -> Path:
     return path
 
 
-def page_style() -> str:
-    """Return the style sheet of pages."""
-    return _read("report.css")
-
-
 def render(summary: dict[str, Any]) -> str:
     """Render a summary as an HTML page.
 
@@ -160,18 +155,15 @@ def render(summary: dict[str, Any]) -> str:
     str
         The page. Names of columns, classes and rows are shown as text, whatever markup they contain.
     """
+    return rendered("page.html.jinja", summary=summary, charts=draw_charts(summary))
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return a page of a template, with the style sheet and the script that all pages have."""
     script = _read("report.js")
-    return (
-        page_environment()
-        .get_template("page.html.jinja")
-        .render(
-            summary=summary,
-            charts=draw_charts(summary),
-            style=_read("report.css"),
-            script=script,
-            script_digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        )
-    )
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    page = page_environment().get_template(template)
+    return page.render(**values, style=_read("report.css"), script=script, script_digest=digest)
 
 
 @cache

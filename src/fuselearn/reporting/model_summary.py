@@ -90,7 +90,7 @@ def summarize_views(
         "named": bool(names),
         "hurried": hurried,
         "shuffles": n_shuffles,
-        "share_of": _share_of(model),
+        "share_of": share_of(model),
     }
 
 
@@ -99,7 +99,7 @@ def is_calibrated(model: FittedModel) -> bool:
     return isinstance(getattr(model, "_calibration", None), PatternCalibration)
 
 
-def _share_of(model: FittedModel) -> str:
+def share_of(model: FittedModel) -> str:
     """Return what the shares of the views are shares of, as the caption has it."""
     if _is_gradient(model):
         return "the gain of all splits of the trees"

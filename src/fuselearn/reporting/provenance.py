@@ -58,10 +58,10 @@ def _installed_packages() -> dict[str, str]:
 def code_to_reproduce(model: FittedModel, note: Record | None, *, labelled: bool, with_ids: bool) -> str | None:
     """Return Python code that makes such a report: of a model of the command line from its files, else by fitting one.
 
-    None where files would have to be joined first, which is what the command line is for.
+    None where the file is to be joined with others, or read in a way that is that of the command line.
     """
     note = note if isinstance(note, dict) else {}
-    if note.get("on"):
+    if note.get("on") or _file_of(note).get("reading", {}) is None:
         return None
     if isinstance(note.get("command"), list | tuple) and note.get("target"):
         return _code_from_files(model, note, labelled=labelled)
@@ -73,21 +73,27 @@ def code_to_reproduce(model: FittedModel, note: Record | None, *, labelled: bool
             *lines,
             "",
             f"# {joined(names)}: rows that the model has not seen.",
-            f'fuselearn.FitReport({arguments}).save("report.html")',
+            f'{_report_of(model)}({arguments}).save("report.html")',
         ]
     )
 
 
+def _report_of(model: FittedModel) -> str:
+    """Return the name of the report that a model has."""
+    return "fuselearn.FitReport" if hasattr(model, "classes_") else "fuselearn.reporting.RegressionReport"
+
+
 def _code_of_fit(model: FittedModel) -> list[str]:
     """Return lines of code that fit such a model or, where its settings cannot be written as code, load it."""
-    defaults, imports = _defaults_of(model), {"import fuselearn"}
+    defaults = _defaults_of(model)
+    imports = {"import fuselearn" if hasattr(model, "classes_") else "import fuselearn.reporting"}
     settings: list[str] = []
     for name, value in model.get_params(deep=False).items():
         if _same(value, defaults.get(name)):
             continue
         code = _views_as_code(model) if name == "views" else _as_code(value, imports)
         if code is None:
-            return ["import fuselearn", "", 'model = fuselearn.load("model.fuse")  # as you have saved it']
+            return [*imports, "", 'model = fuselearn.load("model.fuse")  # as you have saved it']
         settings.append(f"    {name}={code},")
     own_labels = list(getattr(model, "label_columns_", ["y"])) != ["y"]
     given = ["X_train", "y_train", *(["view_labels=view_labels"] if own_labels else [])]
@@ -104,28 +110,42 @@ def _code_of_fit(model: FittedModel) -> list[str]:
 
 def _code_from_files(model: FittedModel, note: Record, *, labelled: bool) -> str:
     """Return code that makes the report of a model that ``fuselearn fit`` saved."""
-    file = note["file"] if isinstance(note.get("file"), dict) else {}
+    file = _file_of(note)
     path = str(file.get("name") or "held_out.csv")
-    read = "read_parquet" if path.endswith((".parquet", ".pq")) else "read_csv"
-    target, identifier = note["target"], note.get("id")
-    texts = [
-        name for name in (identifier, target) if name and (name == identifier or model.classes_.dtype.kind in "UO")
-    ]
-    types = f", dtype={dict.fromkeys(texts, 'str')!r}" if texts and read == "read_csv" else ""
+    reading = dict(file.get("reading") or {"function": "read_csv"})
+    read = reading.pop("function")
+    target, identifier = file.get("target", note["target"]), file.get("id", note.get("id"))
+    texts = [name for name in (identifier, target) if name and (name == identifier or _has_words(model))]
+    if texts and read in ("read_csv", "read_excel"):
+        reading["dtype"] = dict.fromkeys(texts, "str")
+    settings = "".join(f", {name}={value!r}" for name, value in reading.items())
     arguments = ["model", "rows", *([f"rows[{target!r}]"] if labelled else [])]
     if identifier:
         arguments.append(f"ids=rows[{identifier!r}]")
+    if file.get("title"):
+        arguments.append(f"title={file['title']!r}")
     return "\n".join(
         [
-            "import fuselearn",
+            "import fuselearn" if hasattr(model, "classes_") else "import fuselearn.reporting",
             "import pandas",
             "",
             'model = fuselearn.load("model.fuse")  # made by the first command below',
-            f"rows = pandas.{read}({path!r}{types})",
+            f"rows = pandas.{read}({path!r}{settings})",
             *([f"rows = rows[rows[{target!r}].notna()]"] if labelled else []),
-            f'fuselearn.FitReport({", ".join(arguments)}).save("report.html")',
+            f'{_report_of(model)}({", ".join(arguments)}).save("report.html")',
         ]
     )
+
+
+def _has_words(model: FittedModel) -> bool:
+    """Check whether the classes of a model are text."""
+    return hasattr(model, "classes_") and model.classes_.dtype.kind in "UO"
+
+
+def _file_of(note: Record) -> Record:
+    """Return what a note says about the file that the rows come from."""
+    file = note.get("file")
+    return file if isinstance(file, dict) else {}
 
 
 def _as_code(value: object, imports: set[str]) -> str | None:
@@ -165,13 +185,15 @@ def _import_of(kind: type) -> str:
 def command_to_reproduce(note: Record | None) -> str:
     """Return the command line that makes such a report from files, with the command of the fit if `note` has it."""
     note = note if isinstance(note, dict) else {}
-    command, file = note.get("command"), note.get("file")
+    command, file = note.get("command"), _file_of(note)
     if isinstance(command, list | tuple):
         command = shlex.join(map(str, command))
     elif not isinstance(command, str):
         command = "fuselearn fit train.csv --target TARGET --views views.toml --output model.fuse"
-    data = str((file if isinstance(file, dict) else {}).get("name") or "held_out.csv")
-    return f"{command}\nfuselearn report model.fuse --data {shlex.quote(data)} --output report.html"
+    options = [str(word) for word in file.get("options") or []]
+    data = str(file.get("name") or "held_out.csv")
+    report = ["fuselearn", "report", "model.fuse", "--data", data, *options, "--output", "report.html"]
+    return f"{command}\n{shlex.join(report)}"
 
 
 def shown_notes(note: Record | None) -> list[list[str]]:
@@ -193,8 +215,7 @@ def file_facts(note: Record | None, model: FittedModel) -> Record:
     and ``"gaps"`` are in the order of the model's views, and None unless they are given for every view; so are
     ``"sources"``, the column of the file that each column of the model comes from, unless they are given for all.
     """
-    facts = (note or {}).get("file")
-    facts = facts if isinstance(facts, dict) else {}
+    facts = _file_of(note or {})
     n_skipped, sources = facts.get("rows_left_out"), facts.get("sources")
     training_rows = facts.get("training_rows")
     if not isinstance(sources, list) or len(sources) != getattr(model, "n_features_in_", None):

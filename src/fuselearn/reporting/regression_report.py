@@ -14,11 +14,12 @@ from fuselearn import __version__
 from fuselearn.data import ViewBlocks
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting import provenance
-from fuselearn.reporting.charts import SIDE, Scale, feature_bars, padded_range, ticks
+from fuselearn.reporting.charts import SIDE, Scale, feature_bars, horizontal_lines, padded_range, ticks
 from fuselearn.reporting.feature_contributions import explain_features
-from fuselearn.reporting.fit_report import page_environment, page_style, save_page
+from fuselearn.reporting.fit_report import rendered, save_page
+from fuselearn.reporting.model_summary import share_of
 from fuselearn.reporting.report_rows import unwrapped
-from fuselearn.reporting.sentences import largest_contributions
+from fuselearn.reporting.sentences import largest_contributions, percent
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, TableLike
 
 COVERAGE = 0.9
@@ -82,14 +83,9 @@ class RegressionReport:
     @cached_property
     def html(self) -> str:
         """The page, rendered when it is first needed."""
-        template = page_environment().get_template("regression.html.jinja")
         features = self.summary["features"]
-        return template.render(
-            summary=self.summary,
-            charts=_charts(self.summary),
-            feature_chart=features and feature_bars(features),
-            style=page_style(),
-        )
+        bars = features and feature_bars(features)
+        return rendered("regression.html.jinja", summary=self.summary, charts=_charts(self.summary), feature_chart=bars)
 
     def save(self, path: str | Path, force: bool = False) -> Path:
         """Write the page to a file, completely or not at all.
@@ -147,9 +143,10 @@ def summarize_regression(
         "title": title or f"{type(inner).__name__} on {len(table):,} rows",
         "model": type(inner).__name__,
         "rows": len(table),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "fuselearn_version": __version__,
         "asked": COVERAGE,
+        "shares": share_of(inner),
         "views": [
             {"name": name, "columns": len(columns), "share": None if share is None else float(share)}
             for name, columns, share in zip(inner.view_names_, inner.view_columns_, shares)
@@ -164,7 +161,12 @@ def summarize_regression(
         "features": features,
         "left_out": [no_features] if no_features else [],
         "note": provenance.shown_notes(note),
-        "command": provenance.command_to_reproduce(note) if (note or {}).get("command") else None,
+        "settings": provenance.settings_of(inner),
+        "versions": provenance.versions(),
+        "reproduce": {
+            "code": provenance.code_to_reproduce(inner, note, labelled=given is not None, with_ids=ids is not None),
+            "command": provenance.command_to_reproduce(note),
+        },
     }
     if given is not None:
         errors = given - predicted
@@ -245,18 +247,18 @@ def _words(summary: dict[str, Any]) -> list[str]:
     if summary["coverage"]:
         first = summary["coverage"][0]
         words.append(
-            f"Intervals that are asked to hold {COVERAGE:.0%} of the numbers hold {first['covered']:.1%} of them, with "
-            f"a mean width of {first['width']:.4g}."
+            f"Intervals that are asked to hold {percent(COVERAGE, 0)} of the numbers hold {percent(first['covered'])} "
+            f"of them, with a mean width of {first['width']:.4g}."
         )
     if summary["outlier_share"]:
         words.append(
-            f"An estimated {summary['outlier_share']:.1%} of the training targets are gross outliers; they counted "
-            "next to nothing."
+            f"An estimated {percent(summary['outlier_share'])} of the training targets are gross outliers; they "
+            "counted next to nothing."
         )
     shares = [view for view in summary["views"] if view["share"] is not None]
     if len(shares) > 1:
         best = max(shares, key=lambda view: view["share"])
-        words.append(f"The view that matters most is “{best['name']}”, with a share of {best['share']:.0%}.")
+        words.append(f"The view that matters most is “{best['name']}”, with a share of {percent(best['share'], 0)}.")
     features = largest_contributions(summary)
     return words if features is None else [*words, features]
 
@@ -279,7 +281,7 @@ def _charts(summary: dict[str, Any]) -> list[dict[str, Any]]:
             "title": "Predicted and true numbers",
             "text": f"True numbers upwards, predicted ones to the right; on the line both are equal.{drawn}",
             "line": f"M{both.right(both.low)} {both.up(both.low)} {both.right(both.high)} {both.up(both.high)}",
-            "x_title": "predicted",
+            "y_title": "true",
             **_marks(both, both, predicted.tolist(), given.tolist()),
         },
         {
@@ -287,7 +289,7 @@ def _charts(summary: dict[str, Any]) -> list[dict[str, Any]]:
             "title": "Residuals",
             "text": f"True less predicted numbers upwards, predicted ones to the right.{drawn}",
             "line": f"M0 {up.up(0.0)} {SIDE} {up.up(0.0)}",
-            "x_title": "predicted",
+            "y_title": "true less predicted",
             **_marks(both, up, predicted.tolist(), residuals),
         },
     ]
@@ -297,6 +299,7 @@ def _marks(across: Scale, upward: Scale, x: list[float], y: list[float]) -> dict
     """Return dots and ticks of a chart."""
     return {
         "dots": [[across.right(left), upward.up(height)] for left, height in zip(x, y)],
-        "x_ticks": [[across.right(tick), f"{tick:,g}"] for tick in ticks(across.low, across.high)],
-        "y_ticks": [[upward.up(tick), f"{tick:,g}"] for tick in ticks(upward.low, upward.high)],
+        "grid": horizontal_lines(upward),
+        "x_ticks": [[across.percent(tick), f"{tick:,g}"] for tick in ticks(across.low, across.high)],
+        "y_ticks": [[upward.percent(tick), f"{tick:,g}"] for tick in ticks(upward.low, upward.high)],
     }

@@ -292,9 +292,10 @@ STEPS: dict[str, type[GapFilling] | type[Scaling] | type[Projection]] = {
 
 
 def _codes(texts: AnyArray, categories: list[str]) -> AnyArray:
-    """Return the number of the category of each text; -1 for one that is not known."""
+    """Return the number of the category of each text, without white space around it; -1 for one that is not known."""
     number_of = {category: number for number, category in enumerate(categories)}
-    return np.array([number_of.get(text, -1) for text in texts], dtype=np.intp)
+    # Categories of earlier versions may have white space, and are found as they are.
+    return np.array([number_of.get(text, number_of.get(text.strip(), -1)) for text in texts], dtype=np.intp)
 
 
 def _check_categories(categories: Any) -> None:

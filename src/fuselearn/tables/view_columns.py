@@ -34,7 +34,8 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         Columns of each view: names, globs such as ``"rna_*"``, a list of these, or any other selector that estimators
         take. None is one view of all columns.
     categorical : {"onehot", "target"} or dict per view, default="onehot"
-        What becomes of text: a column per category, or the category's mean target, cross-fitted.
+        What becomes of text: a column per category, or the category's mean target, cross-fitted. White space around a
+        text is not part of it.
     preprocess : list of str or dict per view, default=()
         Names of steps: "standard", "robust", "pca:0.95", "pca:20".
     fill_gaps : bool, default=False

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.impute import SimpleImputer
-from sklearn.model_selection import StratifiedKFold
-from sklearn.preprocessing import OneHotEncoder, TargetEncoder
 
+from fuselearn.data.table_columns import padded_text
+from fuselearn.exceptions import level_of_caller
 from fuselearn.persistence.validation import check_contents, check_texts, is_fitted
 from fuselearn.tables.fitted_steps import (
     COLUMN_ENCODINGS,
@@ -123,7 +122,7 @@ class ViewPreparation(BaseEstimator):
                 continue
             encoder = self._encoder(column, y[known])
             targets = (y[known],) if self.categorical == "target" else ()
-            encoded = encoder.fit_transform(values[column][known][:, None], *targets)
+            encoded = encoder.fit_transform(_stripped(values[column][known], column)[:, None], *targets)
             self.encoders_[column] = ENCODINGS[type(encoder).__name__].of(encoder)
             parts.append(_spread(encoded, known))
             names += self.encoders_[column].names(column)
@@ -134,6 +133,8 @@ class ViewPreparation(BaseEstimator):
         self.steps_: list[GapFilling | Scaling | Projection] = []
         steps = make_steps(self.preprocess, self.random_state)
         if self.fill_gaps:
+            from sklearn.impute import SimpleImputer
+
             steps.insert(0, SimpleImputer(keep_empty_features=True))
         if not steps:
             self.feature_names_ = names
@@ -168,7 +169,7 @@ class ViewPreparation(BaseEstimator):
         """Return the texts that a column did not have when it was fitted."""
         encoder = self.encoders_[column]
         known = encoder.categories if not isinstance(encoder, DateEncoding) else texts
-        return sorted({text for text in texts if text is not None}.difference(known))
+        return sorted(text for text in {*texts} - {None, *known} if text.strip() not in known)
 
     def validate(self) -> None:
         """Raise an error in words where columns, encoders and steps do not agree."""
@@ -222,6 +223,10 @@ class ViewPreparation(BaseEstimator):
 
     def _encoder(self, column: str, y: AnyArray) -> Any:
         """Return an unfitted encoder of a column of text."""
+        # What only a fit needs takes a tenth of the time in which a few rows are predicted.
+        from sklearn.model_selection import StratifiedKFold
+        from sklearn.preprocessing import OneHotEncoder, TargetEncoder
+
         if self.categorical == "onehot":
             return OneHotEncoder(handle_unknown="ignore", sparse_output=False)
         most = max(np.unique(y, return_counts=True)[1], default=0)
@@ -247,6 +252,18 @@ def _is_known(texts: AnyArray) -> BoolArray:
     return np.array([text is not None for text in texts], dtype=bool)
 
 
+def _stripped(texts: AnyArray, name: str) -> AnyArray:
+    """Return texts without white space around them; a warning names two that thereby become one."""
+    padded = padded_text(texts)
+    if padded is not None:
+        warnings.warn(
+            f"The column {name!r} has {padded!r} beside {padded.strip()!r}: they count as one category, since white "
+            "space around a text is not part of it.",
+            stacklevel=level_of_caller(),
+        )
+    return np.array([*(text.strip() for text in texts), None], dtype=object)[:-1]
+
+
 def _spread(values: FloatArray, rows: BoolArray) -> FloatArray:
     """Return the values of some rows, with NaN in the others."""
     if rows.all():
@@ -267,7 +284,10 @@ def make_steps(names: Sequence[str], seed: int | None) -> list[Any]:
     >>> make_steps(["standard"], 0)
     [StandardScaler()]
     """
+    if not names:
+        return []
     from sklearn.decomposition import PCA
+    from sklearn.impute import SimpleImputer
     from sklearn.preprocessing import RobustScaler, StandardScaler
 
     steps: list[Any] = []
