@@ -195,13 +195,11 @@ def mutants_of(file: str, content: bytes) -> list[Mutant]:
         start = starts[node.lineno - 1] + node.col_offset
         end = starts[node.end_lineno - 1] + node.end_col_offset
         written, instead = ast.unparse(node), ast.unparse(replacement)
-        if isinstance(node, ast.expr):
-            instead_there = f"({instead})"
-        else:
-            instead_there = instead
+        there = f"({instead})" if isinstance(node, ast.expr) else instead
         text = lines[node.lineno - 1].decode().strip()
-        mutants.append(Mutant(file, node.lineno, text, f"{written} → {instead}", start, end, instead_there))
-    return sorted(mutants, key=lambda mutant: (mutant.start, mutant.end, mutant.change))
+        mutants.append(Mutant(file, node.lineno, text, f"{written} → {instead}", start, end, there))
+    # Of 0.5, less 1 is the other sign.
+    return sorted(dict.fromkeys(mutants), key=lambda mutant: (mutant.start, mutant.end, mutant.change))
 
 
 def _changes(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST]]:
