@@ -1,6 +1,7 @@
 """Change one operator or constant at a time, and see whether the tests of its package notice.
 
-    python tools/mutate.py [PACKAGE ...] [--sample N] [--seed S] [--jobs J] [--file PART] [--output FILE] [--list]
+    python tools/mutate.py [PACKAGE ...] [--sample N] [--seed S] [--jobs J] [--file PART]
+                           [--output FILE] [--again FILE] [--list]
 
 A mutant is a file of the package with one change: another comparison, arithmetic or boolean operator, a constant plus
 or minus 1 or with the other sign, a condition negated, `min` for `max`. `--sample` of them are drawn from each file
@@ -29,8 +30,9 @@ import signal
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -202,7 +204,13 @@ def mutants_of(file: str, content: bytes) -> list[Mutant]:
         text = lines[node.lineno - 1].decode().strip()
         mutants.append(Mutant(file, node.lineno, text, f"{written} → {instead}", start, end, there))
     # Of 0.5, less 1 is the other sign.
-    return sorted(dict.fromkeys(mutants), key=lambda mutant: (mutant.start, mutant.end, mutant.change))
+    ordered = sorted(dict.fromkeys(mutants), key=lambda mutant: (mutant.start, mutant.end, mutant.change))
+    seen: Counter[tuple[int, str]] = Counter()
+    for place, mutant in enumerate(ordered):
+        seen[mutant.line, mutant.change] += 1
+        if (number := seen[mutant.line, mutant.change]) > 1:
+            ordered[place] = replace(mutant, change=f"{mutant.change} (number {number} of the line)")
+    return ordered
 
 
 def _changes(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST]]:
@@ -269,15 +277,26 @@ def equivalent_mutants(text: str) -> dict[tuple[str, str, str], str]:
     return {(lines[0].strip(), lines[1].strip(), lines[2].strip()): " ".join(lines[3:]) for lines in blocks if lines}
 
 
-def drawn(package: str, sample: int, seed: int, part: str) -> list[Mutant]:
+def drawn(package: str, sample: int, seed: int, part: str, among: set[tuple[str, str, str]] | None) -> list[Mutant]:
     """Return a sample of the mutants of each file of a package, the same for the same seed."""
     chosen = []
     for file in PACKAGES[package][0]:
         mutants = mutants_of(file, (SOURCE / "fuselearn" / file).read_bytes())
+        if among is not None:
+            mutants = [mutant for mutant in mutants if mutant.key in among]
         generator = random.Random(f"{seed} {file}")
         if part in file:
             chosen += mutants if not sample else generator.sample(mutants, min(sample, len(mutants)))
     return chosen
+
+
+def survivors_of(path: Path) -> set[tuple[str, str, str]]:
+    """Return the keys of the mutants that survived the last time, of the outcomes in a file."""
+    outcomes = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        told = json.loads(line)
+        outcomes[told["file"], told["text"], told["change"]] = told["outcome"]
+    return {key for key, outcome in outcomes.items() if outcome == "survived"}
 
 
 class Laboratory:
@@ -445,15 +464,19 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1, help="mutants at a time (default: 1)")
     parser.add_argument("--file", default="", help="only files whose names hold this")
     parser.add_argument("--output", type=Path, help="file to which each outcome is added, as a line of JSON")
+    parser.add_argument("--again", type=Path, help="only what survived by such a file, all of it")
     parser.add_argument("--list", action="store_true", help="list the mutants, and test nothing")
     arguments = parser.parse_args()
     if unknown := set(arguments.packages) - set(PACKAGES):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; packages are {', '.join(PACKAGES)}")
     equivalent = equivalent_mutants(EQUIVALENT.read_text(encoding="utf-8"))
+    among = survivors_of(arguments.again) if arguments.again else None
+    sample = 0 if arguments.again else arguments.sample
     chosen = {
-        package: drawn(package, arguments.sample, arguments.seed, arguments.file)
+        package: drawn(package, sample, arguments.seed, arguments.file, among)
         for package in arguments.packages or PACKAGES
     }
+    chosen = {package: mutants for package, mutants in chosen.items() if mutants}
     if arguments.list:
         for package, mutants in chosen.items():
             for mutant in mutants:

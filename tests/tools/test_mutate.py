@@ -2,7 +2,9 @@
 
 import ast
 import importlib.util
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -54,6 +56,7 @@ def changes(text):
         ("f(2)", ["2 → -2", "2 → 1", "2 → 3"]),
         ("f(0, True)", ["0 → 1", "True → False"]),
         ("f(0.5)", ["0.5 → -0.5", "0.5 → 1.5"]),
+        ("a[1:].b(1)", ["1 → 0", "1 → 0 (number 2 of the line)", "1 → 2", "1 → 2 (number 2 of the line)"]),
         ("x = a if b else c", ["b → not b"]),
         ("if not f(a):\n    g()", ["not f(a) → f(a)"]),
     ],
@@ -84,10 +87,12 @@ def test_places_are_those_of_bytes_on_lines_with_other_letters():
 
 
 def test_a_sample_is_the_same_for_the_same_seed():
-    first, again, other = (mutate.drawn("bandits", 3, seed, "") for seed in (0, 0, 1))
+    first, again, other = (mutate.drawn("bandits", 3, seed, "", None) for seed in (0, 0, 1))
     assert first == again != other
     assert {mutant.file for mutant in first} <= set(mutate.PACKAGES["bandits"][0])
-    assert all(mutant.file == "bandits/ucb.py" for mutant in mutate.drawn("bandits", 3, 0, "ucb"))
+    assert all(mutant.file == "bandits/ucb.py" for mutant in mutate.drawn("bandits", 3, 0, "ucb", None))
+    keys = {first[0].key, first[4].key}
+    assert {mutant.key for mutant in mutate.drawn("bandits", 0, 0, "", keys)} == keys
 
 
 @pytest.mark.parametrize("package", mutate.PACKAGES)
@@ -107,6 +112,14 @@ def test_every_equivalent_mutant_is_one_of_the_code_and_has_a_reason():
     }
     assert equivalent.keys() - keys == set()
     assert all(len(reason) > 20 for reason in equivalent.values())
+
+
+def test_survivors_are_those_of_the_last_outcome(tmp_path):
+    [first, second] = mutate.mutants_of("file.py", b"a == b != c")
+    outcomes = [(first, "survived"), (second, "survived"), (first, "killed")]
+    lines = [json.dumps({"outcome": outcome, **asdict(mutant)}) for mutant, outcome in outcomes]
+    (tmp_path / "outcomes").write_text("\n".join(lines), encoding="utf-8")
+    assert mutate.survivors_of(tmp_path / "outcomes") == {second.key}
 
 
 def test_the_score_leaves_equivalent_mutants_out():
