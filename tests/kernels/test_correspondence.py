@@ -228,6 +228,21 @@ def test_rows_that_lack_a_view_take_in_objects_of_it():
         cartesian_correspondence(labels, known=known, max_meta_objects=9)
 
 
+@pytest.mark.parametrize("crossing", CROSSINGS)
+def test_matches_of_two_of_three_views_where_none_is_complete(crossing):
+    rng = np.random.default_rng(3)
+    kernels = [points @ points.T for points in rng.normal(size=(3, 12, 2))]
+    labels = [np.zeros(12, dtype=int)] * 3
+    known = np.array([[0, 3, -1], [5, -1, 2], [-1, 7, 8], [9, 9, -1], [4, -1, 6]])
+    settings = {"known": known, "crossing": crossing, "l2": False, "band": 5, "max_meta_objects": 60}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "crossing='full' was as 'sample'")
+        found, found_labels = tomographic_correspondence(kernels, labels, random_state=1, **settings)
+    expected = naive.correspondence(kernels, labels, scale_kernels=True, seed=seed_of(1), **settings)
+    assert [tuple(row) for row in found.tolist()] == expected[0]
+    check_invariants(found, found_labels, labels, known, 60)
+
+
 def test_order_in_which_matches_are_told_does_not_matter():
     rng = np.random.default_rng(0)
     points = [rng.normal(size=(20, 2)) for _ in range(3)]
