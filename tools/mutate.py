@@ -92,6 +92,7 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
             "boosting/gradient/losses.py",
         ],
         [
+            "boosting/gradient/test_splitting.py",
             "boosting/gradient/test_open_leaves.py",
             "boosting/gradient/test_against_naive.py",
             "boosting/gradient/test_naive_oracle.py",
