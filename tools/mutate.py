@@ -319,7 +319,7 @@ class Laboratory:
         self.finder.mkdir(parents=True, exist_ok=True)
         (self.finder / "sitecustomize.py").write_text(FINDER, encoding="utf-8")
         os.environ.update(
-            # What reads or writes past the end of an array is an error, which compiled loops would not notice otherwise.
+            # Reading or writing past the end of an array is an error, which compiled loops would not notice otherwise.
             NUMBA_BOUNDSCHECK="1",
             NUMBA_CACHE_DIR=str(folder / "numba"),
             PYTHONPATH=os.pathsep.join([str(self.finder), str(self.sources)]),
