@@ -109,6 +109,8 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
             "persistence/test_model_file.py",
             "persistence/test_foreign_tree.py",
             "persistence/test_recorded_models.py",
+            "persistence/test_proportion.py",
+            "persistence/test_attacks.py",
         ],
     ),
 }
