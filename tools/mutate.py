@@ -103,6 +103,8 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
     "persistence": (
         [f"persistence/{name}.py" for name in ("container", "validation", "foreign_checks", "object_tree")],
         [
+            "persistence/test_limits.py",
+            "persistence/test_foreign_checks.py",
             "persistence/test_container.py",
             "persistence/test_checks.py",
             "persistence/test_object_tree.py",
