@@ -18,6 +18,7 @@ system that can fork.
 import argparse
 import ast
 import contextlib
+import fcntl
 import hashlib
 import importlib
 import json
@@ -31,7 +32,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -282,6 +283,15 @@ def equivalent_mutants(text: str) -> dict[tuple[str, str, str], str]:
     return {(lines[0].strip(), lines[1].strip(), lines[2].strip()): " ".join(lines[3:]) for lines in blocks if lines}
 
 
+def gone_from_the_code(
+    equivalent: Iterable[tuple[str, str, str]], packages: Iterable[str]
+) -> list[tuple[str, str, str]]:
+    """Return the entries of files of some packages that are no mutants of the code any more."""
+    files = {file for package in packages for file in PACKAGES[package][0]}
+    known = {mutant.key for file in files for mutant in mutants_of(file, (SOURCE / "fuselearn" / file).read_bytes())}
+    return [key for key in equivalent if key[0] in files and key not in known]
+
+
 def drawn(package: str, sample: int, seed: int, part: str, among: set[tuple[str, str, str]] | None) -> list[Mutant]:
     """Return a sample of the mutants of each file of a package, the same for the same seed."""
     chosen = []
@@ -316,6 +326,12 @@ class Laboratory:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.sources, self.finder = folder / "sources", folder / "finder"
+        folder.mkdir(parents=True, exist_ok=True)
+        self._lock = (folder / "lock").open("w")
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise SystemExit(f"Another run uses {folder}: wait for it, or set TMPDIR to another folder.") from None
         for old in (self.sources, folder / "mutants"):
             shutil.rmtree(old, ignore_errors=True)
         # With the times of the originals, by which numba knows what it compiled.
@@ -477,6 +493,8 @@ def main() -> None:
     if unknown := set(arguments.packages) - set(PACKAGES):
         parser.error(f"unknown: {', '.join(sorted(unknown))}; packages are {', '.join(PACKAGES)}")
     equivalent = equivalent_mutants(EQUIVALENT.read_text(encoding="utf-8"))
+    for file, text, change in gone_from_the_code(equivalent, arguments.packages or PACKAGES):
+        print(f"{EQUIVALENT.name}: no longer in {file}: {text}: {change}", file=sys.stderr)
     among = survivors_of(arguments.again) if arguments.again else None
     sample = 0 if arguments.again else arguments.sample
     chosen = {
