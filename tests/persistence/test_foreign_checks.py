@@ -60,11 +60,8 @@ def test_trees_of_categories_where_none_are_known(histogram_boosting, known):
 def test_columns_that_are_read_twice_or_not(histogram_boosting, place, mask):
     damaged = deepcopy(histogram_boosting)
     parts = [list(part) for part in damaged._preprocessor.transformers_]
-    assert [np.asarray(part[2], dtype=bool).tolist() for part in parts] == [
-        [False] * 2 + [True],
-        [True] * 2 + [False],
-        [False] * 3,
-    ]
+    assert np.asarray(parts[0][2]).tolist() == [False, False, True]
+    parts = [*parts, ["remainder", "drop", np.zeros(3, dtype=bool)]][:3]  # an empty rest is not listed by 1.6
     parts[place][2] = np.array(mask)
     damaged._preprocessor.transformers_ = [tuple(part) for part in parts]
     with pytest.raises(ValueError, match="reads other columns than it was fitted on"):
