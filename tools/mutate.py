@@ -242,8 +242,9 @@ def _changes(tree: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, ast.AST]]:
             case ast.Constant(bool() as value):
                 yield node, ast.Constant(not value)
             case ast.Constant(int() | float() as value):
-                yield node, ast.Constant(value + 1)
-                if value:
+                if value + 1 != value:
+                    yield node, ast.Constant(value + 1)
+                if value and value - 1 != value:
                     yield node, ast.Constant(value - 1)
                 if value not in (0, 1):
                     yield node, ast.UnaryOp(ast.USub(), ast.Constant(value))

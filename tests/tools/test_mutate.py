@@ -55,6 +55,7 @@ def changes(text):
         ("a.argmax(axis=b)", ["a.argmax(axis=b) → a.argmin(axis=b)"]),
         ("f(2)", ["2 → -2", "2 → 1", "2 → 3"]),
         ("f(0, True)", ["0 → 1", "True → False"]),
+        ("f(1e300)", ["1e+300 → -1e+300"]),
         ("f(0.5)", ["0.5 → -0.5", "0.5 → 1.5"]),
         ("a[1:].b(1)", ["1 → 0", "1 → 0 (number 2 of the line)", "1 → 2", "1 → 2 (number 2 of the line)"]),
         ("x = a if b else c", ["b → not b"]),
