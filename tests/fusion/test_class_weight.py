@@ -162,6 +162,10 @@ def test_an_arm_alone_is_judged_by_its_own_decisions():
     balanced = arm_score("balanced_accuracy", codes, values, np.ones(400), np.zeros(2))
     assert balanced == pytest.approx(balanced_accuracy_score(codes, values[:, 0] > 0))
     assert np.isnan(arm_score("accuracy", codes, np.full((400, 1), np.nan), np.ones(400), log_prior))
+    some = np.where(np.arange(400)[:, None] % 2, values, np.nan)
+    assert arm_score("accuracy", codes, some, np.ones(400), log_prior) == pytest.approx(
+        arm_score("accuracy", codes[1::2], values[1::2], np.ones(200), log_prior)
+    )
 
 
 @pytest.mark.parametrize(
