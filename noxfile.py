@@ -35,6 +35,20 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def coverage(session: nox.Session) -> None:
+    """Show which lines and branches of `src` the quick tests run, without compiled loops and what needs a GPU."""
+    session.install("-e", ".[test]", "pytest-cov>=6")
+    session.run("pytest", "--cov", "--cov-report=term", *session.posargs)
+
+
+@nox.session(default=False)
+def mutants(session: nox.Session) -> None:
+    """Change operators and constants of the core, and list what the tests do not notice; see tools/mutate.py."""
+    session.install("-e", ".[test]")
+    session.run("python", "tools/mutate.py", *session.posargs)
+
+
+@nox.session(default=False)
 def build(session: nox.Session) -> None:
     """Build the wheel and the source distribution."""
     session.install("build")

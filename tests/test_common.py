@@ -4,6 +4,7 @@ All checks of an estimator are one test: a thousand small ones would take longer
 """
 
 import pytest
+import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -37,6 +38,7 @@ from fuselearn import (
 )
 from fuselearn.multilabel import RbfSVC
 
+SKLEARN = tuple(map(int, sklearn.__version__.split(".")[:2]))
 TWO_VIEWS = [slice(0, 1), slice(1, None)]
 TREE = DecisionTreeClassifier(max_depth=2)
 REGRESSION_TREE = DecisionTreeRegressor(max_depth=2, random_state=0)
@@ -155,6 +157,12 @@ def expected_failures(model: BaseEstimator) -> dict[str, str]:
         # Twice the weights are the same weights, but twice the rows are more rows: C of a machine counts them, and
         # between splits of a tree that are as good, rounding decides.
         failures["check_sample_weight_equivalence_on_dense_data"] = "the unit of weights does not matter"
+    if SKLEARN < (1, 7):
+        if isinstance(model, RbfSVC):
+            # The labels are made binary by the first row, which may be another one where rows of weight 0 are left out.
+            failures["check_sample_weight_equivalence_on_dense_data"] = "labels are exchanged"
+        if isinstance(model, ViewStackingRegressor):
+            failures["check_sample_weight_equivalence_on_sparse_data"] = "cv is a number of folds"
     if _needs_whole_views(model):
         for name in ("check_estimators_pickle", "check_estimators_pickle(readonly_memmap=True)"):
             failures[name] = "NaN inside a view"

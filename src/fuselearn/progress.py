@@ -153,6 +153,14 @@ def rich_bar(description: str, total: int | None = None) -> Iterator[Callable[..
         Moves the bar.
     """
     from rich.console import Console
+
+    # A name may look like rich's markup, and must not be read as it.
+    console = Console(stderr=True, markup=False, highlight=False)
+    if not (console.is_terminal or console.is_jupyter):
+        # A bar that is disabled ends with an empty line before rich 15.
+        with shown_by(lambda line: None):
+            yield lambda done=None, total=None, description=None: None
+        return
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -163,25 +171,21 @@ def rich_bar(description: str, total: int | None = None) -> Iterator[Callable[..
         TimeRemainingColumn,
     )
 
-    # A name may look like rich's markup, and must not be read as it.
-    console = Console(stderr=True, markup=False, highlight=False)
     known = [BarColumn(20), MofNCompleteColumn(), TimeRemainingColumn()]
     columns = [
         TextColumn("{task.description}", markup=False),
         *(known if total else [SpinnerColumn(), TimeElapsedColumn()]),
     ]
-    is_seen = console.is_terminal or console.is_jupyter
     with (
         Progress(
             *columns,
             console=console,
-            disable=not is_seen,
             # What is printed meanwhile is a result, which must not go through the bar.
             redirect_stdout=False,
             redirect_stderr=False,
             transient=True,
         ) as progress,
-        shown_by(lambda line: console.print(line) if is_seen else None),
+        shown_by(console.print),
     ):
         task = progress.add_task(description, total=total)
 

@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from fuselearn import ShareBoostClassifier, ShareGradientBoostingClassifier, load, save
 from fuselearn.bandits import UCB, Best, Exp3P, RoundRobin, UniformRandom
 from fuselearn.bandits.exp3p import regret_bound, theory_alpha, theory_gamma
+from fuselearn.bandits.protocol import draw
 from fuselearn.boosting.share import as_policy
 from tests.naive import exp3p as naive
 from tests.naive import ucb as naive_ucb
@@ -33,6 +34,24 @@ def test_exp3p_is_the_naive_one(n_arms, horizon, parameters, seed):
         reward = rewards.random()
         state.update(arm, reward)
         oracle.update(arm, reward)
+
+
+@pytest.mark.parametrize(
+    ("uniform", "probabilities", "arm"),
+    [
+        (0.0, [0.0, 0.5, 0.5], 1),  # an arm of probability 0 is never drawn
+        (0.5, [0.5, 0.5], 1),
+        (np.nextafter(0.5, 0), [0.5, 0.5], 0),
+        (np.nextafter(1, 0), [0.1] * 10, 9),  # the sum is rounded to less than that
+    ],
+)
+def test_draws_at_the_ends_of_their_ranges(uniform, probabilities, arm):
+    class Generator:
+        def random(self):
+            return uniform
+
+    assert sum([0.1] * 10) <= np.nextafter(1, 0)
+    assert draw(probabilities, Generator()) == arm
 
 
 def test_exp3p_does_not_overflow():

@@ -7,7 +7,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fuselearn import IndependentBoostClassifier, ShareBoostClassifier
+from fuselearn.backends.protocol import Tally
 from fuselearn.bandits import RoundRobin
+from fuselearn.boosting.rounds import vote_weight
 
 N = 60
 VIEWS = {"perfect": [0], "weak": [1, 2], "strong": [3, 4]}
@@ -29,6 +31,13 @@ X, y = make_rows()
 
 def boosted(kind=ShareBoostClassifier, **settings):
     return kind("stump", **{"views": VIEWS, "n_estimators": 25, "random_state": 0, **settings})
+
+
+def test_votes_at_either_end_are_those_of_half_a_row():
+    assert vote_weight(Tally(1.0, 0.0, 0.0), 2, N) == pytest.approx(LARGEST_VOTE)
+    assert vote_weight(Tally(0.0, 1.0, 0.0), 2, N) == pytest.approx(-LARGEST_VOTE)
+    assert vote_weight(Tally(0.3, 0.0, 0.7), 3, N) == pytest.approx(LARGEST_VOTE + 0.5 * np.log(2))
+    assert vote_weight(Tally(0.0, 0.0, 1.0), 3, N) == 0
 
 
 @pytest.mark.parametrize("kind", [ShareBoostClassifier, IndependentBoostClassifier])

@@ -161,3 +161,37 @@ def test_many_classes_need_no_matrix_of_classes_by_classes(monkeypatch):
     assert views.refit(posterior, views.start)[0] > 0
     with pytest.raises(AssertionError, match="as a matrix"):
         fit_calibration(*many_classes(5))
+
+
+def test_a_direction_of_a_density_curved_up_ends_the_steps():
+    gradient = np.array([3.0, 1.0])
+    assert_array_equal(calibrations._conjugate_step(gradient, lambda direction: -direction), gradient)
+    curved = np.array([2.0, -1.0])
+    step = calibrations._conjugate_step(gradient, lambda direction: curved * direction)
+    size = (gradient @ gradient) / (gradient @ (curved * gradient))
+    assert_allclose(step, size * gradient)  # the first one, since the second direction is curved up
+
+
+@pytest.mark.parametrize(("rest", "n_products"), [(2e-4, 1), (5e-3, 2)])
+def test_conjugate_steps_end_where_a_thousandth_of_the_gradient_is_left(rest, n_products):
+    asked = []
+
+    def curvature(direction):
+        asked.append(direction)
+        return np.array([1.0, 2.0]) * direction
+
+    calibrations._conjugate_step(np.array([1.0, rest]), curvature)
+    assert len(asked) == n_products
+
+
+def test_a_step_takes_off_nine_tenths_of_the_slope_at_most():
+    point = np.array([4.0, 1.0, -1.0])
+    step, ends = calibrations._end_by_size(point, np.array([-10.0, 5.0, 2.5]), 1.0)
+    assert_allclose(step, [-3.6, 1.8, 0.9])
+    assert not ends
+    short = np.array([-3.5, 5.0, 2.5])
+    assert_array_equal(calibrations._end_by_size(point, short, 1.0)[0], short)
+    step, ends = calibrations._end_by_size(point, np.array([4.9e-6, 0, 0]), 1.0)
+    assert ends
+    assert_array_equal(step, np.zeros(3))
+    assert not calibrations._end_by_size(point, np.array([5.1e-6, 0, 0]), 1.0)[1]

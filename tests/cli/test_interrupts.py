@@ -171,6 +171,7 @@ def test_an_interrupt_that_a_callback_swallows_is_repeated(data, tmp_path, answe
         pytest.fail("the interrupt was lost")
 
     monkeypatch.setattr(base, "boost", compiling)
+    console.interrupts.install()  # again, since pytest before 8.4 has a hook of its own for each call
     result = run("fit", data, *BOOST, "--output", tmp_path / "model.fuse")
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1] == "fuselearn: interrupted; nothing was written."

@@ -1,6 +1,7 @@
 """The expectation maximisation equals the slow one, and finds the rates that labels were made with."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -84,6 +85,20 @@ def test_weights_on_a_subsample_are_those_of_its_rows():
     assert_allclose(posterior[drawn], agreement.posterior, atol=1e-9)
     right = [weights @ posterior[np.arange(300), column] / weights.sum() for column in problem.codes.T]
     assert_allclose(noise_rates, 1 - np.array(right))
+
+
+@pytest.mark.parametrize("most_rows", [40, 100])
+def test_of_one_column_there_are_rates_by_class(most_rows):
+    problem = Evidence(1, n_classes=3, n_rows=100)
+    values = problem.values[:, 0]
+    posterior, noise_rates, class_rates = agree_on_subsample(values, problem.codes, most_rows, 0)
+    drawn = np.random.default_rng(0).permutation(100)[:most_rows] if most_rows < 100 else np.arange(100)
+    scaled = values / np.sqrt((values**2).mean())
+    agreement = agree(scaled[drawn][:, None], problem.codes[drawn])
+    assert_allclose(class_rates, agreement.column_rates[0])
+    assert_allclose(posterior[drawn], agreement.posterior, atol=1e-9)
+    assert_allclose(noise_rates, 1 - posterior[np.arange(100), problem.codes[:, 0]].mean())
+    assert agree_on_subsample(values, np.repeat(problem.codes, 2, axis=1), most_rows, 0)[2] is None
 
 
 @settings(max_examples=12)

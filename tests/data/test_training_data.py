@@ -251,6 +251,8 @@ def changed_target(row, value, dtype=object):
         ({"y": pd.Series([*range(11), None], dtype="Int64")}, "y must hold finite numbers; got (<NA>|nan) in row 11"),
         ({"y": pl.Series([*range(11), None])}, "y must hold finite numbers; got nan in row 11"),
         ({"y": pd.date_range("2026-01-01", periods=12)}, "y must hold finite numbers; got .* in row 0"),
+        ({"y": np.arange(12).astype("datetime64[ns]")}, "y must hold finite numbers; got 1970-01-01.* in row 0"),
+        ({"y": np.arange(12).astype("timedelta64[ns]")}, "y must hold finite numbers; got 0 nanoseconds in row 0"),
         ({"y": y}, "y must hold numbers; got the text 'no' in row 0. For labels that are classes, use Classifier"),
         ({"y": changed_target(3, "3.5")}, "y must hold numbers; got the text '3.5' in row 3"),
         ({"y": pl.Series(y.tolist())}, "y must hold numbers; got the text 'no' in row 0"),

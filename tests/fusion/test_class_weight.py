@@ -13,6 +13,7 @@ from sklearn.model_selection import train_test_split
 
 import fuselearn
 from fuselearn import FusionClassifier
+from fuselearn.fusion import calibration_and_scores
 from fuselearn.fusion.calibration_and_scores import arm_score, scores_of
 from tests.fusion.fusion_data import MODEL, table
 
@@ -119,6 +120,24 @@ def test_scores_are_named(models):
     assert plain.out_of_sample_scores_["balanced_accuracy"] < balanced.out_of_sample_scores_["balanced_accuracy"]
 
 
+def test_arms_of_the_leaderboard_are_judged_by_weighted_decisions(monkeypatch):
+    rows, labels = with_rare_class()
+    offsets = []
+
+    def judging(metric, codes, values, weights, given):
+        offsets.append(given)
+        return arm_score(metric, codes, values, weights, given)
+
+    monkeypatch.setattr(calibration_and_scores, "arm_score", judging)
+    model = clone(MODEL).set_params(learners=["linear"], max_fits=6)
+    for class_weight in (None, "balanced", {0: 2.0, 1: 5.0}):
+        offsets.clear()
+        fitted = clone(model).set_params(class_weight=class_weight).fit(rows, labels)
+        assert len(offsets) == len(fitted.arms_)
+        for given in offsets:
+            assert_allclose(given, np.log(fitted.class_prior_ * fitted.class_weights_), atol=1e-12)
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_scores_are_those_of_scikit_learn(n_classes):
     generator = np.random.default_rng(0)
@@ -143,6 +162,10 @@ def test_an_arm_alone_is_judged_by_its_own_decisions():
     balanced = arm_score("balanced_accuracy", codes, values, np.ones(400), np.zeros(2))
     assert balanced == pytest.approx(balanced_accuracy_score(codes, values[:, 0] > 0))
     assert np.isnan(arm_score("accuracy", codes, np.full((400, 1), np.nan), np.ones(400), log_prior))
+    some = np.where(np.arange(400)[:, None] % 2, values, np.nan)
+    assert arm_score("accuracy", codes, some, np.ones(400), log_prior) == pytest.approx(
+        arm_score("accuracy", codes[1::2], values[1::2], np.ones(200), log_prior)
+    )
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ def test_doubted_labels_count_less_for_a_classifier_of_the_users():
     rng = np.random.default_rng(0)
     labels = np.arange(200) % 2
     rows = rng.normal(size=(200, 3)) + 3.0 * labels[:, None]
-    labels[:10] = 1 - labels[:10]
+    labels[:20] = 1 - labels[:20]
     FusionClassifier(learners=[Weighed(), "rbf"], random_state=0).fit(rows, labels)
     assert np.ptp(seen[0]) < 0.1
     assert seen[-1].min() < 0.5 < 0.9 < seen[-1].max()

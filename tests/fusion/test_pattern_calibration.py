@@ -13,7 +13,13 @@ from sklearn.metrics import accuracy_score, log_loss
 from fuselearn import FusionClassifier
 from fuselearn.classifiers.cross_fitting import deal_folds
 from fuselearn.fusion import calibration_and_scores
-from fuselearn.fusion.calibration_and_scores import _design_effect, fit_full_calibration, out_of_fold_logits
+from fuselearn.fusion.calibration_and_scores import (
+    PatternCalibration,
+    _design_effect,
+    fit_full_calibration,
+    out_of_fold_logits,
+    patterns_of_views,
+)
 from tests.fusion.fusion_data import MODEL, VIEWS, split, table
 from tests.naive import fusion_arms as naive
 
@@ -181,3 +187,36 @@ def test_rows_repeated_in_a_group_do_not_make_wrong_labels_more_probable(times, 
     posterior = 0.98 * np.eye(2)[right] + 0.01
     _, what = fit_full_calibration(values, rows, posterior, np.full(2, 0.2))
     assert (what is posterior) == believed
+
+
+def test_each_row_is_calibrated_by_the_largest_pattern_among_its_views():
+    calibration = PatternCalibration(
+        patterns=np.array([[True, True, True], [True, True, False], [False, True, False], [True, False, False]]),
+        slopes=np.array([2.0, 1.5, 0.7, 0.4]),
+        intercepts=np.arange(8.0).reshape(4, 2),
+        log_prior=np.log([0.3, 0.7]),
+    )
+    present = np.array([[1, 1, 1], [1, 1, 0], [0, 1, 0], [1, 0, 1], [0, 1, 1], [0, 0, 1], [0, 0, 0], [1, 1, 1]]) > 0
+    covered = np.array([True] * 7 + [False])
+    numbers = calibration.pattern_of(present)
+    assert_array_equal(numbers, [0, 1, 2, 3, 2, -1, -1, 0])
+    values = np.random.default_rng(0).normal(size=(8, 2))
+    logits = calibration.logits(values, covered, present)
+    for row, number in enumerate(numbers):
+        slope, intercepts = calibration.line(present[row], bool(covered[row]))
+        assert_allclose(logits[row], slope * values[row] + intercepts)
+        if number < 0 or not covered[row]:
+            assert_allclose(logits[row], np.log([0.3, 0.7]))
+        else:
+            assert (slope, intercepts.tolist()) == (calibration.slopes[number], calibration.intercepts[number].tolist())
+
+
+def test_patterns_are_some_views_but_not_all():
+    present = np.array([[True, True, True], [True, True, False], [False, False, False]])
+    patterns = {tuple(pattern.tolist()) for pattern in patterns_of_views(present)}
+    one_missing_or_alone = {tuple(i == j for j in range(3)) for i in range(3)}
+    one_missing_or_alone |= {tuple(i != j for j in range(3)) for i in range(3)}
+    assert patterns == one_missing_or_alone
+    assert patterns_of_views(present[:, :1]) == []
+    assert len(patterns_of_views(np.ones((2, 4), dtype=bool))) == 8
+    assert patterns_of_views(np.ones((2, 4), dtype=bool), observed_only=True) == []

@@ -15,6 +15,8 @@ from fuselearn.kernels import (
     composite_test_kernel,
     tomographic_correspondence,
 )
+from fuselearn.kernels.correspondence import _farthest
+from fuselearn.kernels.meta_objects import least_meta_objects
 from tests.naive import tomographic as naive
 
 CROSSINGS = ["sample", "full", "corners"]
@@ -226,6 +228,68 @@ def test_rows_that_lack_a_view_take_in_objects_of_it():
     assert len(found) == 10
     with pytest.raises(ValueError, match="must be at least 10"):
         cartesian_correspondence(labels, known=known, max_meta_objects=9)
+
+
+@pytest.mark.parametrize("l2", [False, True])
+@pytest.mark.parametrize("crossing", CROSSINGS)
+def test_matches_of_two_of_three_views_where_none_is_complete(crossing, l2):
+    rng = np.random.default_rng(3)
+    kernels = [points @ points.T for points in rng.normal(size=(3, 12, 2))]
+    labels = [np.zeros(12, dtype=int)] * 3
+    known = np.array([[0, 3, -1], [5, -1, 2], [-1, 7, 8], [9, 9, -1], [4, -1, 6]])
+    settings = {"known": known, "crossing": crossing, "l2": l2, "band": 5, "max_meta_objects": 60}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "crossing='full' was as 'sample'")
+        found, found_labels = tomographic_correspondence(kernels, labels, random_state=1, **settings)
+    expected = naive.correspondence(kernels, labels, scale_kernels=True, seed=seed_of(1), **settings)
+    assert [tuple(row) for row in found.tolist()] == expected[0]
+    check_invariants(found, found_labels, labels, known, 60)
+
+
+@pytest.mark.parametrize("band", [20, 45])
+def test_wide_bands_join_within_the_ball(band):
+    rng = np.random.default_rng(4)
+    kernels = [points @ points.T for points in rng.normal(size=(3, 14, 1)) * [[[1.0]], [[0.3]], [[0.3]]]]
+    labels = [np.zeros(14, dtype=int)] * 3
+    known = np.column_stack([np.arange(7)] * 3)
+    settings = {"known": known, "crossing": "sample", "l2": True, "band": band, "max_meta_objects": 500}
+    found, _ = tomographic_correspondence(kernels, labels, scale_kernels=False, random_state=1, **settings)
+    expected = naive.correspondence(kernels, labels, scale_kernels=False, seed=seed_of(1), **settings)
+    assert [tuple(row) for row in found.tolist()] == expected[0]
+    assert len(found) > 30
+
+
+def test_a_product_that_fits_exactly_is_crossed_in_full():
+    # One band holds all of two and three objects. Three meta-objects may be needed to cover what is left.
+    kernels = [np.outer(np.arange(n), np.arange(n)).astype(float) for n in (2, 3)]
+    labels = [np.zeros(2, dtype=int), np.zeros(3, dtype=int)]
+    settings = {"crossing": "full", "band": 10, "random_state": 0}
+    found, _ = tomographic_correspondence(kernels, labels, max_meta_objects=9, **settings)
+    assert {tuple(row) for row in found.tolist()} == {(i, j) for i in range(2) for j in range(3)}
+    with pytest.warns(UserWarning, match="crossing='full' was as 'sample' in all"):
+        tomographic_correspondence(kernels, labels, max_meta_objects=8, **settings)
+
+
+def test_corners_of_objects_in_one_place_are_two_of_them():
+    objects = np.array([4, 2, 7])
+    distances = np.zeros((8, 8))
+    assert _farthest(distances, objects).tolist() == [4, 2]
+    distances[2, 7] = distances[7, 2] = 1.0
+    assert _farthest(distances, objects).tolist() == [2, 7]
+    assert _farthest(distances, objects[:1]).tolist() == [4]
+
+
+@pytest.mark.parametrize(
+    ("rows", "least"),
+    [
+        ([[0], [1], [2]], 3),
+        ([[0, 0], [1, 1]], 2),
+        ([[0, -1], [1, -1], [-1, 0]], 2),
+        ([[0, 0, 0], [1, 1, -1], [2, -1, -1], [-1, -1, 1], [-1, -1, 2], [-1, -1, 3]], 4),  # one takes in what it lacks
+    ],
+)
+def test_fewest_meta_objects_that_cover_all_rows(rows, least):
+    assert least_meta_objects(np.array(rows)) == least
 
 
 def test_order_in_which_matches_are_told_does_not_matter():

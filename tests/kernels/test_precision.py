@@ -93,7 +93,7 @@ def test_a_function_sees_the_columns_as_they_are(problem):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_numbers_too_large_for_their_differences(problem, kernel):
     X, y = problem
-    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    frame = pd.DataFrame(X.copy(), columns=["a", "b", "c", "d"])  # pandas before 3 would share X
     frame["b"] += 1e16  # steps of 2
     frame["d"] += 1e18  # steps of 128: nothing is left
     views = {"left": ["a", "b"], "right": ["c", "d"]}

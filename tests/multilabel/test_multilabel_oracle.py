@@ -158,6 +158,16 @@ def test_large_margins_do_not_overflow(scale):
     assert joint.total <= before
 
 
+@pytest.mark.parametrize(("margin", "joins"), [(20.0, True), (30.0, False)])
+def test_what_hardly_lowers_a_loss_of_nearly_0_does_not_join(margin, joins):
+    signs = as_signs(np.arange(8)[:, None] % 2)
+    joint = JointLoss(signs)
+    joint.add(np.array([margin]), signs[0].astype(float))
+    pool = Pool(joint, [Candidate(None, None, 0, signs[0].astype(float))], significance=1.0, shared=True)
+    assert joint.total > 0
+    assert (pool.best() is not None) == joins
+
+
 @given(trainers, st.integers(0, 4))
 @settings(max_examples=60)
 def test_leaving_candidates_out_changes_nothing(trainer, n_rounds):

@@ -55,6 +55,11 @@ def test_rounds_of_theorem_3():
             most_rounds(**({"n_rows": 50, "n_labels": 4, "edge": 0.2, "loss": 3.0} | bad))
 
 
+def test_decrease_of_few_rows_has_the_factor_that_s2_rounds():
+    assert least_decrease(3, 1, 0.5, 1.0) == pytest.approx((0.5 * 7 / 8 / (3 * np.log(2))) ** 2 / 6)
+    assert least_decrease(1, 2, 0.5, 1.0) == pytest.approx((0.5 * 3 / 4 / (2 * np.log(2))) ** 2 / 4)
+
+
 def test_costs_of_section_4_4():
     """S2's example: r_d = r_f = 0.1 and T = 3L, "around 250 times and 33 times"."""
     assert speedup(20, 60, 0.1, 0.1) == pytest.approx((250, 33.3), rel=0.01)

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fuselearn import ShareBoostClassifier, load, save
 from fuselearn.exceptions import SavedByOtherVersionWarning
-from fuselearn.persistence import describe
+from fuselearn.persistence import container, describe
 from fuselearn.persistence.container import ARRAYS, FEW_MARKS, MODEL, checksum, pack, unpack
 from tests.persistence.saved_models import TWO, X, foreign_states, forge, load_trusted
 
@@ -151,3 +151,9 @@ def test_a_changed_file_has_a_wrong_checksum(saved, path):
             archive.writestr(name, content)
     with pytest.raises(ValueError, match=r"checksum is wrong.*Nothing of it was run"):
         load(path)
+
+
+def test_text_may_unpack_to_a_multiple_of_the_file_within_limits():
+    assert container._text_allowance(0) == 4 * 2**20
+    assert container._text_allowance(2**20) == (4 + 50) * 2**20
+    assert container._text_allowance(2**40) == 512 * 2**20

@@ -207,6 +207,8 @@ def check_target(y: ArrayLike, model_name: str) -> None:
     n_columns = int(np.prod(values.shape[1:], dtype=np.intp))
     if values.dtype.kind == "f":
         bad = np.flatnonzero(~np.isfinite(values.ravel()))[:1].tolist()
+    elif values.dtype.kind in "mM":  # as objects, nanoseconds would be whole numbers
+        bad = [0][: values.size]
     else:
         values = values.astype(object)
         bad = [place for place, value in enumerate(values.ravel().tolist()) if not _is_finite_number(value)][:1]

@@ -82,7 +82,10 @@ class FrameTable:
 
     def distinct(self, column: int, rows: BoolArray | None = None) -> list[Any]:
         series = self._frame[:, column] if rows is None else self._frame[:, column].filter(rows.tolist())
-        values: list[Any] = series.drop_nulls().unique().to_list()
+        series = series.drop_nulls()
+        if series.dtype == nw.Decimal:  # of which early versions of polars know no distinct values
+            return list(set(series.to_list()))
+        values: list[Any] = series.unique().to_list()
         return values
 
     def mapped(self, column: int, code_of: dict[Any, float]) -> FloatArray:

@@ -251,12 +251,12 @@ def _keeps_columns(transformer: Any, n_columns: int) -> bool:
         return True
     if type(transformer).__name__ != "ColumnTransformer":
         return False
-    encoded, numbers, rest = vars(transformer)["transformers_"]
-    masks = [np.asarray(part[2], dtype=bool) for part in (encoded, numbers, rest)]
+    encoded, numbers, *rest = vars(transformer)["transformers_"]  # an empty rest is not listed by scikit-learn 1.6
+    masks = [np.asarray(part[2], dtype=bool) for part in (encoded, numbers, *rest)]
     return (
         all(mask.shape == (n_columns,) for mask in masks)
         and not np.any(np.sum(masks, axis=0) != 1)
-        and not masks[2].any()
+        and not np.any(masks[2:])
         and type(encoded[1]).__name__ == "OrdinalEncoder"
         and type(numbers[1]).__name__ == "FunctionTransformer"
     )

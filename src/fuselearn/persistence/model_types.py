@@ -197,7 +197,9 @@ def dtype_named(name: Any) -> np.dtype[Any]:
     """Return a type of plain values by its name."""
     if type(name) is str and DTYPE.fullmatch(name):
         with suppress(TypeError):  # of an unknown unit of time, or of very long texts
-            return np.dtype(name)
+            dtype = np.dtype(name)
+            if dtype.itemsize >= 0:  # which overflows in NumPy 2.0
+                return dtype
     raise ValueError(f"its tree has an array of {name!r:.40}, which is not one of plain numbers or text")
 
 

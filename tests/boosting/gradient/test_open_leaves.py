@@ -5,6 +5,7 @@ from math import inf
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from fuselearn import ShareGradientBoostingRegressor
 from fuselearn.boosting.gradient import local_gradient_rows, open_leaves
@@ -13,6 +14,7 @@ from fuselearn.boosting.gradient.growth import HistogramLeaves
 from fuselearn.boosting.gradient.open_leaves import KeptHistograms, Leaf, SplitQueue
 from fuselearn.boosting.gradient.splitting import Split
 from fuselearn.numeric.gradient_loops import TIE_SHARE
+from tests.boosting.gradient import gradient_problems
 from tests.boosting.gradient.fitted_models import assert_identical
 
 
@@ -110,6 +112,22 @@ def test_histograms_that_are_dropped_are_counted_again(n_kept, monkeypatch):
     assert_identical(grown(), whole, problem()[0])
     assert max(kept) <= n_kept * 3 * 3 * 256 * 8 < n_bytes
     assert n_counted < len(counted) - n_counted <= 2 * n_counted
+
+
+@pytest.mark.parametrize("case", ["monotonic", "categories", "three classes", "view labels", "a monotonic median"])
+def test_whole_trees_are_those_that_grow_leaf_by_leaf(case, monkeypatch):
+    model, X, y, beside = gradient_problems.problem(case)
+    model.set_params(max_leaf_nodes=25)
+    whole = clone(model).fit(X, y, **beside)
+    monkeypatch.setattr(local_gradient_rows, "WHOLE_TREE_BYTES", 0)
+    gradient_problems.assert_same(model.fit(X, y, **beside), whole)
+
+
+def test_few_histograms_are_all_kept():
+    histograms = KeptHistograms()
+    for node in range(3):
+        histograms.keep(leaf(1.0, node, weight=node), np.zeros((8, 3, 256), dtype=np.int64))
+    assert all(histograms.pop(node) is not None for node in range(3))
 
 
 def test_many_leaves_grow_leaf_by_leaf(monkeypatch):
