@@ -13,6 +13,7 @@ from sklearn.svm import SVC
 from fuselearn import AugmentedKernelClassifier, MKLClassifier, TomographicClassifier, load, save, stack_unpaired
 from fuselearn.kernels import composite_kernel, tomographic_correspondence
 from fuselearn.kernels.composition import embedding
+from tests.naive import tomographic as naive
 
 VIEWS = {"sepal": [0, 1], "petal": [2, 3]}
 
@@ -176,6 +177,38 @@ def test_an_absent_view_at_its_neutral_point(flowers, kind):
     assert not np.allclose(model.decision_function(without), scaled.decision_function(without))
     with pytest.raises(ValueError, match="absent_views must be one of"):
         kind(views=VIEWS, absent_views="drop").fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [MKLClassifier, TomographicClassifier])
+def test_neutral_points_are_the_naive_ones(flowers, unmatched, kind):
+    rng = np.random.default_rng(4)
+    if kind is TomographicClassifier:
+        X, y = unmatched
+        model = kind(views=VIEWS, kernel=linear_kernel, absent_views="neutral", random_state=0).fit(X, y)
+        items, labels, weights = model.meta_objects_, model.meta_labels_, model.meta_weights_
+    else:
+        X, y = flowers[0].copy(), flowers[1]
+        X[:20:3, :2] = np.nan
+        weights = rng.uniform(0.5, 2.0, len(y))
+        model = kind(views=VIEWS, kernel=linear_kernel, absent_views="neutral").fit(X, y, sample_weight=weights)
+        items, labels = np.repeat(np.arange(len(y))[:, None], 2, axis=1), y
+    assert len(np.unique(weights)) > 1
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    for view, columns in enumerate(VIEWS.values()):
+        rows = X[items[:, view]][:, columns]
+        factor = model.kernel_weights_[view] / model.kernel_scales_[view]
+        seen = ~np.isnan(rows).any(axis=1)
+        for number, (first, second) in enumerate(pairs):
+            own = seen & np.isin(labels, [first, second])
+            expected = naive.neutral_value(
+                lambda x, z, factor=factor: factor * np.dot(x, z),
+                model.support_rows_[view],
+                model.dual_coef_[view][number],
+                rows[own],
+                np.where(labels[own] == second, 1, -1),
+                weights[own],
+            )
+            assert model.neutral_values_[view, number] == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_reference_is_the_first_view_in_another_order(flowers, unmatched):

@@ -44,6 +44,19 @@ def test_what_a_fitted_model_has(kind):
     assert not {id(X), id(Y)} & {id(value) for value in vars(model).values()}
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("kind", [MSSBoostClassifier, NSBoostClassifier])
+def test_the_loss_curve_begins_without_the_intercepts(kind, fit_intercept):
+    model = kind(**SMALL, fit_intercept=fit_intercept).fit(X, Y)
+    signs = 2 * Y - 1
+    assert_allclose(model.loss_curve_[0], Y.size * np.log(2))  # of scores of 0, with intercepts too
+    assert np.any(model.intercepts_) == fit_intercept
+    for loss, decision in zip(model.loss_curve_[1:], model.staged_decision_function(X), strict=True):
+        assert_allclose(loss, np.logaddexp(0, -signs * decision).sum(), rtol=1e-5)
+    if fit_intercept:
+        assert model.loss_curve_[1] < np.logaddexp(0, -signs * model.intercepts_).sum() < model.loss_curve_[0]
+
+
 @every_ensemble
 def test_decision_is_weighted_outputs_of_the_base_models(kind):
     model = kind(**SMALL).fit(X, Y)

@@ -105,6 +105,23 @@ def naive_augmented(kernels):
     return augmented
 
 
+def neutral_value(kernel, support, coefficients, items, signs, weights):
+    """Neutral point substitution (S4's reference [28]): what an absent view says, half-way between the two classes.
+
+    ``support`` are the rows that one view's part of the decision depends on, with ``coefficients``; ``items`` that
+    view's rows of the machine's training items, with their classes as ``signs`` and their ``weights``.
+    """
+    means = []
+    for sign in (-1, 1):
+        total = sum(w for s, w in zip(signs, weights) if s == sign)
+        said = 0.0
+        for x, s, w in zip(items, signs, weights):
+            if s == sign:
+                said += w / total * sum(c * kernel(x, z) for c, z in zip(coefficients, support))
+        means.append(said)
+    return (means[0] + means[1]) / 2
+
+
 def squared_distances(K):
     """S4 Eq. (1), calculated once for each pair; what rounding made negative is 0."""
     K = np.asarray(K, dtype=float).tolist()

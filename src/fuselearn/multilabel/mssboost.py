@@ -78,8 +78,9 @@ class MSSBoostClassifier(BaseSubspaceEnsemble):
     source_labels_ : int ndarray of shape (n_models,)
         Label that each base model was learned on.
     loss_curve_ : ndarray of shape (n_models + 1,)
-        Joint logistic loss, summed over rows and labels, in natural logarithms: before the first model and after each.
-        It never rises, and the number of training errors is at most the loss divided by ln 2.
+        Joint logistic loss, summed over rows and labels, in natural logarithms: of scores of 0, without the intercepts,
+        which is rows · labels · ln 2, and then after each model, with them. It never rises, and the number of training
+        errors is at most the loss divided by ln 2.
     model_size_ : int or None
         Support vectors × features, summed over the base models that some label uses; nodes for trees, coefficients for
         linear models, None for base models that have none of these.

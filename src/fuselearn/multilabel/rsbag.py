@@ -71,7 +71,8 @@ class RSBagClassifier(BaseSubspaceEnsemble):
     source_labels_ : int ndarray of shape (n_models,)
         Label that each base model was learned on.
     loss_curve_ : ndarray of shape (n_models + 1,)
-        Joint logistic loss, before the first model and after each. Nothing here minimises it, so it may rise.
+        Joint logistic loss, of scores of 0, which is rows · labels · ln 2, and then after each model. Nothing here
+        minimises it, so it may rise.
     model_size_ : int or None
         Support vectors × features, summed over the base models that some label uses; nodes for trees, coefficients for
         linear models, None for base models that have none of these.

@@ -8,7 +8,7 @@ labels of the first view. Views are trained by Gaussian naive Bayes in boosting,
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,9 +35,6 @@ from fuselearn.papers.tuned_machine import TunedMachine
 from fuselearn.papers.verdicts import MARGIN, UNTESTED, Effort, Finding, Outcome, Pair, judge
 from fuselearn.registry import METHODS, Method, ViewColumns
 from fuselearn.typing import FloatArray
-
-if TYPE_CHECKING:
-    pass
 
 STRENGTHS = (0.5, 1.0, 2.0)
 """Standard deviations of white noise, in those of each column. S1 states none."""
