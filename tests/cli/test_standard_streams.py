@@ -168,7 +168,7 @@ def test_names_in_files_do_not_reach_the_terminal(tmp_path):
     assert SHOWN in results[0].stdout
     assert SHOWN in results[1].stdout
     # JSON says what the names are.
-    assert json.loads(results[2].stdout)["classes"] == [f"ill{HOSTILE}", f"well{HOSTILE}"]
+    assert json.loads(results[2].stdout)["classes"] == [f"ill{HOSTILE}".strip(), f"well{HOSTILE}".strip()]
 
 
 def on_a_terminal(*arguments):
