@@ -26,9 +26,15 @@ from fuselearn.fusion.base_models.catalogue import (
 from fuselearn.fusion.fused_arms import FusedArms, NewRows
 from fuselearn.fusion.fusion_options import FusionOptions
 from fuselearn.fusion.passes import Budget
-from fuselearn.fusion.pattern_calibration import PatternCalibration
+from fuselearn.fusion.pattern_fits import NearestCalibration
 from fuselearn.fusion.prediction_intervals import PredictionIntervals, SpreadRows
-from fuselearn.fusion.regression_passes import RegressionResult, disagreement_of, explained_share, fit_few_rows
+from fuselearn.fusion.regression_passes import (
+    SIZE_LEARNERS,
+    RegressionResult,
+    disagreement_of,
+    explained_share,
+    fit_few_rows,
+)
 from fuselearn.fusion.regression_sums import fit_many_rows
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.persistence.validation import check_number, check_part, check_views
@@ -141,8 +147,9 @@ class FusionRegressor(RegressorMixin, FusedArms):
     True
     """
 
-    _calibration: PatternCalibration
+    _calibration: NearestCalibration
     _intervals: PredictionIntervals
+    _sizes: "FusionRegressor | None"
 
     def __init__(
         self,
@@ -274,12 +281,18 @@ class FusionRegressor(RegressorMixin, FusedArms):
         if vars(self).get("out_of_sample_metric_") != R2:
             raise ValueError(f"it has a score that is not {R2!r}")
         check_number(self, "outlier_share_", least=0.0)
-        calibration = check_part(self, "_calibration", PatternCalibration)
+        calibration = check_part(self, "_calibration", NearestCalibration)
         if calibration.patterns.shape[1] != len(self.view_names_) or len(calibration.log_prior) != 1:
             raise ValueError("it has lines of other views")
         intervals = check_part(self, "_intervals", PredictionIntervals)
         if len(intervals.residuals) != len(calibration.patterns) + 1:
             raise ValueError("it has intervals of other patterns of views than lines")
+        if intervals.spread.reads_sizes != (type(vars(self).get("_sizes")) is FusionRegressor):
+            raise ValueError("it has intervals by sizes of residuals, but nothing that predicts these")
+        if self._sizes is not None and [len(of_view) for of_view in self._sizes.view_columns_] != [
+            len(of_view) for of_view in self.view_columns_
+        ]:
+            raise ValueError("it has sizes of residuals of other views")
 
     def _read(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike, groups: ArrayLike) -> RegressionData:
         """Check the settings, and return the rows that count."""
@@ -342,6 +355,11 @@ class FusionRegressor(RegressorMixin, FusedArms):
         }
         self.out_of_sample_score_ = self.out_of_sample_scores_[R2]
         self.n_fits_ = result.n_fits
+        self._sizes = None
+        if result.sizes is not None:
+            views = dict(zip(data.names, data.columns))
+            self._sizes = FusionRegressor(views=views, learners=list(SIZE_LEARNERS), n_jobs=self.n_jobs)
+            self._sizes._publish(data, result.sizes, by_sums)
         note_features(self, data.features)
 
     def _new_table(self, X: TableLike) -> FloatArray:
@@ -365,9 +383,10 @@ class FusionRegressor(RegressorMixin, FusedArms):
         values = np.array([self._arm_values(rows, arm)[:, 0] for arm in used]).reshape(len(used), len(predicted))
         covered = ~np.isnan(values).all(axis=0) & rows.present.any(axis=1)
         disagreement = self._intervals.spread.unit * disagreement_of(values, self.arm_weights_[used])
-        pattern_of = np.where(covered, self._calibration.pattern_of(rows.present), -1)
+        pattern_of = np.where(covered, self._calibration.contained_pattern_of(rows.present), -1)
         missing = ~rows.present @ self.view_importances_
-        return self._intervals(SpreadRows(predicted, disagreement, missing), pattern_of, coverage)
+        sizes = np.zeros(len(predicted)) if self._sizes is None else self._sizes._predicted(rows)
+        return self._intervals(SpreadRows(predicted, disagreement, missing, sizes), pattern_of, coverage)
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags of the estimator for scikit-learn; NaN is allowed."""

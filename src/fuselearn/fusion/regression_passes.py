@@ -5,11 +5,15 @@ as those of a classifier are (`arm_weights`). Where out-of-fold residuals tell o
 pass counts each row by the probability of its target not to be one. It is kept if the squared errors of all rows,
 outliers included, are not clearly larger: what was learnt without outliers is nearer to the mean of all, while tails
 that are no errors are missed.
+
+After each pass a small fusion is fitted to the logarithm of the size of the residuals. What it predicts out of fold is
+the scale by which residuals are judged, and by which intervals differ between rows: noise that is wide in some part of
+the rows is no outlier there.
 """
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,8 +25,24 @@ from fuselearn.fusion.base_models import Arm, FittedModel
 from fuselearn.fusion.base_models.catalogue import Learners, make_arms
 from fuselearn.fusion.calibration_and_scores import importances_of_views, patterns_of_views
 from fuselearn.fusion.passes import ArmRuns, Budget, Report
-from fuselearn.fusion.pattern_calibration import PatternCalibration
-from fuselearn.fusion.prediction_intervals import PredictionIntervals, SpreadRows, fit_spread, kept_residuals
+from fuselearn.fusion.pattern_fits import (
+    LINE_PRIOR,
+    NearestCalibration,
+    PatternFit,
+    PatternFits,
+    PatternValues,
+    calibration_of,
+    fit_line,
+    intervals_of,
+)
+from fuselearn.fusion.prediction_intervals import (
+    LEAST_ROWS,
+    PredictionIntervals,
+    SpreadRows,
+    fit_spread,
+    log_sizes,
+    weighted_quantiles,
+)
 from fuselearn.fusion.target_outliers import TargetOutliers, judge_targets
 from fuselearn.numeric.exact_sums import exact_mean
 from fuselearn.numeric.execution import Threads
@@ -36,8 +56,9 @@ STRENGTHS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 """Shrinkage of weights to the plain average; the best one counts. A number tells more of its row than a class does:
 the classifier's caution, which keeps weights equal unless others are clearly better, costs 0.3 to 2.8 points of R² on
 sets of 600 and 1,000 rows, and gains nothing on diabetes."""
-LINE_PRIOR = 20.0
-"""Rows that slope 1 and intercept 0 of a pattern of views count for."""
+SIZE_LEARNERS: Learners = {"linear": "linear", "trees": "trees"}
+"""Learners of the size of residuals: quick ones, of which one or the other found noise that grows with a column, in its
+square or in a step, in 300 rows; kernels added nothing."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +92,20 @@ class OutOfFold:
         Sum of the importances of the views that a row lacks.
     known : bool ndarray
         Rows that have a view that is used.
+    sizes : ndarray
+        Expected logarithm of the size of the residual; 0 where it was not looked for.
     """
 
     predicted: FloatArray
     disagreement: FloatArray
     missing: FloatArray
     known: BoolArray
+    sizes: FloatArray
 
     @property
     def spread_rows(self) -> SpreadRows:
         """What the spread of the rows follows from."""
-        return SpreadRows(self.predicted, self.disagreement, self.missing)
+        return SpreadRows(self.predicted, self.disagreement, self.missing, self.sizes)
 
 
 @dataclass(frozen=True)
@@ -98,7 +122,7 @@ class RegressionResult:
         Rows that each arm learnt from.
     complete_only : bool ndarray of shape (n_arms,)
         Whether an arm of all views has a value for complete rows only.
-    calibration : PatternCalibration
+    calibration : NearestCalibration
         Lines from combined values to numbers in units of `y`.
     intervals : PredictionIntervals
     rows : OutOfFold
@@ -107,6 +131,8 @@ class RegressionResult:
         R² of each arm alone.
     importances : ndarray of shape (n_views,)
     n_fits : int
+    sizes : RegressionResult or None
+        What is fitted to the sizes of residuals, where intervals follow from it.
     """
 
     arms: list[tuple[int | None, str, str, IntArray]]
@@ -114,13 +140,14 @@ class RegressionResult:
     weights: FloatArray
     learnt: IntArray
     complete_only: BoolArray
-    calibration: PatternCalibration
+    calibration: NearestCalibration
     intervals: PredictionIntervals
     rows: OutOfFold
     outliers: TargetOutliers
     arm_scores: FloatArray
     importances: FloatArray
     n_fits: int
+    sizes: "RegressionResult | None"
 
 
 @dataclass(frozen=True)
@@ -150,20 +177,31 @@ def fit_few_rows(
 ) -> RegressionResult:
     """Fit a regression on few rows."""
     row_weights = data.weights / exact_mean(data.weights)
-    last = _run(data, learners, row_weights, seed, budget, threads, report)
-    n_fits = last.n_fits
-    outliers = judge_residuals(data.target, last.rows, row_weights, data.blocks.present)
+
+    def run(weights: FloatArray) -> tuple[RegressionPass, RegressionPass | None]:
+        fitted = _run(data, learners, weights, seed, budget, threads, report)
+        sizes = None
+        if not fitted.interrupted:
+            sizes = _run_on_sizes(fitted, data, weights, seed, budget, threads)
+        return fitted, sizes
+
+    def judged(rows: OutOfFold, sizes: RegressionPass | None) -> TargetOutliers:
+        return judge_residuals(data.target, with_sizes(rows, sizes.rows if sizes else None), row_weights, data.blocks.present)
+
+    last, sizes = run(row_weights)
+    n_fits = last.n_fits + (0 if sizes is None else sizes.n_fits)
+    outliers = judged(last.rows, sizes)
     # A second pass takes as long as the first one; half of it would be of no use.
     in_time = budget.fits_left() >= n_fits and budget.seconds_left() >= budget.seconds_used()
     if outliers.share > 0 and in_time and not last.interrupted:
         believed = row_weights * np.maximum(1 - outliers.probabilities, LEAST_BELIEF)
-        second = _run(data, learners, believed / believed.mean(), seed, budget, threads, report)
-        n_fits += second.n_fits
+        second, second_sizes = run(believed / believed.mean())
+        n_fits += second.n_fits + (0 if second_sizes is None else second_sizes.n_fits)
         passes = second.rows.predicted, last.rows.predicted
         no_worse = is_no_worse(data.target, *passes, row_weights, outliers.probabilities)
         if no_worse and not second.interrupted:
-            last = second
-            outliers = judge_residuals(data.target, last.rows, row_weights, data.blocks.present)
+            last, sizes = second, second_sizes
+            outliers = judged(last.rows, sizes)
         else:
             outliers = TargetOutliers(0.0, np.zeros(len(data)))
     if last.interrupted:
@@ -173,22 +211,22 @@ def fit_few_rows(
             stacklevel=3,
         )
     clean = row_weights * (1 - outliers.probabilities)
-    calibration, intervals = _calibrated(last, data, clean)
-    targets = ((data.target - last.scale.mean) / last.scale.unit)[:, None]
-    return RegressionResult(
-        [(arm.view, arm.view_name, arm.learner, arm.columns) for arm in last.arms],
-        last.models,
-        last.weights,
-        np.array([arm.n_learnt for arm in last.arms]),
-        np.ones(len(last.arms), dtype=bool),
-        calibration,
-        intervals,
-        last.rows,
-        outliers,
-        np.array([explained_share(targets, values, clean) for values in last.arm_values]),
-        last.importances,
-        n_fits,
-    )
+    result = _result(last, data, clean, outliers, sizes)
+    return replace(result, n_fits=n_fits)
+
+
+def with_sizes(rows: OutOfFold, sizes: OutOfFold | None) -> OutOfFold:
+    """Return rows with the sizes of residuals that are expected of them."""
+    return rows if sizes is None else replace(rows, sizes=sizes.predicted)
+
+
+def sizes_of(rows: OutOfFold, target: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return logarithms of the sizes of out-of-fold residuals, what is learnt of the spread of rows."""
+    sizes = np.where(rows.known, np.abs(target - rows.predicted), 0.0)
+    known = rows.known if rows.known.any() else np.ones(len(target), dtype=bool)
+    typical = float(weighted_quantiles(sizes[known], weights[known], np.array([0.5]))[0])
+    logs = log_sizes(sizes, max(typical, 1e-9 * TargetScale.of(target, weights).unit, np.finfo(float).tiny))
+    return np.where(known, logs, np.average(logs[known], weights=weights[known]))
 
 
 def judge_residuals(target: FloatArray, rows: OutOfFold, weights: FloatArray, present: BoolArray) -> TargetOutliers:
@@ -249,6 +287,22 @@ def disagreement_of(values: FloatArray, weights: FloatArray) -> FloatArray:
     known = np.nan_to_num(values)
     means = (shares * known).sum(axis=0) / totals
     return np.sqrt((shares * (known - means) ** 2).sum(axis=0) / totals)
+
+
+def _run_on_sizes(
+    last: RegressionPass,
+    data: RegressionData,
+    row_weights: FloatArray,
+    seed: int,
+    budget: Budget,
+    threads: Threads,
+) -> RegressionPass | None:
+    """Fit a small fusion to the sizes of residuals; None where rows are few, or the budget."""
+    n_wanted = len(SIZE_LEARNERS) * (len(data.names) + 1)
+    if len(data) < LEAST_ROWS or budget.fits_left() < n_wanted or budget.seconds_left() <= 0:
+        return None
+    sizes = replace(data, target=sizes_of(last.rows, data.target, row_weights))
+    return _run(sizes, SIZE_LEARNERS, row_weights, seed, budget, threads, None)
 
 
 def _run(
@@ -314,76 +368,140 @@ def _out_of_fold(
             sums[own] = slope * sums[own] + intercept
         predicted[held_out], known[held_out] = sums[held_out], covered[held_out]
         disagreement[held_out] = disagreement_of(values[:, held_out, 0], weights)
-    return OutOfFold(scale.mean + scale.unit * predicted, scale.unit * disagreement, missing, known)
-
-
-def fit_line(values: FloatArray, targets: FloatArray, weights: FloatArray) -> tuple[float, float]:
-    """Return slope and intercept of the least squares line from values to targets, with slope 1 and 0 as prior."""
-    spread = float(weights @ values**2 / weights.sum()) if len(values) and weights.sum() > 0 else 1.0
-    design = np.column_stack([values, np.ones(len(values))])
-    prior = LINE_PRIOR * np.diag([spread or 1.0, 1.0])
-    moments = (design * weights[:, None]).T @ targets + prior @ [1.0, 0.0]
-    slope, intercept = np.linalg.solve((design * weights[:, None]).T @ design + prior, moments)
-    return max(float(slope), 0.0), float(intercept)
-
-
-def _calibrated(
-    result: RegressionPass, data: RegressionData, clean: FloatArray
-) -> tuple[PatternCalibration, PredictionIntervals]:
-    """Return lines and residuals for all patterns of views: without each, each alone, and as in the rows."""
-    present, scale = data.blocks.present, result.scale
-    everything = np.ones(present.shape[1], dtype=bool)
-    targets = (data.target - scale.mean) / scale.unit
-    rows = result.rows
-    complete = rows.known & present.all(axis=1)
-    fitted = rows.known if not complete.any() else complete
-    spread = fit_spread(
-        rows.spread_rows.among(rows.known), (data.target - rows.predicted)[rows.known], clean[rows.known], scale.unit
+    return OutOfFold(
+        scale.mean + scale.unit * predicted, scale.unit * disagreement, missing, known, np.zeros(n_rows)
     )
 
-    def residuals_of(of_pattern: SpreadRows, among: BoolArray) -> FloatArray:
-        some = of_pattern.among(among)
-        return kept_residuals((data.target[among] - some.predicted) / spread(some), clean[among])
 
-    patterns, lines = [everything], [(1.0, 0.0)]
-    residuals = [residuals_of(rows.spread_rows, fitted)]
-    _, fold_of = deal_folds(len(data), data.groups)
-    for pattern in patterns_of_views(present):
-        left = _arms_left(result.arms, result.weights, pattern)
-        having = present[:, pattern].all(axis=1)
-        if not left or not having.any():
-            continue
-        values, weights = result.scored_values[left], result.weights[left]
+def _result(
+    last: RegressionPass,
+    data: RegressionData,
+    clean: FloatArray,
+    outliers: TargetOutliers,
+    sizes: RegressionPass | None,
+) -> RegressionResult:
+    """Return lines and intervals of all patterns of views, and what out-of-fold values say."""
+    fits, size_fits = _pattern_fits(last, data, clean), None
+    rows, of_sizes = with_sizes(last.rows, sizes.rows if sizes else None), None
+    if sizes is not None:
+        size_data = replace(data, target=sizes_of(last.rows, data.target, last.row_weights))
+        size_fits = _pattern_fits(sizes, size_data, clean)
+    calibration, intervals = calibrated(
+        data, rows, fits, last.scale, 0.0, last.importances, clean, size_fits, sizes.scale if sizes else None
+    )
+    if sizes is not None and intervals.spread.reads_sizes:
+        of_sizes = _result(sizes, size_data, clean, TargetOutliers(0.0, np.zeros(len(data))), None)
+    targets = ((data.target - last.scale.mean) / last.scale.unit)[:, None]
+    return RegressionResult(
+        [(arm.view, arm.view_name, arm.learner, arm.columns) for arm in last.arms],
+        last.models,
+        last.weights,
+        np.array([arm.n_learnt for arm in last.arms]),
+        np.ones(len(last.arms), dtype=bool),
+        calibration,
+        intervals,
+        rows,
+        outliers,
+        np.array([explained_share(targets, values, clean) for values in last.arm_values]),
+        last.importances,
+        last.n_fits,
+        of_sizes,
+    )
+
+
+def calibrated(
+    data: RegressionData,
+    rows: OutOfFold,
+    fits: PatternFits,
+    scale: TargetScale,
+    offset: float,
+    importances: FloatArray,
+    clean: FloatArray,
+    size_fits: PatternFits | None,
+    size_scale: TargetScale | None,
+) -> tuple[NearestCalibration, PredictionIntervals]:
+    """Return lines and intervals of patterns of views, the first of all views.
+
+    Parameters
+    ----------
+    data : RegressionData
+    rows : OutOfFold
+    fits, size_fits : PatternFits
+        Of the target, and of the sizes of residuals.
+    scale, size_scale : TargetScale
+        Of these two.
+    offset : float
+        See `calibration_of`.
+    importances : ndarray of shape (n_views,)
+    clean : ndarray of shape (n_rows,)
+        Weights of rows as far as their targets are believed.
+    """
+    known = rows.known & (clean > 0)
+    everything = np.ones(data.blocks.present.shape[1], dtype=bool)
+    residuals = data.target - rows.predicted
+    if known.any():
+        counted = fits.counted(np.flatnonzero(known), clean[known])
+        spread = fit_spread(rows.spread_rows.among(known), residuals[known], counted, scale.unit)
+    else:
+        spread = fit_spread(rows.spread_rows, residuals, clean, scale.unit)
+
+    def spread_rows_of(fit: PatternFit) -> SpreadRows:
+        sizes = np.zeros(len(fit.rows))
+        if size_fits is not None and size_scale is not None and spread.reads_sizes:
+            of_sizes = size_fits(fit.views)
+            sizes += size_scale.mean
+            if of_sizes is not None:
+                sizes += size_scale.unit * of_sizes.predicted
+        return SpreadRows(
+            scale.mean + scale.unit * fit.predicted,
+            scale.unit * fit.disagreement,
+            np.full(len(fit.rows), float(importances[~fit.views].sum())),
+            sizes,
+        )
+
+    first = fits(everything)
+    if first is None:
+        nothing = np.empty(0)
+        first = PatternFit(everything, 1.0, 0.0, np.empty(0, dtype=np.intp), nothing, nothing, nothing)
+    listed = [first, *fits.listed()]
+    calibration = calibration_of(listed, scale.mean, scale.unit, offset, importances)
+    about_mean = data.target - scale.mean
+    scaled = np.where(known if known.any() else True, residuals / spread(rows.spread_rows), 0.0)
+    intervals = intervals_of(
+        calibration.patterns,
+        fits,
+        spread,
+        spread_rows_of,
+        data.target,
+        (about_mean, clean),
+        (scaled, np.where(known, clean, 0.0) if known.any() else clean),
+    )
+    return calibration, intervals
+
+
+def _pattern_fits(last: RegressionPass, data: RegressionData, clean: FloatArray) -> PatternFits:
+    """Return fits of patterns of views by the out-of-fold values of a pass."""
+    present, scale, rows = data.blocks.present, last.scale, last.rows
+    total = last.weights.sum()
+
+    def values_of(views: BoolArray) -> PatternValues | None:
+        having = np.flatnonzero((present | ~views).all(axis=1))
+        if views.all():
+            having = having[rows.known[having]]
+            sums = (rows.predicted[having] - scale.mean) / scale.unit
+            return PatternValues(having, sums, rows.disagreement[having] / scale.unit)
+        left = _arms_left(last.arms, last.weights, views)
+        if not left or not len(having):
+            return None
+        values, weights = last.scored_values[left][:, having], last.weights[left]
         sums, covered = weighted_sum(values, weights)
         # As in predictions: those that are left stand for the others.
-        sums = sums[:, 0] * (result.weights.sum() / weights.sum())
-        among = covered & having
-        predicted = np.zeros(len(data))
-        for fold in np.unique(fold_of):
-            others = among & (fold_of != fold) if (fold_of != fold).any() else among
-            slope, intercept = fit_line(sums[others], targets[others], clean[others])
-            predicted[fold_of == fold] = slope * sums[fold_of == fold] + intercept
-        patterns.append(pattern)
-        lines.append(fit_line(sums[among], targets[among], clean[among]))
-        disagreement = scale.unit * disagreement_of(values[:, :, 0], weights)
-        missing = np.full(len(data), float(result.importances[~pattern].sum()))
-        residuals.append(residuals_of(SpreadRows(scale.mean + scale.unit * predicted, disagreement, missing), among))
-    return pattern_lines(patterns, lines, scale), PredictionIntervals(
-        spread, [*residuals, kept_residuals(data.target - scale.mean, clean)]
-    )
+        sums = sums[covered, 0] * (total / weights.sum())
+        return PatternValues(having[covered], sums, disagreement_of(values[:, covered, 0], weights))
 
-
-def pattern_lines(
-    patterns: Sequence[BoolArray], lines: Sequence[tuple[float, float]], scale: TargetScale
-) -> PatternCalibration:
-    """Return lines of patterns in units of the target; a row without any view gets its mean."""
-    slopes, intercepts = np.array(lines).T
-    return PatternCalibration(
-        np.array(patterns),
-        scale.unit * slopes,
-        (scale.mean + scale.unit * intercepts)[:, None],
-        np.array([scale.mean]),
-    )
+    targets = (data.target - scale.mean) / scale.unit
+    _, fold_of = deal_folds(len(data), data.groups)
+    return PatternFits(values_of, present, targets, clean, fold_of, data.groups, all_fit=True)
 
 
 def _arms_left(arms: Sequence[Arm], weights: FloatArray, pattern: BoolArray) -> list[int]:
