@@ -261,10 +261,22 @@ def test_wrong_settings_and_rows_are_refused():
         fusion(time_limit=-1).fit(X, y)
     with pytest.raises(ValueError, match="text 'a'"):
         fusion().fit(X, np.full(50, "a"))
-    with pytest.raises(TypeError, match="takes rows in memory, but X is files"):
-        fusion().fit("rows.parquet", "y")
     with pytest.raises(ValueError, match="n_samples=1"):
         fusion().fit(X, y, sample_weight=np.eye(50)[0])
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [("files", "X is files.*read_parquet"), ("dask", "X is a Dask.*X.compute"), ("gpu", "on a GPU.*X.cpu")],
+)
+def test_rows_that_are_not_in_memory_are_refused_before_any_work(place, words):
+    """Nothing is copied without being asked."""
+    X, y, X_new, _ = problem(50)
+    model = fusion(learners=["linear"]).fit(X, y)
+    with patch("fuselearn.fusion.fusion_regressor.row_location", return_value=place):
+        for call in (lambda: fusion().fit(X, y), lambda: model.predict(X_new), lambda: model.predict_interval(X_new)):
+            with pytest.raises(TypeError, match=f"FusionRegressor takes rows in memory.*{words}"):
+                call()
 
 
 def test_a_budget_is_kept():

@@ -1,5 +1,6 @@
 """The fusion of views into a number: the same base models as for classes, with squares for the loss."""
 
+import os
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
 from fuselearn.arguments import check_count, check_jobs, check_positive
+from fuselearn.boosting.checkpoint import check_checkpoint
 from fuselearn.data import note_features, read_new_rows
 from fuselearn.data.training_data import RegressionData, read_regression_data
 from fuselearn.data.view_table import row_location, to_host
@@ -24,17 +26,13 @@ from fuselearn.fusion.base_models.catalogue import (
     resolve_learners,
 )
 from fuselearn.fusion.fused_arms import FusedArms, NewRows
+from fuselearn.fusion.fusion_log import FusionLog, open_log
 from fuselearn.fusion.fusion_options import FusionOptions
 from fuselearn.fusion.passes import Budget
 from fuselearn.fusion.pattern_fits import NearestCalibration
 from fuselearn.fusion.prediction_intervals import PredictionIntervals, SpreadRows
-from fuselearn.fusion.regression_passes import (
-    SIZE_LEARNERS,
-    RegressionResult,
-    disagreement_of,
-    explained_share,
-    fit_few_rows,
-)
+from fuselearn.fusion.regression_passes import SIZE_LEARNERS, RegressionResult, fit_few_rows
+from fuselearn.fusion.regression_residuals import disagreement_of, explained_share
 from fuselearn.fusion.regression_sums import fit_many_rows
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.persistence.validation import check_number, check_part, check_views
@@ -170,16 +168,24 @@ class FusionRegressor(RegressorMixin, FusedArms):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None, groups: ArrayLike = None) -> Self:
+    def fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike = None,
+        groups: ArrayLike = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Fit the arms, combine them, and judge the targets.
 
         Parameters
         ----------
-        X : array, data frame or CUDA array of shape (n_samples, n_features)
+        X : array or data frame of shape (n_samples, n_features)
             A view of a row is absent when all its columns are NaN there. The built-in learners fill single gaps by the
             column's mean; a regressor in `learners` gets them as they are, and must take NaN. A gross outlier (1,000
             interquartile ranges away, and 100 times as far as any other) counts as the nearest other value; a warning
-            names it. Rows on a GPU are copied to memory.
+            names it. Rows have to be in memory: a Dask collection, paths of files and an array on a GPU are refused.
         y : array of shape (n_samples,)
             Number to predict of each row.
         sample_weight : array of shape (n_samples,), default=None
@@ -187,7 +193,11 @@ class FusionRegressor(RegressorMixin, FusedArms):
             part.
         groups : array of shape (n_samples,), default=None
             Rows that belong together, such as all pictures of a person, have the same entry: a number, a name. They
-            are held out together. None takes all rows for independent.
+            are held out together, and count as one where intervals are calibrated. None takes all rows for independent.
+        checkpoint : path, default=None
+            File that keeps the base models as they are fitted. If the process is killed, the same call goes on with
+            them, to the same model. A file of other data or settings is refused; limits of time and fits may be
+            changed.
 
         Returns
         -------
@@ -195,18 +205,24 @@ class FusionRegressor(RegressorMixin, FusedArms):
             The fitted model.
         """
         budget = Budget(self.max_fits, self.time_limit)
+        if checkpoint is not None:
+            check_checkpoint(checkpoint)
         data = self._read(X, y, sample_weight, groups)
         by_sums = are_many(len(data))
         check_view_names(data.names)
         learners = resolve_learners(self.learners, 0, len(data), by_sums=by_sums)
         if sample_weight is not None:
             check_learners_take_weights(learners)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed, log = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)), None
+        if checkpoint is not None:
+            seed, log = open_log(checkpoint, self, learners, data, seed)
         # One thread for each matrix product: the bits of a sum depend on how many share it.
         with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
-            result = self._fitted(data, learners, seed, budget, threads, by_sums)
+            result = self._fitted(data, learners, seed, budget, threads, by_sums, log)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, result, by_sums)
+        if log is not None:
+            log.finish()
         return self
 
     def predict(self, X: TableLike) -> FloatArray:
@@ -214,7 +230,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
 
         Parameters
         ----------
-        X : array, data frame or CUDA array of shape (n_samples, n_features)
+        X : array or data frame of shape (n_samples, n_features)
             The rows.
 
         Returns
@@ -229,7 +245,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
 
         Parameters
         ----------
-        X : array, data frame or CUDA array of shape (n_samples, n_features)
+        X : array or data frame of shape (n_samples, n_features)
             The rows.
         coverage : float, default=0.9
             Share of rows whose number is to be in its interval, between 0 and 1.
@@ -250,7 +266,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
 
         Parameters
         ----------
-        X : array, data frame or CUDA array of shape (n_samples, n_features)
+        X : array or data frame of shape (n_samples, n_features)
             Rows to predict.
         y : array of shape (n_samples,)
             Their targets.
@@ -319,14 +335,21 @@ class FusionRegressor(RegressorMixin, FusedArms):
         return replace(data, groups=data.groups if grouped else None)
 
     def _fitted(
-        self, data: RegressionData, learners: Learners, seed: int, budget: Budget, threads: Threads, by_sums: bool
+        self,
+        data: RegressionData,
+        learners: Learners,
+        seed: int,
+        budget: Budget,
+        threads: Threads,
+        by_sums: bool,
+        log: FusionLog | None,
     ) -> RegressionResult:
         """Return what is fitted to the rows, by sums where they are many."""
         report = partial(progress.report, self, printed=self.verbose > 0)
         if not by_sums:
-            return fit_few_rows(data, learners, seed, budget, threads, report)
+            return fit_few_rows(data, learners, seed, budget, threads, report, log)
         options = FusionOptions(learners, np.zeros(1), None, False, seed, budget, report)
-        return fit_many_rows(data, options, threads)
+        return fit_many_rows(data, options, threads, log)
 
     def _publish(self, data: RegressionData, result: RegressionResult, by_sums: bool) -> None:
         """Set the fitted attributes."""
@@ -396,12 +419,16 @@ class FusionRegressor(RegressorMixin, FusedArms):
 
 
 def _check_in_memory(X: TableLike) -> None:
-    """Refuse rows that are in Dask collections or files."""
+    """Refuse rows that are in Dask collections, in files or on a GPU."""
     location = row_location(X)
-    if location in ("dask", "files"):
-        have = "a Dask collection" if location == "dask" else "files"
-        remedy = "X.compute()" if location == "dask" else "pandas.read_parquet"
-        raise TypeError(
-            f"FusionRegressor takes rows in memory, but X is {have}. Read them, e.g. with {remedy}, or use "
-            "ShareGradientBoostingRegressor, which takes them where they are."
-        )
+    if location == "local":
+        return
+    have, remedy = {
+        "dask": ("a Dask collection", "X.compute()"),
+        "files": ("files", "pandas.read_parquet"),
+        "gpu": ("an array on a GPU", "cupy.asnumpy(X) or X.cpu()"),
+    }[location]
+    raise TypeError(
+        f"FusionRegressor takes rows in memory, but X is {have}. Read them, e.g. with {remedy}, or use "
+        "ShareGradientBoostingRegressor, which takes them where they are."
+    )

@@ -8,12 +8,12 @@ even they are too few for an interval, rows with fewer views stand for them, who
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from fuselearn.fusion.calibration_and_scores import PatternCalibration
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.fusion.pattern_values import MOST_LISTED_VIEWS, listed_patterns
 from fuselearn.fusion.prediction_intervals import PredictionIntervals, ResidualQuantiles, RowSpread, SpreadRows
 from fuselearn.fusion.prediction_sets import ENOUGH_ROWS, LEAST_ROWS, independent_rows
@@ -81,7 +81,7 @@ class NearestCalibration(PatternCalibration):
         How much each view counts in that.
     """
 
-    view_weights: FloatArray
+    view_weights: FloatArray = field(kw_only=True)
 
     def validate(self) -> None:
         """Check the lines, and that each view has a weight."""
@@ -247,7 +247,7 @@ def calibration_of(
         unit * slopes,
         (mean + unit * (intercepts + slopes * offset))[:, None],
         np.array([mean]),
-        np.maximum(importances, 0.0),
+        view_weights=np.maximum(importances, 0.0),
     )
 
 

@@ -12,8 +12,9 @@ the rows is no outlier there.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -24,34 +25,27 @@ from fuselearn.fusion.arm_weights import combine, fill_gaps, weighted_sum
 from fuselearn.fusion.base_models import Arm, FittedModel
 from fuselearn.fusion.base_models.catalogue import Learners, make_arms
 from fuselearn.fusion.calibration_and_scores import importances_of_views, patterns_of_views
+from fuselearn.fusion.fusion_log import FusionLog, StageLog
 from fuselearn.fusion.passes import ArmRuns, Budget, Report
-from fuselearn.fusion.pattern_fits import (
-    LINE_PRIOR,
-    NearestCalibration,
-    PatternFit,
-    PatternFits,
-    PatternValues,
-    calibration_of,
-    fit_line,
-    intervals_of,
+from fuselearn.fusion.pattern_fits import NearestCalibration, PatternFits, PatternValues, fit_line
+from fuselearn.fusion.prediction_intervals import LEAST_ROWS, PredictionIntervals
+from fuselearn.fusion.regression_residuals import (
+    LEAST_BELIEF,
+    OutOfFold,
+    TargetScale,
+    calibrated,
+    disagreement_of,
+    explained_share,
+    is_no_worse,
+    judge_residuals,
+    sizes_of,
+    with_sizes,
 )
-from fuselearn.fusion.prediction_intervals import (
-    LEAST_ROWS,
-    PredictionIntervals,
-    SpreadRows,
-    fit_spread,
-    log_sizes,
-    weighted_quantiles,
-)
-from fuselearn.fusion.target_outliers import TargetOutliers, judge_targets
+from fuselearn.fusion.target_outliers import TargetOutliers
 from fuselearn.numeric.exact_sums import exact_mean
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
-LEAST_BELIEF = 1e-6
-"""Weight of a row whose target is an outlier for certain."""
-WORSE = 0.5
-"""Standard errors by which squared errors may be larger after a second pass."""
 STRENGTHS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 """Shrinkage of weights to the plain average; the best one counts. A number tells more of its row than a class does:
 the classifier's caution, which keeps weights equal unless others are clearly better, costs 0.3 to 2.8 points of R² on
@@ -59,53 +53,6 @@ sets of 600 and 1,000 rows, and gains nothing on diabetes."""
 SIZE_LEARNERS: Learners = {"linear": "linear", "trees": "trees"}
 """Learners of the size of residuals: quick ones, of which one or the other found noise that grows with a column, in its
 square or in a step, in 300 rows; kernels added nothing."""
-
-
-@dataclass(frozen=True)
-class TargetScale:
-    """Mean of a target, and its standard deviation, by the weights of rows."""
-
-    mean: float
-    unit: float
-
-    @classmethod
-    def of(cls, target: FloatArray, weights: FloatArray) -> "TargetScale":
-        """Return the scale of a target; the unit of one that does not vary is 1."""
-        size = float(np.abs(target).max()) or 1.0  # squares of very large or small numbers are none
-        scaled = target / size
-        mean = float(weights @ scaled / weights.sum())
-        unit = float(np.sqrt(weights @ (scaled - mean) ** 2 / weights.sum()))
-        return cls(mean * size, unit * size if unit > 1e-12 else 1.0)
-
-
-@dataclass(frozen=True)
-class OutOfFold:
-    """What is predicted of the training rows out of fold, in units of the target; all of shape (n_rows,).
-
-    Attributes
-    ----------
-    predicted : ndarray
-        By weights that were found on the rows of other folds.
-    disagreement : ndarray
-        Weighted standard deviation of the values of the arms.
-    missing : ndarray
-        Sum of the importances of the views that a row lacks.
-    known : bool ndarray
-        Rows that have a view that is used.
-    sizes : ndarray
-        Expected logarithm of the size of the residual; 0 where it was not looked for.
-    """
-
-    predicted: FloatArray
-    disagreement: FloatArray
-    missing: FloatArray
-    known: BoolArray
-    sizes: FloatArray
-
-    @property
-    def spread_rows(self) -> SpreadRows:
-        """What the spread of the rows follows from."""
-        return SpreadRows(self.predicted, self.disagreement, self.missing, self.sizes)
 
 
 @dataclass(frozen=True)
@@ -174,36 +121,18 @@ def fit_few_rows(
     budget: Budget,
     threads: Threads,
     report: Report | None = None,
+    log: FusionLog | None = None,
 ) -> RegressionResult:
     """Fit a regression on few rows."""
     row_weights = data.weights / exact_mean(data.weights)
 
     def run(weights: FloatArray) -> tuple[RegressionPass, RegressionPass | None]:
-        fitted = _run(data, learners, weights, seed, budget, threads, report)
-        sizes = None
-        if not fitted.interrupted:
-            sizes = _run_on_sizes(fitted, data, weights, seed, budget, threads)
-        return fitted, sizes
+        fitted = _run(data, learners, weights, seed, budget, threads, report, log)
+        if fitted.interrupted:
+            return fitted, None
+        return fitted, _run_on_sizes(fitted, data, weights, seed, budget, threads, log)
 
-    def judged(rows: OutOfFold, sizes: RegressionPass | None) -> TargetOutliers:
-        return judge_residuals(data.target, with_sizes(rows, sizes.rows if sizes else None), row_weights, data.blocks.present)
-
-    last, sizes = run(row_weights)
-    n_fits = last.n_fits + (0 if sizes is None else sizes.n_fits)
-    outliers = judged(last.rows, sizes)
-    # A second pass takes as long as the first one; half of it would be of no use.
-    in_time = budget.fits_left() >= n_fits and budget.seconds_left() >= budget.seconds_used()
-    if outliers.share > 0 and in_time and not last.interrupted:
-        believed = row_weights * np.maximum(1 - outliers.probabilities, LEAST_BELIEF)
-        second, second_sizes = run(believed / believed.mean())
-        n_fits += second.n_fits + (0 if second_sizes is None else second_sizes.n_fits)
-        passes = second.rows.predicted, last.rows.predicted
-        no_worse = is_no_worse(data.target, *passes, row_weights, outliers.probabilities)
-        if no_worse and not second.interrupted:
-            last, sizes = second, second_sizes
-            outliers = judged(last.rows, sizes)
-        else:
-            outliers = TargetOutliers(0.0, np.zeros(len(data)))
+    last, sizes, outliers, n_fits = run_twice(data, row_weights, run, budget)
     if last.interrupted:
         warnings.warn(
             f"Interrupted: the model has the {sum(map(len, last.models))} fits that were done.",
@@ -215,78 +144,71 @@ def fit_few_rows(
     return replace(result, n_fits=n_fits)
 
 
-def with_sizes(rows: OutOfFold, sizes: OutOfFold | None) -> OutOfFold:
-    """Return rows with the sizes of residuals that are expected of them."""
-    return rows if sizes is None else replace(rows, sizes=sizes.predicted)
+class Pass(Protocol):
+    """What a pass tells of the rows, whatever it is by."""
+
+    @property
+    def rows(self) -> OutOfFold:
+        """What is predicted of the rows out of fold."""
+
+    @property
+    def n_fits(self) -> int:
+        """Number of fits."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user interrupted it."""
 
 
-def sizes_of(rows: OutOfFold, target: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return logarithms of the sizes of out-of-fold residuals, what is learnt of the spread of rows."""
-    sizes = np.where(rows.known, np.abs(target - rows.predicted), 0.0)
-    known = rows.known if rows.known.any() else np.ones(len(target), dtype=bool)
-    typical = float(weighted_quantiles(sizes[known], weights[known], np.array([0.5]))[0])
-    logs = log_sizes(sizes, max(typical, 1e-9 * TargetScale.of(target, weights).unit, np.finfo(float).tiny))
-    return np.where(known, logs, np.average(logs[known], weights=weights[known]))
+AnyPass = TypeVar("AnyPass", bound=Pass)
 
 
-def judge_residuals(target: FloatArray, rows: OutOfFold, weights: FloatArray, present: BoolArray) -> TargetOutliers:
-    """Judge targets by the residuals of rows, each over the spread that is expected of it by its views and value."""
-    residuals = np.where(rows.known, target - rows.predicted, 0.0)
-    known, probabilities = rows.known, np.zeros(len(target))
-    if not known.any():
-        return TargetOutliers(0.0, probabilities)
-    unit = TargetScale.of(target, weights).unit
-    of_rows = rows.spread_rows.among(known)
-    scaled = residuals[known] / fit_spread(of_rows, residuals[known], weights[known], unit)(of_rows)
-    # Rows that lack views are predicted less well; theirs are no outliers.
-    _, pattern_of = np.unique(present[known], axis=0, return_inverse=True)
-    typical = np.median(np.abs(scaled)) or 1.0
-    for pattern in np.unique(pattern_of):
-        own = np.ravel(pattern_of) == pattern
-        n_own = np.count_nonzero(own)
-        scaled[own] /= (n_own * np.median(np.abs(scaled[own])) + LINE_PRIOR * typical) / (n_own + LINE_PRIOR)
-    judged = judge_targets(scaled, weights[known])
-    probabilities[known] = judged.probabilities
-    return TargetOutliers(judged.share, probabilities)
+def run_twice(
+    data: RegressionData,
+    row_weights: FloatArray,
+    run: Callable[[FloatArray], tuple[AnyPass, AnyPass | None]],
+    budget: Budget,
+) -> tuple[AnyPass, AnyPass | None, TargetOutliers, int]:
+    """Run a pass and, where there are gross outliers, another one that believes these less; return the better one.
 
+    Parameters
+    ----------
+    data : RegressionData
+    row_weights : ndarray of shape (n_rows,)
+    run : callable
+        Fits a pass, and one on the sizes of its residuals, given weights of rows.
+    budget : Budget
 
-def is_no_worse(
-    target: FloatArray, second: FloatArray, first: FloatArray, weights: FloatArray, suspected: FloatArray
-) -> bool:
-    """Return whether squared errors are not clearly larger after a second pass than after the first.
-
-    Targets in the tail of an honest distribution are predicted better by a first pass, which learnt from them. Outliers
-    are not: they pull all predictions towards their mean. So the errors of suspected rows (their probabilities to be
-    outliers) are taken about the mean of these errors, which forgives a pass that is not pulled.
+    Returns
+    -------
+    last, sizes : passes
+        The one that is kept, and that on the sizes of its residuals.
+    outliers : TargetOutliers
+    n_fits : int
+        Fits of all of them.
     """
-    unit = TargetScale.of(target, weights).unit
-    losses = []
-    for predicted in (second, first):
-        errors = (target - predicted) / unit
-        shift = np.average(errors, weights=weights * suspected) if np.any(weights * suspected > 0) else 0.0
-        losses.append(weights * ((1 - suspected) * errors**2 + suspected * (errors - shift) ** 2))
-    excess = losses[0] - losses[1]
-    return bool(excess.mean() <= WORSE * excess.std() / np.sqrt(len(excess)))
 
+    def judged(fitted: AnyPass, sizes: AnyPass | None) -> TargetOutliers:
+        rows = with_sizes(fitted.rows, sizes.rows if sizes is not None else None)
+        return judge_residuals(data.target, rows, row_weights, data.blocks.present)
 
-def explained_share(targets: FloatArray, values: FloatArray, weights: FloatArray) -> float:
-    """Return R² of values of shape (n_rows, 1), on the rows that have one; NaN where none has."""
-    known = ~np.isnan(values[:, 0])
-    if not known.any():
-        return np.nan
-    t, v, u = targets[known, 0], values[known, 0], weights[known]
-    mean = u @ t / u.sum()
-    total = float(u @ (t - mean) ** 2)
-    return 1 - float(u @ (t - v) ** 2) / total if total > 0 else 0.0
-
-
-def disagreement_of(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted standard deviation of values of arms, of shape (n_arms, n_rows); NaN where one abstains."""
-    shares = np.where(np.isnan(values), 0.0, weights[:, None])
-    totals = np.maximum(shares.sum(axis=0), np.finfo(float).tiny)
-    known = np.nan_to_num(values)
-    means = (shares * known).sum(axis=0) / totals
-    return np.sqrt((shares * (known - means) ** 2).sum(axis=0) / totals)
+    last, sizes = run(row_weights)
+    n_fits = last.n_fits + (sizes.n_fits if sizes is not None else 0)
+    outliers = judged(last, sizes)
+    # A second pass takes as long as the first one; half of it would be of no use.
+    in_time = budget.fits_left() >= n_fits and budget.seconds_left() >= budget.seconds_used()
+    if outliers.share > 0 and in_time and not last.interrupted:
+        believed = row_weights * np.maximum(1 - outliers.probabilities, LEAST_BELIEF)
+        second, second_sizes = run(believed / believed.mean())
+        n_fits += second.n_fits + (second_sizes.n_fits if second_sizes is not None else 0)
+        passes = second.rows.predicted, last.rows.predicted
+        no_worse = is_no_worse(data.target, *passes, row_weights, outliers.probabilities)
+        if no_worse and not second.interrupted:
+            last, sizes = second, second_sizes
+            outliers = judged(last, sizes)
+        else:
+            outliers = TargetOutliers(0.0, np.zeros(len(data)))
+    return last, sizes, outliers, n_fits
 
 
 def _run_on_sizes(
@@ -296,13 +218,14 @@ def _run_on_sizes(
     seed: int,
     budget: Budget,
     threads: Threads,
+    log: FusionLog | None,
 ) -> RegressionPass | None:
     """Fit a small fusion to the sizes of residuals; None where rows are few, or the budget."""
     n_wanted = len(SIZE_LEARNERS) * (len(data.names) + 1)
     if len(data) < LEAST_ROWS or budget.fits_left() < n_wanted or budget.seconds_left() <= 0:
         return None
     sizes = replace(data, target=sizes_of(last.rows, data.target, row_weights))
-    return _run(sizes, SIZE_LEARNERS, row_weights, seed, budget, threads, None)
+    return _run(sizes, SIZE_LEARNERS, row_weights, seed, budget, threads, None, log)
 
 
 def _run(
@@ -313,12 +236,14 @@ def _run(
     budget: Budget,
     threads: Threads,
     report: Report | None,
+    log: FusionLog | None,
 ) -> RegressionPass:
     """Fit the arms, and weigh them."""
     scale = TargetScale.of(data.target, row_weights)
     targets = ((data.target - scale.mean) / scale.unit)[:, None]
     arms = make_arms(data.blocks, learners, row_weights, data.groups, None, seed)
-    runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, False, report)
+    stage = None if log is None else StageLog(log, data.target, row_weights)
+    runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, False, report, stage)
     fits = runs.first_pass(targets)
     arm_values, scored = runs.out_of_fold(fits, 1), runs.scored(fits, 1)
     weights = _weights(arm_values, targets, row_weights, data.groups)
@@ -368,9 +293,7 @@ def _out_of_fold(
             sums[own] = slope * sums[own] + intercept
         predicted[held_out], known[held_out] = sums[held_out], covered[held_out]
         disagreement[held_out] = disagreement_of(values[:, held_out, 0], weights)
-    return OutOfFold(
-        scale.mean + scale.unit * predicted, scale.unit * disagreement, missing, known, np.zeros(n_rows)
-    )
+    return OutOfFold(scale.mean + scale.unit * predicted, scale.unit * disagreement, missing, known, np.zeros(n_rows))
 
 
 def _result(
@@ -407,76 +330,6 @@ def _result(
         last.n_fits,
         of_sizes,
     )
-
-
-def calibrated(
-    data: RegressionData,
-    rows: OutOfFold,
-    fits: PatternFits,
-    scale: TargetScale,
-    offset: float,
-    importances: FloatArray,
-    clean: FloatArray,
-    size_fits: PatternFits | None,
-    size_scale: TargetScale | None,
-) -> tuple[NearestCalibration, PredictionIntervals]:
-    """Return lines and intervals of patterns of views, the first of all views.
-
-    Parameters
-    ----------
-    data : RegressionData
-    rows : OutOfFold
-    fits, size_fits : PatternFits
-        Of the target, and of the sizes of residuals.
-    scale, size_scale : TargetScale
-        Of these two.
-    offset : float
-        See `calibration_of`.
-    importances : ndarray of shape (n_views,)
-    clean : ndarray of shape (n_rows,)
-        Weights of rows as far as their targets are believed.
-    """
-    known = rows.known & (clean > 0)
-    everything = np.ones(data.blocks.present.shape[1], dtype=bool)
-    residuals = data.target - rows.predicted
-    if known.any():
-        counted = fits.counted(np.flatnonzero(known), clean[known])
-        spread = fit_spread(rows.spread_rows.among(known), residuals[known], counted, scale.unit)
-    else:
-        spread = fit_spread(rows.spread_rows, residuals, clean, scale.unit)
-
-    def spread_rows_of(fit: PatternFit) -> SpreadRows:
-        sizes = np.zeros(len(fit.rows))
-        if size_fits is not None and size_scale is not None and spread.reads_sizes:
-            of_sizes = size_fits(fit.views)
-            sizes += size_scale.mean
-            if of_sizes is not None:
-                sizes += size_scale.unit * of_sizes.predicted
-        return SpreadRows(
-            scale.mean + scale.unit * fit.predicted,
-            scale.unit * fit.disagreement,
-            np.full(len(fit.rows), float(importances[~fit.views].sum())),
-            sizes,
-        )
-
-    first = fits(everything)
-    if first is None:
-        nothing = np.empty(0)
-        first = PatternFit(everything, 1.0, 0.0, np.empty(0, dtype=np.intp), nothing, nothing, nothing)
-    listed = [first, *fits.listed()]
-    calibration = calibration_of(listed, scale.mean, scale.unit, offset, importances)
-    about_mean = data.target - scale.mean
-    scaled = np.where(known if known.any() else True, residuals / spread(rows.spread_rows), 0.0)
-    intervals = intervals_of(
-        calibration.patterns,
-        fits,
-        spread,
-        spread_rows_of,
-        data.target,
-        (about_mean, clean),
-        (scaled, np.where(known, clean, 0.0) if known.any() else clean),
-    )
-    return calibration, intervals
 
 
 def _pattern_fits(last: RegressionPass, data: RegressionData, clean: FloatArray) -> PatternFits:

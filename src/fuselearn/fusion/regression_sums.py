@@ -22,6 +22,7 @@ from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, local_g
 from fuselearn.fusion.base_models.catalogue import LEAST_ROWS, Learners
 from fuselearn.fusion.base_models.cross_fitted_regressors import CrossFittedRegressors
 from fuselearn.fusion.base_models.forests import ForestRows, column_means
+from fuselearn.fusion.fusion_log import FusionLog, StageLog
 from fuselearn.fusion.fusion_options import FusionOptions, n_folds_of
 from fuselearn.fusion.fusion_rows import FittedArm, FusionBlock, FusionFrame, TakenRows, draw_rows, having_of
 from fuselearn.fusion.fusion_run import LEAST_PATTERN_ROWS, importances_of_arms
@@ -30,16 +31,13 @@ from fuselearn.fusion.log_loss_weights import LossSums, Penalty, Stack, Weighing
 from fuselearn.fusion.pattern_fits import PatternFits, PatternValues
 from fuselearn.fusion.pattern_values import listed_patterns, out_of_fold_values
 from fuselearn.fusion.prediction_sets import ENOUGH_ROWS
-from fuselearn.fusion.regression_passes import (
-    LEAST_BELIEF,
+from fuselearn.fusion.regression_passes import RegressionResult, run_twice
+from fuselearn.fusion.regression_residuals import (
     OutOfFold,
-    RegressionResult,
     TargetScale,
     calibrated,
     disagreement_of,
     explained_share,
-    is_no_worse,
-    judge_residuals,
     sizes_of,
     with_sizes,
 )
@@ -165,9 +163,12 @@ class _ManyRowsPass:
     rows: OutOfFold
     importances: FloatArray
     n_fits: int
+    interrupted: bool = False
 
 
-def fit_many_rows(data: RegressionData, options: FusionOptions, threads: Threads) -> RegressionResult:
+def fit_many_rows(
+    data: RegressionData, options: FusionOptions, threads: Threads, log: FusionLog | None = None
+) -> RegressionResult:
     """Fit a regression on many rows in memory."""
     started, budget = time.monotonic(), options.budget
     n_folds = n_folds_of(len(data))
@@ -179,31 +180,15 @@ def fit_many_rows(data: RegressionData, options: FusionOptions, threads: Threads
     row_weights = data.weights / exact_mean(data.weights)
 
     def run(weights: FloatArray) -> tuple[_ManyRowsPass, _ManyRowsPass | None]:
-        fitted = _run(data, frame, fold_of, weights, options, threads)
+        fitted = _run(data, frame, fold_of, weights, options, threads, log)
         n_wanted, seconds = len(SIZE_LEARNERS) * (frame.n_views + 1), time.monotonic() - started
         if budget.fits_left() < n_wanted or budget.seconds_left() < seconds:
             return fitted, None
         sizes = replace(data, target=sizes_of(fitted.rows, data.target, weights))
         quiet = replace(options, learners=SIZE_LEARNERS, report=None)
-        return fitted, _run(sizes, frame, fold_of, weights, quiet, threads)
+        return fitted, _run(sizes, frame, fold_of, weights, quiet, threads, log)
 
-    def judged(rows: OutOfFold, sizes: _ManyRowsPass | None) -> TargetOutliers:
-        return judge_residuals(data.target, with_sizes(rows, sizes.rows if sizes else None), row_weights, data.blocks.present)
-
-    last, sizes = run(row_weights)
-    n_fits = last.n_fits + (0 if sizes is None else sizes.n_fits)
-    outliers = judged(last.rows, sizes)
-    in_time = budget.fits_left() >= n_fits and budget.seconds_left() >= time.monotonic() - started
-    if outliers.share > 0 and in_time:
-        believed = row_weights * np.maximum(1 - outliers.probabilities, LEAST_BELIEF)
-        second, second_sizes = run(believed / believed.mean())
-        n_fits += second.n_fits + (0 if second_sizes is None else second_sizes.n_fits)
-        passes = second.rows.predicted, last.rows.predicted
-        if is_no_worse(data.target, *passes, row_weights, outliers.probabilities):
-            last, sizes = second, second_sizes
-            outliers = judged(last.rows, sizes)
-        else:
-            outliers = TargetOutliers(0.0, np.zeros(len(data)))
+    last, sizes, outliers, n_fits = run_twice(data, row_weights, run, budget)
     clean = row_weights * (1 - outliers.probabilities)
     return replace(_result(data, frame, fold_of, last, outliers, clean, sizes, options.seed), n_fits=n_fits)
 
@@ -215,6 +200,7 @@ def _run(
     weights: FloatArray,
     options: FusionOptions,
     threads: Threads,
+    log: FusionLog | None,
 ) -> _ManyRowsPass:
     """Fit the arms, and weigh them."""
     scale = TargetScale.of(data.target, weights)
@@ -232,8 +218,9 @@ def _run(
         boosted.append(boosting_arms(rows, len(data), frame.n_folds, options, threads))
         return boosted[0]
 
+    stage = None if log is None else StageLog(log, data.target, weights)
     try:
-        fitting = RegressionArmFitting(LocalPartitions(blocks, threads), frame, options, boosting, None)
+        fitting = RegressionArmFitting(LocalPartitions(blocks, threads), frame, options, boosting, stage)
         fitting.target = target
         fitted = fitting.run()
     finally:
@@ -295,7 +282,15 @@ def _result(
         size_data = replace(data, target=sizes_of(last.rows, data.target, last.row_weights))
         size_fits = _pattern_fits(size_data, frame, fold_of, sizes, clean, seed)
     calibration, intervals = calibrated(
-        data, rows, fits, scale, float(last.stack.intercepts[0]), last.importances, clean, size_fits, sizes.scale if sizes else None
+        data,
+        rows,
+        fits,
+        scale,
+        float(last.stack.intercepts[0]),
+        last.importances,
+        clean,
+        size_fits,
+        sizes.scale if sizes else None,
     )
     if sizes is not None and intervals.spread.reads_sizes:
         nothing = TargetOutliers(0.0, np.zeros(len(data)))
