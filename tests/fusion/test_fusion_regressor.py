@@ -123,6 +123,18 @@ def test_outliers_on_one_side_do_not_speak_for_the_pass_that_they_pulled(many):
     assert model.score(X_new, y_new) > 0.75
 
 
+def test_two_gross_outliers_do_no_harm():
+    draws = np.random.default_rng(0)
+    X = draws.standard_normal((700, 9))
+    y = X[:, 0] + X[:, 3] + 0.3 * draws.standard_normal(700)
+    spoilt = y[:200].copy()
+    spoilt[:2] += 100
+    model = fusion().fit(X[:200], spoilt)
+    assert model.outlier_probabilities_[:2].min() > 0.99
+    assert 0 < model.outlier_share_ < 0.02
+    assert model.score(X[200:], y[200:]) > 0.9  # less than 0 where they are believed
+
+
 def test_a_skewed_target_has_no_outliers():
     X, y, _, _ = problem(400)
     assert fusion().fit(X, np.exp(y / 2)).outlier_share_ == 0

@@ -303,11 +303,17 @@ class FusionRegressor(RegressorMixin, FusedArms):
         intervals = check_part(self, "_intervals", PredictionIntervals)
         if len(intervals.residuals) != len(calibration.patterns) + 1:
             raise ValueError("it has intervals of other patterns of views than lines")
-        if intervals.spread.reads_sizes != (type(vars(self).get("_sizes")) is FusionRegressor):
-            raise ValueError("it has intervals by sizes of residuals, but nothing that predicts these")
-        if self._sizes is not None and [len(of_view) for of_view in self._sizes.view_columns_] != [
-            len(of_view) for of_view in self.view_columns_
-        ]:
+        self._check_sizes(intervals.spread.reads_sizes)
+
+    def _check_sizes(self, wanted: bool) -> None:
+        """Refuse a fusion of sizes of residuals that is of other views, or missing where intervals follow from it."""
+        sizes = vars(self).get("_sizes")
+        if not wanted and sizes is None:
+            return
+        if not wanted or type(sizes) is not FusionRegressor or vars(sizes).get("_sizes") is not None:
+            raise ValueError("it has intervals by sizes of residuals, but not what predicts these")
+        same = len(sizes.view_columns_) == len(self.view_columns_) and sizes.n_features_in_ == self.n_features_in_
+        if not same or not all(map(np.array_equal, sizes.view_columns_, self.view_columns_)):
             raise ValueError("it has sizes of residuals of other views")
 
     def _read(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike, groups: ArrayLike) -> RegressionData:
