@@ -9,7 +9,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score
 
-from fuselearn import FusionRegressor
+from fuselearn import FusionRegressor, load, save
 from fuselearn.fusion.base_models import catalogue
 
 VIEWS = {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7, 8]}
@@ -323,3 +323,22 @@ def test_explanations_add_up_to_the_prediction(fitted):
     columns = explanation.column_values.sum(axis=1) + explanation.column_base
     np.testing.assert_allclose(columns, predicted, atol=1e-9)
     assert (explanation.view_values[::3, 0] == 0).all()
+
+
+def test_a_model_with_local_intervals_is_saved_and_other_parts_are_refused(tmp_path):
+    draws = np.random.default_rng(0)
+    X = draws.standard_normal((300, 9))
+    y = X[:, 0] + 0.3 * np.exp(1.5 * X[:, 4]) * draws.standard_normal(300)
+    model = fusion(learners=["linear"]).fit(X, y)
+    assert model._sizes is not None
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    X[::3, :3] = np.nan
+    np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
+    loaded._sizes.view_columns_ = loaded._sizes.view_columns_[::-1]
+    with pytest.raises(ValueError, match="sizes of residuals of other views"):
+        loaded.validate()
+    for sizes in (None, Ridge(), model):
+        loaded._sizes = sizes
+        with pytest.raises(ValueError, match="but not what predicts these"):
+            loaded.validate()

@@ -14,7 +14,7 @@ def calibration(patterns, slopes, view_weights):
         np.array(slopes, dtype=float),
         np.zeros((len(patterns), 1)),
         np.zeros(1),
-        np.array(view_weights, dtype=float),
+        view_weights=np.array(view_weights, dtype=float),
     )
 
 

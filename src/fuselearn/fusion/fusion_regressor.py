@@ -106,7 +106,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
     out_of_sample_scores_ : dict of str to float
         ``"r2"``, ``"r2_all_rows"`` with all rows counting as given, and ``"mean_absolute_error"``.
     n_fits_ : int
-        Number of fits of arms, in both passes.
+        Number of fits of arms, in both passes, and of those that learn the size of residuals.
     view_names_ : list of str
         Names of the views.
     view_columns_ : list of ndarray
@@ -127,9 +127,11 @@ class FusionRegressor(RegressorMixin, FusedArms):
     values by the trees that have not drawn a row. From 3,000 rows on, boosted trees, cross-fitted in five folds (from
     100,000 rows on three) and stopped early, join a linear ridge and one on 400 landmarks, both of all rows.
 
-    Residuals are taken for a mixture of a skewed, heavy-tailed core and a wide normal distribution. Where the latter is
-    clearly there, a second pass weighs each row by its probability of being no outlier, and is kept unless the squared
-    errors of all rows become clearly larger.
+    A small fusion of ``"linear"`` and ``"trees"`` (from 3,000 rows on ``"boosting"``) learns the logarithm of the size
+    of out-of-fold residuals. Over the spread that follows from it, residuals are taken for a mixture of a skewed,
+    heavy-tailed core and a wide normal distribution. Where the latter is clearly there, a second pass weighs each row
+    by its probability of being no outlier, and is kept unless the squared errors of all rows become clearly larger.
+    Intervals are conformal in the same residuals.
 
     Examples
     --------
@@ -254,8 +256,9 @@ class FusionRegressor(RegressorMixin, FusedArms):
         -------
         ndarray of shape (n_samples, 2)
             Lower and upper ends. For rows like the training rows, with the same views missing, the number is in the
-            interval in about as many cases as asked for, and as often below it as above. Where the target has gross
-            outliers (`outlier_share_`), that is the coverage of numbers that are none.
+            interval in about as many cases as asked for, and as often below it as above; after a fit with `groups`, for
+            a row of a new group. Where the target has gross outliers (`outlier_share_`), that is the coverage of
+            numbers that are none.
         """
         if isinstance(coverage, bool) or not isinstance(coverage, int | float | np.number) or not 0 < coverage < 1:
             raise ValueError(f"coverage must be a number between 0 and 1, such as 0.9; got {coverage!r}.")
