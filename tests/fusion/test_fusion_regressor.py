@@ -10,7 +10,9 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score
 
 from fuselearn import FusionRegressor, load, save
+from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.fusion.base_models import catalogue
+from fuselearn.fusion.regression_sums import RegressionArmFitting
 
 VIEWS = {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7, 8]}
 
@@ -289,6 +291,17 @@ def test_rows_that_are_not_in_memory_are_refused_before_any_work(place, words):
         for call in (lambda: fusion().fit(X, y), lambda: model.predict(X_new), lambda: model.predict_interval(X_new)):
             with pytest.raises(TypeError, match=f"FusionRegressor takes rows in memory.*{words}"):
                 call()
+
+
+def test_many_rows_that_are_interrupted_give_what_was_fitted_and_nothing_else_is_begun():
+    X, y, X_new, _ = problem(200)
+    model = fusion(learners=["linear", "boosting"])
+    stopped = patch.object(RegressionArmFitting, "_boost_all_views", side_effect=KeyboardInterrupt)
+    with many_rows(), stopped, pytest.warns(InterruptedFitWarning, match="has the 1 base models"):
+        model.fit(X, y)
+    assert len(model.arms_) == 1
+    assert model._sizes is None
+    assert np.isfinite(model.predict_interval(X_new)).all()
 
 
 def test_a_budget_is_kept():

@@ -163,7 +163,7 @@ class _ManyRowsPass:
     rows: OutOfFold
     importances: FloatArray
     n_fits: int
-    interrupted: bool = False
+    interrupted: bool
 
 
 def fit_many_rows(
@@ -182,7 +182,7 @@ def fit_many_rows(
     def run(weights: FloatArray) -> tuple[_ManyRowsPass, _ManyRowsPass | None]:
         fitted = _run(data, frame, fold_of, weights, options, threads, log)
         n_wanted, seconds = len(SIZE_LEARNERS) * (frame.n_views + 1), time.monotonic() - started
-        if budget.fits_left() < n_wanted or budget.seconds_left() < seconds:
+        if fitted.interrupted or budget.fits_left() < n_wanted or budget.seconds_left() < seconds:
             return fitted, None
         sizes = replace(data, target=sizes_of(fitted.rows, data.target, weights))
         quiet = replace(options, learners=SIZE_LEARNERS, report=None)
@@ -246,7 +246,9 @@ def _run(
         known,
         np.zeros(len(data)),
     )
-    return _ManyRowsPass(fitted, stack, scale, weights, values, sums, rows, importances, fitting.n_fits)
+    return _ManyRowsPass(
+        fitted, stack, scale, weights, values, sums, rows, importances, fitting.n_fits, fitting.interrupted
+    )
 
 
 def _weights_of_all(fitted: FittedArms) -> FloatArray:
