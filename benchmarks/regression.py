@@ -2,12 +2,14 @@
 
 ``python -m benchmarks.regression`` prints R² on clean test rows, ranks and CPU seconds, all on one thread. ``--runs``,
 ``--sets`` and ``--methods`` choose what is measured; ``--coverage`` measures intervals with 40 % of the views dropped
-instead.
+instead, and then those of drawn rows that are hard: noise that depends on a column, patterns of views that few training
+rows have or none, and groups.
 """
 
 import argparse
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -232,6 +234,85 @@ def measure_coverage(sets, runs, asked=0.9, dropped=0.4):
         print(f"| {set_name} | {inside.mean():.3f} | {by_pattern} | {np.mean(widths):.2f} |", flush=True)
 
 
+HARD_VIEWS = {"a": slice(0, 3), "b": slice(3, 6), "c": slice(6, 9)}
+TEST_ROWS = 3000
+
+
+def noisy(n_rows, seed, spread):
+    """Draw rows whose noise has a spread that depends on the fifth column."""
+    draws = np.random.default_rng(seed)
+    X = draws.standard_normal((n_rows + TEST_ROWS, 9))
+    y = X[:, 0] + np.sin(2 * X[:, 3]) + X[:, 6] + spread(X[:, 4]) * draws.standard_normal(len(X))
+    return X, y, None
+
+
+def lacking(n_rows, seed, n_lacking):
+    """Draw rows of which few lack the view that matters most, and test rows that all do."""
+    draws = np.random.default_rng(seed)
+    X = draws.standard_normal((n_rows + TEST_ROWS, 9))
+    y = 2 * X[:, 0] + X[:, 3] + X[:, 6] + 0.3 * draws.standard_normal(len(X))
+    X[draws.choice(n_rows, n_lacking, replace=False), :3] = np.nan
+    X[n_rows:, :3] = np.nan
+    return X, y, None
+
+
+def grouped(n_rows, seed, size=10):
+    """Draw rows of groups that have most of their error in common."""
+    draws = np.random.default_rng(seed)
+    X = draws.standard_normal((n_rows + TEST_ROWS, 9))
+    groups = np.arange(len(X)) // size
+    y = X[:, 0] + X[:, 3] + draws.standard_normal(groups.max() + 1)[groups] + 0.3 * draws.standard_normal(len(X))
+    return X, y, groups
+
+
+def in_steps(column):
+    """Return a spread of 0.2 or, for a quarter of the rows, of 3."""
+    return np.where(column > 0.7, 3.0, 0.2)
+
+
+def growing(column):
+    """Return a spread that grows exponentially."""
+    return 0.3 * np.exp(1.2 * column)
+
+
+def equal(column):
+    """Return a spread of 0.5 for all rows."""
+    return np.full(len(column), 0.5)
+
+
+HARD_SETS = {
+    f"{name}, {n_rows:,} rows": (partial(draw, **settings), n_rows)
+    for name, draw, settings, sizes in (
+        ("noise of one size", noisy, {"spread": equal}, (300, 4000)),
+        ("noise in a step", noisy, {"spread": in_steps}, (300, 4000)),
+        ("noise that grows", noisy, {"spread": growing}, (300, 4000)),
+        ("a view that 2 % lack", lacking, {"n_lacking": 80}, (4000,)),
+        ("a view that none lacks", lacking, {"n_lacking": 0}, (1000, 4000)),
+        ("groups of 10", grouped, {}, (400, 4000)),
+    )
+    for n_rows in sizes
+}
+
+
+def measure_hard_coverage(runs, asked=0.9):
+    """Print coverage, the least of the runs, the share of rows that are taken for outliers, and widths."""
+    print(f"\n| set | coverage (asked {asked}) | least | outliers | mean width / sd |\n|---|---|---|---|---|")
+    for name, (draw, n_rows) in HARD_SETS.items():
+        inside, widths, shares = [], [], []
+        for run in range(runs):
+            X, y, groups = draw(n_rows, run)
+            model = FusionRegressor(views=HARD_VIEWS, random_state=run)
+            model.fit(X[:n_rows], y[:n_rows], groups=None if groups is None else groups[:n_rows])
+            lower, upper = model.predict_interval(X[n_rows:], asked).T
+            inside.append(np.mean((lower <= y[n_rows:]) & (y[n_rows:] <= upper)))
+            widths.append(np.mean(upper - lower) / y.std())
+            shares.append(model.outlier_share_)
+        print(
+            f"| {name} | {np.mean(inside):.3f} | {min(inside):.3f} | {np.mean(shares):.3f} | {np.mean(widths):.2f} |",
+            flush=True,
+        )
+
+
 def _dropped(X, y, views, share, draws):
     """Return rows whose views are missing with some probability, without those that have none left."""
     present = draws.random((len(X), len(views))) >= share
@@ -252,6 +333,7 @@ def main():
     options = parser.parse_args()
     if options.coverage:
         measure_coverage(options.sets, options.runs)
+        measure_hard_coverage(options.runs)
     else:
         measure(options.sets, options.methods, options.runs)
 

@@ -3,6 +3,9 @@
 import sys
 from unittest import mock
 
+import numpy as np
+
+from fuselearn import FusionRegressor
 from fuselearn.fusion.fusion_log import FusionLog
 from fuselearn.persistence import atomic_write
 from tests.fusion.partition_problems import FEW_ROUNDS, problem
@@ -13,8 +16,13 @@ POINTS = {"after a fit": (FusionLog, "_add"), "while the log is written": (atomi
 
 
 def fit(kind, log=None):
-    """Return a model of few or of many rows, fitted on rows that are always the same."""
+    """Return a model of few or of many rows, or one of numbers, fitted on rows that are always the same."""
     model, X, y, beside = problem("view labels")
+    if kind == "numbers":
+        target = np.clip(np.nan_to_num(X[:, 0]), -3, 3)
+        return FusionRegressor(views=model.views, learners=["linear", "trees"], random_state=0).fit(
+            X, target, checkpoint=log
+        )
     # Both are made few or many by their size alone: this process is a new one.
     with (
         mock.patch("fuselearn.fusion.base_models.catalogue.MANY_ROWS", 400 if kind == "many rows" else 5000),

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from fuselearn import FusionClassifier, ShareGradientBoostingClassifier
+from fuselearn import FusionClassifier, FusionRegressor, ShareGradientBoostingClassifier
 from fuselearn.boosting import checkpoint as run_log
 from fuselearn.fusion import fusion_log
 from fuselearn.fusion.fusion_log import FusionLog, LoggedFit
@@ -24,7 +24,7 @@ from fuselearn.persistence.model_types import Trust
 from tests.backends.partitioned.fit_arguments import COLUMNS, in_file
 from tests.fusion import killed_fusion
 from tests.fusion.fusion_data import VIEWS, X_NEW, X, y
-from tests.fusion.partition_problems import as_many, assert_same, problem
+from tests.fusion.partition_problems import as_many, assert_same, problem, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore:X has .* gross outlier:UserWarning")
 MODEL = FusionClassifier(views=VIEWS, learners=["linear", "trees"], max_fits=20, random_state=0)  # two passes
@@ -247,17 +247,78 @@ def test_many_rows_go_on_wherever_they_are(counted, tmp_path, monkeypatch):
     """A log of rows in memory is one of the same rows in files."""
     as_many(monkeypatch)
     path = tmp_path / "log"
-    model, rows, labels, beside = problem("weights")
-    arguments = in_file(tmp_path / "rows.parquet", rows, labels, beside)
+    model, table, labels, beside = problem("weights")
+    arguments = in_file(tmp_path / "rows.parquet", table, labels, beside)
     straight = clone(model).fit(**arguments)
     assert_same(clone(model).fit(**arguments, checkpoint=path), straight, exact=True)
     n_fits = len(counted)
     assert n_fits == len(keys_of(path)) >= 5
     cut(path, 3)
     counted.clear()
-    resumed = clone(model).fit(pd.DataFrame(rows, columns=COLUMNS), labels, **beside, checkpoint=path)
+    resumed = clone(model).fit(pd.DataFrame(table, columns=COLUMNS), labels, **beside, checkpoint=path)
     assert len(counted) == n_fits - 3
     assert_same(resumed, straight)
+
+
+def numbers():
+    """Numbers of the rows, of which some are far away: there is a second pass, and fits of the sizes of residuals."""
+    draws = np.random.default_rng(0)
+    target = X[:, 0] + X[:, 3] + 0.2 * draws.standard_normal(len(X))
+    return target + 40 * (draws.random(len(X)) < 0.08)
+
+
+def assert_same_regression(one, other):
+    assert one.arms_ == other.arms_
+    assert one.n_fits_ == other.n_fits_
+    assert one.outlier_share_ == other.outlier_share_ > 0
+    assert_array_equal(one.predict_interval(X_NEW), other.predict_interval(X_NEW))
+    assert_array_equal(one.out_of_sample_prediction_, other.out_of_sample_prediction_)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_regression_goes_on_after_some_fits(many, counted, tmp_path, monkeypatch):
+    if many:
+        as_many(monkeypatch)
+        monkeypatch.setattr("fuselearn.fusion.base_models.catalogue.MANY_ROWS", 50)
+        monkeypatch.setattr("fuselearn.fusion.regression_sums.n_folds_of", lambda n_rows: 3)
+    model = FusionRegressor(views=VIEWS, learners=["linear", "boosting" if many else "trees"], random_state=0)
+    straight = clone(model).fit(X, numbers())
+    path = tmp_path / "log"
+    assert_same_regression(clone(model).fit(X, numbers(), checkpoint=path), straight)
+    n_fits = len(keys_of(path))
+    assert n_fits == len(counted) >= 8
+    cut(path, n_fits - 3)
+    counted.clear()
+    assert_same_regression(clone(model).fit(X, numbers(), checkpoint=path), straight)
+    assert len(counted) == 3
+    counted.clear()
+    assert_same_regression(clone(model).fit(X, numbers(), checkpoint=path), straight)
+    assert not counted
+    with pytest.raises(ValueError, match=r"log of another run: labels was .*Name another file"):
+        clone(model).fit(X, numbers() + 1, checkpoint=path)
+    with pytest.raises(ValueError, match="log of another run: model was 'FusionRegressor'"):
+        FusionClassifier(views=VIEWS, random_state=0).fit(X, y, checkpoint=path)
+
+
+def test_a_regression_with_other_limits_does_not_take_fits_of_other_targets_for_its_own(tmp_path):
+    model = FusionRegressor(views=VIEWS, learners=["linear", "trees"], random_state=0)
+    straight = clone(model).fit(X, numbers())
+    few = clone(model).set_params(max_fits=4).fit(X, numbers(), checkpoint=tmp_path / "log")
+    assert few.n_fits_ == 4
+    assert_same_regression(model.fit(X, numbers(), checkpoint=tmp_path / "log"), straight)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="SIGKILL is POSIX")
+def test_a_killed_regression_goes_on(tmp_path):
+    path = tmp_path / "log"
+    for point, count in [("while the log is written", 2), ("after a fit", 5)]:
+        command = [sys.executable, "-m", "tests.fusion.killed_fusion", "numbers", str(path), point, str(count)]
+        assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert 1 <= len(keys_of(path)) <= 8
+    resumed, straight = killed_fusion.fit("numbers", path), killed_fusion.fit("numbers")
+    new, _, _ = rows()
+    assert_array_equal(resumed.predict_interval(new), straight.predict_interval(new))
 
 
 @pytest.mark.long

@@ -9,8 +9,10 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score
 
-from fuselearn import FusionRegressor
+from fuselearn import FusionRegressor, load, save
+from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.fusion.base_models import catalogue
+from fuselearn.fusion.regression_sums import RegressionArmFitting
 
 VIEWS = {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7, 8]}
 
@@ -123,9 +125,91 @@ def test_outliers_on_one_side_do_not_speak_for_the_pass_that_they_pulled(many):
     assert model.score(X_new, y_new) > 0.75
 
 
+def test_two_gross_outliers_do_no_harm():
+    draws = np.random.default_rng(0)
+    X = draws.standard_normal((700, 9))
+    y = X[:, 0] + X[:, 3] + 0.3 * draws.standard_normal(700)
+    spoilt = y[:200].copy()
+    spoilt[:2] += 100
+    model = fusion().fit(X[:200], spoilt)
+    assert model.outlier_probabilities_[:2].min() > 0.99
+    assert 0 < model.outlier_share_ < 0.02
+    assert model.score(X[200:], y[200:]) > 0.9  # less than 0 where they are believed
+
+
 def test_a_skewed_target_has_no_outliers():
     X, y, _, _ = problem(400)
     assert fusion().fit(X, np.exp(y / 2)).outlier_share_ == 0
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("kind", ["step", "growing"])
+def test_noise_that_depends_on_a_column_is_no_outlier_and_intervals_follow_it(kind, many):
+    draws = np.random.default_rng(3)
+    X = draws.standard_normal((2400, 9))
+    spread = np.where(X[:, 4] > 0.7, 3.0, 0.2) if kind == "step" else 0.3 * np.exp(1.2 * X[:, 4])
+    y = X[:, 0] + np.sin(2 * X[:, 3]) + X[:, 6] + spread * draws.standard_normal(2400)
+    with many_rows() if many else patch.object(catalogue, "MANY_ROWS", 3000):
+        model = fusion().fit(X[:400], y[:400])
+    assert model.outlier_share_ < 0.03
+    lower, upper = model.predict_interval(X[400:]).T
+    inside = (lower <= y[400:]) & (y[400:] <= upper)
+    assert 0.86 < inside.mean() < 0.96
+    loud = spread[400:] > 0.5
+    assert np.mean((upper - lower)[loud]) > 1.3 * np.mean((upper - lower)[~loud])
+    # As outliers, 10 to 22 % of them were covered in steps, and 64 % where noise grows.
+    assert inside[loud].mean() > 0.7
+
+
+@pytest.mark.parametrize("n_lost", [0, 4, 30])
+def test_patterns_of_views_that_few_of_many_rows_have_get_intervals_of_their_own_width(n_lost):
+    draws = np.random.default_rng(0)
+    X = draws.standard_normal((1600, 9))
+    y = 2 * X[:, 0] + X[:, 3] + X[:, 6] + 0.3 * draws.standard_normal(1600)
+    X[:n_lost, :3] = np.nan
+    X[600:, :3] = np.nan
+    with many_rows():
+        model = fusion().fit(X[:600], y[:600])
+    lower, upper = model.predict_interval(X[600:]).T
+    # That is 37 % with intervals of rows that have all views.
+    assert 0.86 < np.mean((lower <= y[600:]) & (y[600:] <= upper)) < 0.95
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("n_views", [5, 8])
+def test_patterns_that_no_training_row_has_are_not_predicted_too_near_to_the_mean(n_views, many):
+    draws = np.random.default_rng(0)
+    X = draws.standard_normal((1500, 2 * n_views))
+    y = X[:, ::2].sum(axis=1) + 0.3 * draws.standard_normal(1500)
+    views = {f"view {number}": [2 * number, 2 * number + 1] for number in range(n_views)}
+    with many_rows() if many else patch.object(catalogue, "MANY_ROWS", 3000):
+        model = fusion(views=views, learners=["linear"]).fit(X[:400], y[:400])
+    X_new, y_new = X[400:].copy(), y[400:]
+    X_new[:, :4] = np.nan
+    predicted = model.predict(X_new)
+    slope = np.cov(predicted, y_new)[0, 1] / predicted.var()
+    assert 0.85 < slope < 1.2
+    lower, upper = model.predict_interval(X_new).T
+    covered = np.mean((lower <= y_new) & (y_new <= upper))
+    assert covered > 0.86
+    assert covered < 0.95 or n_views > 6  # of many views, intervals of fewer views stand for some
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_intervals_of_groups_hold_rows_of_new_groups(many):
+    """Rows of a group have most of their error in common, so 30 groups of 10 rows are like 30 rows, not 300."""
+    covered = []
+    for seed in range(6):
+        draws = np.random.default_rng(seed)
+        groups = np.repeat(np.arange(330), 10)
+        X = draws.standard_normal((3300, 6))
+        y = X[:, 0] + X[:, 3] + draws.standard_normal(330)[groups] + 0.2 * draws.standard_normal(3300)
+        with many_rows() if many else patch.object(catalogue, "MANY_ROWS", 3000):
+            model = fusion(views={"a": [0, 1, 2], "b": [3, 4, 5]}, learners=["linear"])
+            model.fit(X[:300], y[:300], groups=groups[:300])
+        lower, upper = model.predict_interval(X[300:], coverage=0.8).T
+        covered.append(np.mean((lower <= y[300:]) & (y[300:] <= upper)))
+    assert 0.79 < np.mean(covered) < 0.9
 
 
 def test_out_of_fold_values_of_groups_have_not_seen_the_group():
@@ -191,10 +275,33 @@ def test_wrong_settings_and_rows_are_refused():
         fusion(time_limit=-1).fit(X, y)
     with pytest.raises(ValueError, match="text 'a'"):
         fusion().fit(X, np.full(50, "a"))
-    with pytest.raises(TypeError, match="takes rows in memory, but X is files"):
-        fusion().fit("rows.parquet", "y")
     with pytest.raises(ValueError, match="n_samples=1"):
         fusion().fit(X, y, sample_weight=np.eye(50)[0])
+
+
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [("files", "X is files.*read_parquet"), ("dask", "X is a Dask.*X.compute"), ("gpu", "on a GPU.*X.cpu")],
+)
+def test_rows_that_are_not_in_memory_are_refused_before_any_work(place, words):
+    """Nothing is copied without being asked."""
+    X, y, X_new, _ = problem(50)
+    model = fusion(learners=["linear"]).fit(X, y)
+    with patch("fuselearn.fusion.fusion_regressor.row_location", return_value=place):
+        for call in (lambda: fusion().fit(X, y), lambda: model.predict(X_new), lambda: model.predict_interval(X_new)):
+            with pytest.raises(TypeError, match=f"FusionRegressor takes rows in memory.*{words}"):
+                call()
+
+
+def test_many_rows_that_are_interrupted_give_what_was_fitted_and_nothing_else_is_begun():
+    X, y, X_new, _ = problem(200)
+    model = fusion(learners=["linear", "boosting"])
+    stopped = patch.object(RegressionArmFitting, "_boost_all_views", side_effect=KeyboardInterrupt)
+    with many_rows(), stopped, pytest.warns(InterruptedFitWarning, match="has the 1 base models"):
+        model.fit(X, y)
+    assert len(model.arms_) == 1
+    assert model._sizes is None
+    assert np.isfinite(model.predict_interval(X_new)).all()
 
 
 def test_a_budget_is_kept():
@@ -229,3 +336,22 @@ def test_explanations_add_up_to_the_prediction(fitted):
     columns = explanation.column_values.sum(axis=1) + explanation.column_base
     np.testing.assert_allclose(columns, predicted, atol=1e-9)
     assert (explanation.view_values[::3, 0] == 0).all()
+
+
+def test_a_model_with_local_intervals_is_saved_and_other_parts_are_refused(tmp_path):
+    draws = np.random.default_rng(0)
+    X = draws.standard_normal((300, 9))
+    y = X[:, 0] + 0.3 * np.exp(1.5 * X[:, 4]) * draws.standard_normal(300)
+    model = fusion(learners=["linear"]).fit(X, y)
+    assert model._sizes is not None
+    save(model, tmp_path / "model")
+    loaded = load(tmp_path / "model")
+    X[::3, :3] = np.nan
+    np.testing.assert_array_equal(loaded.predict_interval(X), model.predict_interval(X))
+    loaded._sizes.view_columns_ = loaded._sizes.view_columns_[::-1]
+    with pytest.raises(ValueError, match="sizes of residuals of other views"):
+        loaded.validate()
+    for sizes in (None, Ridge(), model):
+        loaded._sizes = sizes
+        with pytest.raises(ValueError, match="but not what predicts these"):
+            loaded.validate()

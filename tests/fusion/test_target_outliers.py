@@ -37,6 +37,16 @@ def test_gross_outliers_are_found(share):
     assert outliers.probabilities[~is_outlier].mean() < 0.02
 
 
+@pytest.mark.parametrize("far", [[100.0], [60.0, -40.0]])
+def test_a_single_outlier_is_found(far):
+    """It was taken for the tail of the core: no mixture that begins with many outliers ends with one."""
+    residuals = np.append(np.random.default_rng(0).standard_normal(200), far)
+    outliers = judge_targets(residuals, np.ones(len(residuals)))
+    assert outliers.probabilities[200:].min() > 0.99
+    assert outliers.probabilities[:200].max() < 0.05
+    assert 0 < outliers.share < 0.02
+
+
 @pytest.mark.parametrize("with_outliers", [False, True])
 def test_the_likelihood_is_that_of_a_general_optimiser(with_outliers):
     draws = np.random.default_rng(2)

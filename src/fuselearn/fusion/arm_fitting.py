@@ -122,7 +122,7 @@ class ArmFitting:
         self._boosted: BoostingArms | None = None
         self.arms: list[FittedArm] = []
         self.updates: list[Any] = []
-        self.n_fits = 0
+        self.n_fits, self.interrupted = 0, False
         self.plan = TimePlan(options.budget)
         self._sums: FoldSums | None = None
         self._seconds: dict[str, float] = {}
@@ -158,6 +158,7 @@ class ArmFitting:
         except KeyboardInterrupt:
             if not self.arms:
                 raise
+            self.interrupted = True
             warnings.warn(
                 f"Interrupted: the model has the {len(self.arms)} base models that were fitted.",
                 InterruptedFitWarning,

@@ -29,7 +29,7 @@ from fuselearn.fusion.base_models.catalogue import (
 )
 from fuselearn.fusion.calibration_and_scores import assess, fit_pattern_calibration
 from fuselearn.fusion.filled_views import predict_filled_rows
-from fuselearn.fusion.fusion_log import ArmColumns, FusionLog, fusion_identity
+from fuselearn.fusion.fusion_log import FusionLog, open_log
 from fuselearn.fusion.fusion_options import FusionOptions
 from fuselearn.fusion.local_fusion import fit_in_memory
 from fuselearn.fusion.partitioned_fusion import fit_in_partitions
@@ -282,7 +282,7 @@ class FusionClassifier(AcquiringViews):
             check_learners_take_weights(learners)
         seed, log = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)), None
         if checkpoint is not None:
-            seed, log = self._open_log(checkpoint, learners, data, seed)
+            seed, log = open_log(checkpoint, self, learners, data, seed)
         if isinstance(data, PartitionedFusionData) or by_sums:
             self._fit_by_sums(data, learners, seed, budget, log)
         else:
@@ -387,20 +387,6 @@ class FusionClassifier(AcquiringViews):
             if are_many(len(data)):
                 return data
         return read(to_host(X), *labels)
-
-    def _open_log(
-        self,
-        checkpoint: str | os.PathLike[str],
-        learners: Learners,
-        data: TrainingData | PartitionedFusionData,
-        seed: int,
-    ) -> tuple[int, FusionLog]:
-        """Return the seed of all draws, which an earlier run may have drawn, and the log of the fit."""
-        log = FusionLog(checkpoint, learners)
-        # A fit without a seed of its own goes on with the one it drew.
-        in_log = log.seed
-        log.open(fusion_identity(self, data, seed), seed, ArmColumns.of(data))
-        return seed if in_log is None else in_log, log
 
     def _check_settings(self) -> None:
         """Refuse settings that are wrong whatever the data."""

@@ -19,6 +19,7 @@ from fuselearn._version import __version__
 from fuselearn.boosting.checkpoint import RunLog, described_setting
 from fuselearn.boosting.trace_format import check_start, trust_in
 from fuselearn.data import TrainingData
+from fuselearn.data.training_data import RegressionData
 from fuselearn.data.view_table import Features, to_host
 from fuselearn.fusion.base_models import ArmFit, FittedModel
 from fuselearn.fusion.base_models.catalogue import Learners, check_models
@@ -97,7 +98,7 @@ class ArmColumns(NamedTuple):
     n_views: int
 
     @classmethod
-    def of(cls, data: "TrainingData | FusionRows") -> "ArmColumns":
+    def of(cls, data: "TrainingData | RegressionData | FusionRows") -> "ArmColumns":
         """Return what base models of some rows must fit."""
         return cls(int(data.features["n_features_in_"]), len(data.names))
 
@@ -254,6 +255,52 @@ class FusionLog(RunLog[list[_Entry], int]):
         return values, len(trace)
 
 
+class StageLog:
+    """The fits of one stage of a run that has several, such as those of a target and of its residuals, in one log.
+
+    Parameters
+    ----------
+    log : FusionLog
+    targets, weights : ndarray of shape (n_rows,)
+        What the stage learns. Fits of another run are used where these are the same.
+    """
+
+    def __init__(self, log: FusionLog, targets: FloatArray, weights: FloatArray) -> None:
+        self._log = log
+        self._stage = f"{fingerprint(np.column_stack([targets, weights])):016x}"
+
+    def get(self, view: int | None, learner: str, fold: int) -> FittedModel | None:
+        """Return the model of a fold; see `FusionLog.get`."""
+        return self._log.get(view, f"{learner} {self._stage}", fold)
+
+    def add(self, view: int | None, learner: str, fold: int, model: FittedModel) -> None:
+        """Keep the model of a fold; see `FusionLog.add`."""
+        self._log.add(view, f"{learner} {self._stage}", fold, model)
+
+    def arm_fit(self, key: Key, targets: FloatArray, view: int | None, columns: IntArray) -> tuple[ArmFit, int] | None:
+        """Return a fit that was made before; see `FusionLog.arm_fit`."""
+        return self._log.arm_fit((self._stage, *key), targets, view, columns)
+
+    def keep_arm_fit(self, key: Key, targets: FloatArray, fit: ArmFit, n_fits: int) -> None:
+        """Keep a fit; see `FusionLog.keep_arm_fit`."""
+        self._log.keep_arm_fit((self._stage, *key), targets, fit, n_fits)
+
+
+def open_log(
+    checkpoint: str | os.PathLike[str],
+    model: Any,
+    learners: Learners,
+    data: "TrainingData | RegressionData | FusionRows",
+    seed: int,
+) -> tuple[int, FusionLog]:
+    """Return the seed of all draws, which an earlier run may have drawn, and the log of the fit of a model."""
+    log = FusionLog(checkpoint, learners)
+    # A fit without a seed of its own goes on with the one it drew.
+    in_log = log.seed
+    log.open(fusion_identity(model, data, seed), seed, ArmColumns.of(data))
+    return seed if in_log is None else in_log, log
+
+
 def _read_key(written: Any) -> Key:
     """Return the key of a fit."""
     if type(written) is not list or not all(type(part) in (int, str, type(None)) for part in written):
@@ -273,7 +320,7 @@ class FusionRows(Protocol):
         """Return the rows in a few words, by which other ones are recognised."""
 
 
-def fusion_identity(model: Any, data: TrainingData | FusionRows, seed: int) -> dict[str, Any]:
+def fusion_identity(model: Any, data: TrainingData | RegressionData | FusionRows, seed: int) -> dict[str, Any]:
     """Return the settings and data that make a fit this fit, as JSON values that can be kept and compared.
 
     Limits of time and of fits are not among them, since a fit may be made longer, nor is `class_weight`, which moves
@@ -281,9 +328,9 @@ def fusion_identity(model: Any, data: TrainingData | FusionRows, seed: int) -> d
 
     Parameters
     ----------
-    model : FusionClassifier
+    model : FusionClassifier or FusionRegressor
         The estimator.
-    data : TrainingData or PartitionedFusionData
+    data : TrainingData, RegressionData or PartitionedFusionData
         The rows.
     seed : int
         Seed by `random_state`.
@@ -293,25 +340,26 @@ def fusion_identity(model: Any, data: TrainingData | FusionRows, seed: int) -> d
         "fuselearn": __version__,
         "model": type(model).__name__,
         "learners": described_setting(model.learners),
-        "consensus": bool(model.consensus),
+        **({} if isinstance(data, RegressionData) else {"consensus": bool(model.consensus)}),
         "random_state": None if model.random_state is None else seed,
         "views": {name: columns.tolist() for name, columns in zip(data.names, data.columns)},
         "feature names": None if names is None else [str(name) for name in names],
-        "classes": [repr(label) for label in data.classes.tolist()],
-        **(fingerprint_in_memory(data) if isinstance(data, TrainingData) else data.fingerprint()),
+        **({} if isinstance(data, RegressionData) else {"classes": [repr(label) for label in data.classes.tolist()]}),
+        **(fingerprint_in_memory(data) if isinstance(data, TrainingData | RegressionData) else data.fingerprint()),
     }
 
 
-def fingerprint_in_memory(data: TrainingData) -> dict[str, Any]:
+def fingerprint_in_memory(data: TrainingData | RegressionData) -> dict[str, Any]:
     """Return rows in memory in a few words, by which other ones are recognised."""
     table = data.blocks.views[0].table
     if not isinstance(table, np.ndarray):
         table = to_host(table.values)
     groups = np.zeros(0) if data.groups is None else data.groups
-    return described_content(len(data), [content_hashes(table, data.codes, data.weights, groups)], [len(data)])
+    labels = data.target[:, None] if isinstance(data, RegressionData) else data.codes
+    return described_content(len(data), [content_hashes(table, labels, data.weights, groups)], [len(data)])
 
 
-def content_hashes(table: FloatArray, codes: IntArray, weights: FloatArray, groups: AnyArray) -> tuple[int, ...]:
+def content_hashes(table: FloatArray, codes: AnyArray, weights: FloatArray, groups: AnyArray) -> tuple[int, ...]:
     """Return numbers that stand for the values, the labels, the weights and the groups of rows in their order."""
     return fingerprint(table), fingerprint(codes), fingerprint(weights[:, None]), fingerprint(groups[:, None])
 

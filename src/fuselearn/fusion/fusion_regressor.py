@@ -1,5 +1,6 @@
 """The fusion of views into a number: the same base models as for classes, with squares for the loss."""
 
+import os
 from dataclasses import replace
 from functools import partial
 from typing import Any, Self
@@ -12,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
 from fuselearn.arguments import check_count, check_jobs, check_positive
+from fuselearn.boosting.checkpoint import check_checkpoint
 from fuselearn.data import note_features, read_new_rows
 from fuselearn.data.training_data import RegressionData, read_regression_data
 from fuselearn.data.view_table import row_location, to_host
@@ -24,11 +26,13 @@ from fuselearn.fusion.base_models.catalogue import (
     resolve_learners,
 )
 from fuselearn.fusion.fused_arms import FusedArms, NewRows
+from fuselearn.fusion.fusion_log import FusionLog, open_log
 from fuselearn.fusion.fusion_options import FusionOptions
 from fuselearn.fusion.passes import Budget
-from fuselearn.fusion.pattern_calibration import PatternCalibration
+from fuselearn.fusion.pattern_fits import NearestCalibration
 from fuselearn.fusion.prediction_intervals import PredictionIntervals, SpreadRows
-from fuselearn.fusion.regression_passes import RegressionResult, disagreement_of, explained_share, fit_few_rows
+from fuselearn.fusion.regression_passes import SIZE_LEARNERS, RegressionResult, fit_few_rows
+from fuselearn.fusion.regression_residuals import disagreement_of, explained_share
 from fuselearn.fusion.regression_sums import fit_many_rows
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.persistence.validation import check_number, check_part, check_views
@@ -102,7 +106,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
     out_of_sample_scores_ : dict of str to float
         ``"r2"``, ``"r2_all_rows"`` with all rows counting as given, and ``"mean_absolute_error"``.
     n_fits_ : int
-        Number of fits of arms, in both passes.
+        Number of fits of arms, in both passes, and of those that learn the size of residuals.
     view_names_ : list of str
         Names of the views.
     view_columns_ : list of ndarray
@@ -123,9 +127,11 @@ class FusionRegressor(RegressorMixin, FusedArms):
     values by the trees that have not drawn a row. From 3,000 rows on, boosted trees, cross-fitted in five folds (from
     100,000 rows on three) and stopped early, join a linear ridge and one on 400 landmarks, both of all rows.
 
-    Residuals are taken for a mixture of a skewed, heavy-tailed core and a wide normal distribution. Where the latter is
-    clearly there, a second pass weighs each row by its probability of being no outlier, and is kept unless the squared
-    errors of all rows become clearly larger.
+    A small fusion of ``"linear"`` and ``"trees"`` (from 3,000 rows on ``"boosting"``) learns the logarithm of the size
+    of out-of-fold residuals. Over the spread that follows from it, residuals are taken for a mixture of a skewed,
+    heavy-tailed core and a wide normal distribution. Where the latter is clearly there, a second pass weighs each row
+    by its probability of being no outlier, and is kept unless the squared errors of all rows become clearly larger.
+    Intervals are conformal in the same residuals.
 
     Examples
     --------
@@ -141,8 +147,9 @@ class FusionRegressor(RegressorMixin, FusedArms):
     True
     """
 
-    _calibration: PatternCalibration
+    _calibration: NearestCalibration
     _intervals: PredictionIntervals
+    _sizes: "FusionRegressor | None"
 
     def __init__(
         self,
@@ -163,16 +170,24 @@ class FusionRegressor(RegressorMixin, FusedArms):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None, groups: ArrayLike = None) -> Self:
+    def fit(
+        self,
+        X: TableLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike = None,
+        groups: ArrayLike = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Fit the arms, combine them, and judge the targets.
 
         Parameters
         ----------
-        X : array, data frame or CUDA array of shape (n_samples, n_features)
+        X : array or data frame of shape (n_samples, n_features)
             A view of a row is absent when all its columns are NaN there. The built-in learners fill single gaps by the
             column's mean; a regressor in `learners` gets them as they are, and must take NaN. A gross outlier (1,000
             interquartile ranges away, and 100 times as far as any other) counts as the nearest other value; a warning
-            names it. Rows on a GPU are copied to memory.
+            names it. Rows have to be in memory: a Dask collection, paths of files and an array on a GPU are refused.
         y : array of shape (n_samples,)
             Number to predict of each row.
         sample_weight : array of shape (n_samples,), default=None
@@ -180,7 +195,11 @@ class FusionRegressor(RegressorMixin, FusedArms):
             part.
         groups : array of shape (n_samples,), default=None
             Rows that belong together, such as all pictures of a person, have the same entry: a number, a name. They
-            are held out together. None takes all rows for independent.
+            are held out together, and count as one where intervals are calibrated. None takes all rows for independent.
+        checkpoint : path, default=None
+            File that keeps the base models as they are fitted. If the process is killed, the same call goes on with
+            them, to the same model. A file of other data or settings is refused; limits of time and fits may be
+            changed.
 
         Returns
         -------
@@ -188,18 +207,24 @@ class FusionRegressor(RegressorMixin, FusedArms):
             The fitted model.
         """
         budget = Budget(self.max_fits, self.time_limit)
+        if checkpoint is not None:
+            check_checkpoint(checkpoint)
         data = self._read(X, y, sample_weight, groups)
         by_sums = are_many(len(data))
         check_view_names(data.names)
         learners = resolve_learners(self.learners, 0, len(data), by_sums=by_sums)
         if sample_weight is not None:
             check_learners_take_weights(learners)
-        seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        seed, log = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)), None
+        if checkpoint is not None:
+            seed, log = open_log(checkpoint, self, learners, data, seed)
         # One thread for each matrix product: the bits of a sum depend on how many share it.
         with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
-            result = self._fitted(data, learners, seed, budget, threads, by_sums)
+            result = self._fitted(data, learners, seed, budget, threads, by_sums, log)
         # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
         self._publish(data, result, by_sums)
+        if log is not None:
+            log.finish()
         return self
 
     def predict(self, X: TableLike) -> FloatArray:
@@ -207,7 +232,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
 
         Parameters
         ----------
-        X : array, data frame or CUDA array of shape (n_samples, n_features)
+        X : array or data frame of shape (n_samples, n_features)
             The rows.
 
         Returns
@@ -222,7 +247,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
 
         Parameters
         ----------
-        X : array, data frame or CUDA array of shape (n_samples, n_features)
+        X : array or data frame of shape (n_samples, n_features)
             The rows.
         coverage : float, default=0.9
             Share of rows whose number is to be in its interval, between 0 and 1.
@@ -231,8 +256,9 @@ class FusionRegressor(RegressorMixin, FusedArms):
         -------
         ndarray of shape (n_samples, 2)
             Lower and upper ends. For rows like the training rows, with the same views missing, the number is in the
-            interval in about as many cases as asked for, and as often below it as above. Where the target has gross
-            outliers (`outlier_share_`), that is the coverage of numbers that are none.
+            interval in about as many cases as asked for, and as often below it as above; after a fit with `groups`, for
+            a row of a new group. Where the target has gross outliers (`outlier_share_`), that is the coverage of
+            numbers that are none.
         """
         if isinstance(coverage, bool) or not isinstance(coverage, int | float | np.number) or not 0 < coverage < 1:
             raise ValueError(f"coverage must be a number between 0 and 1, such as 0.9; got {coverage!r}.")
@@ -243,7 +269,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
 
         Parameters
         ----------
-        X : array, data frame or CUDA array of shape (n_samples, n_features)
+        X : array or data frame of shape (n_samples, n_features)
             Rows to predict.
         y : array of shape (n_samples,)
             Their targets.
@@ -274,12 +300,24 @@ class FusionRegressor(RegressorMixin, FusedArms):
         if vars(self).get("out_of_sample_metric_") != R2:
             raise ValueError(f"it has a score that is not {R2!r}")
         check_number(self, "outlier_share_", least=0.0)
-        calibration = check_part(self, "_calibration", PatternCalibration)
+        calibration = check_part(self, "_calibration", NearestCalibration)
         if calibration.patterns.shape[1] != len(self.view_names_) or len(calibration.log_prior) != 1:
             raise ValueError("it has lines of other views")
         intervals = check_part(self, "_intervals", PredictionIntervals)
         if len(intervals.residuals) != len(calibration.patterns) + 1:
             raise ValueError("it has intervals of other patterns of views than lines")
+        self._check_sizes(intervals.spread.reads_sizes)
+
+    def _check_sizes(self, wanted: bool) -> None:
+        """Refuse a fusion of sizes of residuals that is of other views, or missing where intervals follow from it."""
+        sizes = vars(self).get("_sizes")
+        if not wanted and sizes is None:
+            return
+        if not wanted or type(sizes) is not FusionRegressor or vars(sizes).get("_sizes") is not None:
+            raise ValueError("it has intervals by sizes of residuals, but not what predicts these")
+        same = len(sizes.view_columns_) == len(self.view_columns_) and sizes.n_features_in_ == self.n_features_in_
+        if not same or not all(map(np.array_equal, sizes.view_columns_, self.view_columns_)):
+            raise ValueError("it has sizes of residuals of other views")
 
     def _read(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike, groups: ArrayLike) -> RegressionData:
         """Check the settings, and return the rows that count."""
@@ -306,14 +344,21 @@ class FusionRegressor(RegressorMixin, FusedArms):
         return replace(data, groups=data.groups if grouped else None)
 
     def _fitted(
-        self, data: RegressionData, learners: Learners, seed: int, budget: Budget, threads: Threads, by_sums: bool
+        self,
+        data: RegressionData,
+        learners: Learners,
+        seed: int,
+        budget: Budget,
+        threads: Threads,
+        by_sums: bool,
+        log: FusionLog | None,
     ) -> RegressionResult:
         """Return what is fitted to the rows, by sums where they are many."""
         report = partial(progress.report, self, printed=self.verbose > 0)
         if not by_sums:
-            return fit_few_rows(data, learners, seed, budget, threads, report)
+            return fit_few_rows(data, learners, seed, budget, threads, report, log)
         options = FusionOptions(learners, np.zeros(1), None, False, seed, budget, report)
-        return fit_many_rows(data, options, threads)
+        return fit_many_rows(data, options, threads, log)
 
     def _publish(self, data: RegressionData, result: RegressionResult, by_sums: bool) -> None:
         """Set the fitted attributes."""
@@ -342,6 +387,11 @@ class FusionRegressor(RegressorMixin, FusedArms):
         }
         self.out_of_sample_score_ = self.out_of_sample_scores_[R2]
         self.n_fits_ = result.n_fits
+        self._sizes = None
+        if result.sizes is not None:
+            views = dict(zip(data.names, data.columns))
+            self._sizes = FusionRegressor(views=views, learners=list(SIZE_LEARNERS), n_jobs=self.n_jobs)
+            self._sizes._publish(data, result.sizes, by_sums)
         note_features(self, data.features)
 
     def _new_table(self, X: TableLike) -> FloatArray:
@@ -365,9 +415,10 @@ class FusionRegressor(RegressorMixin, FusedArms):
         values = np.array([self._arm_values(rows, arm)[:, 0] for arm in used]).reshape(len(used), len(predicted))
         covered = ~np.isnan(values).all(axis=0) & rows.present.any(axis=1)
         disagreement = self._intervals.spread.unit * disagreement_of(values, self.arm_weights_[used])
-        pattern_of = np.where(covered, self._calibration.pattern_of(rows.present), -1)
+        pattern_of = np.where(covered, self._calibration.contained_pattern_of(rows.present), -1)
         missing = ~rows.present @ self.view_importances_
-        return self._intervals(SpreadRows(predicted, disagreement, missing), pattern_of, coverage)
+        sizes = np.zeros(len(predicted)) if self._sizes is None else self._sizes._predicted(rows)
+        return self._intervals(SpreadRows(predicted, disagreement, missing, sizes), pattern_of, coverage)
 
     def __sklearn_tags__(self) -> Tags:
         """Return the tags of the estimator for scikit-learn; NaN is allowed."""
@@ -377,12 +428,16 @@ class FusionRegressor(RegressorMixin, FusedArms):
 
 
 def _check_in_memory(X: TableLike) -> None:
-    """Refuse rows that are in Dask collections or files."""
+    """Refuse rows that are in Dask collections, in files or on a GPU."""
     location = row_location(X)
-    if location in ("dask", "files"):
-        have = "a Dask collection" if location == "dask" else "files"
-        remedy = "X.compute()" if location == "dask" else "pandas.read_parquet"
-        raise TypeError(
-            f"FusionRegressor takes rows in memory, but X is {have}. Read them, e.g. with {remedy}, or use "
-            "ShareGradientBoostingRegressor, which takes them where they are."
-        )
+    if location == "local":
+        return
+    have, remedy = {
+        "dask": ("a Dask collection", "X.compute()"),
+        "files": ("files", "pandas.read_parquet"),
+        "gpu": ("an array on a GPU", "cupy.asnumpy(X) or X.cpu()"),
+    }[location]
+    raise TypeError(
+        f"FusionRegressor takes rows in memory, but X is {have}. Read them, e.g. with {remedy}, or use "
+        "ShareGradientBoostingRegressor, which takes them where they are."
+    )

@@ -114,7 +114,7 @@ def values_of_many_rows(
         for place in joint:
             arm = arms[stack.arms[place]]
             if pattern.all() or not arm.complete_only:
-                sums[rows] += _times(_out_of_fold(arm, masked, taken.folds[rows]), factors[place])
+                sums[rows] += _times(out_of_fold_values(arm, masked, taken.folds[rows]), factors[place])
     return OutOfFoldValues(
         taken.present,
         targets_of_rows(taken).astype(np.float32),
@@ -192,7 +192,7 @@ def _times(values: FloatArray, factor: FloatArray) -> FloatArray:
     return product_of
 
 
-def _out_of_fold(arm: FittedArm, table: FloatArray, folds: IntArray) -> FloatArray:
+def out_of_fold_values(arm: FittedArm, table: FloatArray, folds: IntArray) -> FloatArray:
     """Return the values of an arm for rows, each by the model that was fitted without its fold."""
     values = np.zeros((len(table), len(arm.offset)))
     for fold, model in enumerate(arm.fold_models):

@@ -5,11 +5,16 @@ as those of a classifier are (`arm_weights`). Where out-of-fold residuals tell o
 pass counts each row by the probability of its target not to be one. It is kept if the squared errors of all rows,
 outliers included, are not clearly larger: what was learnt without outliers is nearer to the mean of all, while tails
 that are no errors are missed.
+
+After each pass a small fusion is fitted to the logarithm of the size of the residuals. What it predicts out of fold is
+the scale by which residuals are judged, and by which intervals differ between rows: noise that is wide in some part of
+the rows is no outlier there.
 """
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -20,68 +25,34 @@ from fuselearn.fusion.arm_weights import combine, fill_gaps, weighted_sum
 from fuselearn.fusion.base_models import Arm, FittedModel
 from fuselearn.fusion.base_models.catalogue import Learners, make_arms
 from fuselearn.fusion.calibration_and_scores import importances_of_views, patterns_of_views
+from fuselearn.fusion.fusion_log import FusionLog, StageLog
 from fuselearn.fusion.passes import ArmRuns, Budget, Report
-from fuselearn.fusion.pattern_calibration import PatternCalibration
-from fuselearn.fusion.prediction_intervals import PredictionIntervals, SpreadRows, fit_spread, kept_residuals
-from fuselearn.fusion.target_outliers import TargetOutliers, judge_targets
+from fuselearn.fusion.pattern_fits import NearestCalibration, PatternFits, PatternValues, fit_line
+from fuselearn.fusion.prediction_intervals import LEAST_ROWS, PredictionIntervals
+from fuselearn.fusion.regression_residuals import (
+    LEAST_BELIEF,
+    OutOfFold,
+    TargetScale,
+    calibrated,
+    disagreement_of,
+    explained_share,
+    is_no_worse,
+    judge_residuals,
+    sizes_of,
+    with_sizes,
+)
+from fuselearn.fusion.target_outliers import TargetOutliers
 from fuselearn.numeric.exact_sums import exact_mean
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
-LEAST_BELIEF = 1e-6
-"""Weight of a row whose target is an outlier for certain."""
-WORSE = 0.5
-"""Standard errors by which squared errors may be larger after a second pass."""
 STRENGTHS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 """Shrinkage of weights to the plain average; the best one counts. A number tells more of its row than a class does:
 the classifier's caution, which keeps weights equal unless others are clearly better, costs 0.3 to 2.8 points of R² on
 sets of 600 and 1,000 rows, and gains nothing on diabetes."""
-LINE_PRIOR = 20.0
-"""Rows that slope 1 and intercept 0 of a pattern of views count for."""
-
-
-@dataclass(frozen=True)
-class TargetScale:
-    """Mean of a target, and its standard deviation, by the weights of rows."""
-
-    mean: float
-    unit: float
-
-    @classmethod
-    def of(cls, target: FloatArray, weights: FloatArray) -> "TargetScale":
-        """Return the scale of a target; the unit of one that does not vary is 1."""
-        size = float(np.abs(target).max()) or 1.0  # squares of very large or small numbers are none
-        scaled = target / size
-        mean = float(weights @ scaled / weights.sum())
-        unit = float(np.sqrt(weights @ (scaled - mean) ** 2 / weights.sum()))
-        return cls(mean * size, unit * size if unit > 1e-12 else 1.0)
-
-
-@dataclass(frozen=True)
-class OutOfFold:
-    """What is predicted of the training rows out of fold, in units of the target; all of shape (n_rows,).
-
-    Attributes
-    ----------
-    predicted : ndarray
-        By weights that were found on the rows of other folds.
-    disagreement : ndarray
-        Weighted standard deviation of the values of the arms.
-    missing : ndarray
-        Sum of the importances of the views that a row lacks.
-    known : bool ndarray
-        Rows that have a view that is used.
-    """
-
-    predicted: FloatArray
-    disagreement: FloatArray
-    missing: FloatArray
-    known: BoolArray
-
-    @property
-    def spread_rows(self) -> SpreadRows:
-        """What the spread of the rows follows from."""
-        return SpreadRows(self.predicted, self.disagreement, self.missing)
+SIZE_LEARNERS: Learners = {"linear": "linear", "trees": "trees"}
+"""Learners of the size of residuals: quick ones, of which one or the other found noise that grows with a column, in its
+square or in a step, in 300 rows; kernels added nothing."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +69,7 @@ class RegressionResult:
         Rows that each arm learnt from.
     complete_only : bool ndarray of shape (n_arms,)
         Whether an arm of all views has a value for complete rows only.
-    calibration : PatternCalibration
+    calibration : NearestCalibration
         Lines from combined values to numbers in units of `y`.
     intervals : PredictionIntervals
     rows : OutOfFold
@@ -107,6 +78,8 @@ class RegressionResult:
         R² of each arm alone.
     importances : ndarray of shape (n_views,)
     n_fits : int
+    sizes : RegressionResult or None
+        What is fitted to the sizes of residuals, where intervals follow from it.
     """
 
     arms: list[tuple[int | None, str, str, IntArray]]
@@ -114,13 +87,14 @@ class RegressionResult:
     weights: FloatArray
     learnt: IntArray
     complete_only: BoolArray
-    calibration: PatternCalibration
+    calibration: NearestCalibration
     intervals: PredictionIntervals
     rows: OutOfFold
     outliers: TargetOutliers
     arm_scores: FloatArray
     importances: FloatArray
     n_fits: int
+    sizes: "RegressionResult | None"
 
 
 @dataclass(frozen=True)
@@ -147,25 +121,18 @@ def fit_few_rows(
     budget: Budget,
     threads: Threads,
     report: Report | None = None,
+    log: FusionLog | None = None,
 ) -> RegressionResult:
     """Fit a regression on few rows."""
     row_weights = data.weights / exact_mean(data.weights)
-    last = _run(data, learners, row_weights, seed, budget, threads, report)
-    n_fits = last.n_fits
-    outliers = judge_residuals(data.target, last.rows, row_weights, data.blocks.present)
-    # A second pass takes as long as the first one; half of it would be of no use.
-    in_time = budget.fits_left() >= n_fits and budget.seconds_left() >= budget.seconds_used()
-    if outliers.share > 0 and in_time and not last.interrupted:
-        believed = row_weights * np.maximum(1 - outliers.probabilities, LEAST_BELIEF)
-        second = _run(data, learners, believed / believed.mean(), seed, budget, threads, report)
-        n_fits += second.n_fits
-        passes = second.rows.predicted, last.rows.predicted
-        no_worse = is_no_worse(data.target, *passes, row_weights, outliers.probabilities)
-        if no_worse and not second.interrupted:
-            last = second
-            outliers = judge_residuals(data.target, last.rows, row_weights, data.blocks.present)
-        else:
-            outliers = TargetOutliers(0.0, np.zeros(len(data)))
+
+    def run(weights: FloatArray) -> tuple[RegressionPass, RegressionPass | None]:
+        fitted = _run(data, learners, weights, seed, budget, threads, report, log)
+        if fitted.interrupted:
+            return fitted, None
+        return fitted, _run_on_sizes(fitted, data, weights, seed, budget, threads, log)
+
+    last, sizes, outliers, n_fits = run_twice(data, row_weights, run, budget)
     if last.interrupted:
         warnings.warn(
             f"Interrupted: the model has the {sum(map(len, last.models))} fits that were done.",
@@ -173,82 +140,92 @@ def fit_few_rows(
             stacklevel=3,
         )
     clean = row_weights * (1 - outliers.probabilities)
-    calibration, intervals = _calibrated(last, data, clean)
-    targets = ((data.target - last.scale.mean) / last.scale.unit)[:, None]
-    return RegressionResult(
-        [(arm.view, arm.view_name, arm.learner, arm.columns) for arm in last.arms],
-        last.models,
-        last.weights,
-        np.array([arm.n_learnt for arm in last.arms]),
-        np.ones(len(last.arms), dtype=bool),
-        calibration,
-        intervals,
-        last.rows,
-        outliers,
-        np.array([explained_share(targets, values, clean) for values in last.arm_values]),
-        last.importances,
-        n_fits,
-    )
+    result = _result(last, data, clean, outliers, sizes)
+    return replace(result, n_fits=n_fits)
 
 
-def judge_residuals(target: FloatArray, rows: OutOfFold, weights: FloatArray, present: BoolArray) -> TargetOutliers:
-    """Judge targets by the residuals of rows, each over the spread that is expected of it by its views and value."""
-    residuals = np.where(rows.known, target - rows.predicted, 0.0)
-    known, probabilities = rows.known, np.zeros(len(target))
-    if not known.any():
-        return TargetOutliers(0.0, probabilities)
-    unit = TargetScale.of(target, weights).unit
-    of_rows = rows.spread_rows.among(known)
-    scaled = residuals[known] / fit_spread(of_rows, residuals[known], weights[known], unit)(of_rows)
-    # Rows that lack views are predicted less well; theirs are no outliers.
-    _, pattern_of = np.unique(present[known], axis=0, return_inverse=True)
-    typical = np.median(np.abs(scaled)) or 1.0
-    for pattern in np.unique(pattern_of):
-        own = np.ravel(pattern_of) == pattern
-        n_own = np.count_nonzero(own)
-        scaled[own] /= (n_own * np.median(np.abs(scaled[own])) + LINE_PRIOR * typical) / (n_own + LINE_PRIOR)
-    judged = judge_targets(scaled, weights[known])
-    probabilities[known] = judged.probabilities
-    return TargetOutliers(judged.share, probabilities)
+class Pass(Protocol):
+    """What a pass tells of the rows, whatever it is by."""
+
+    @property
+    def rows(self) -> OutOfFold:
+        """What is predicted of the rows out of fold."""
+
+    @property
+    def n_fits(self) -> int:
+        """Number of fits."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user interrupted it."""
 
 
-def is_no_worse(
-    target: FloatArray, second: FloatArray, first: FloatArray, weights: FloatArray, suspected: FloatArray
-) -> bool:
-    """Return whether squared errors are not clearly larger after a second pass than after the first.
+AnyPass = TypeVar("AnyPass", bound=Pass)
 
-    Targets in the tail of an honest distribution are predicted better by a first pass, which learnt from them. Outliers
-    are not: they pull all predictions towards their mean. So the errors of suspected rows (their probabilities to be
-    outliers) are taken about the mean of these errors, which forgives a pass that is not pulled.
+
+def run_twice(
+    data: RegressionData,
+    row_weights: FloatArray,
+    run: Callable[[FloatArray], tuple[AnyPass, AnyPass | None]],
+    budget: Budget,
+) -> tuple[AnyPass, AnyPass | None, TargetOutliers, int]:
+    """Run a pass and, where there are gross outliers, another one that believes these less; return the better one.
+
+    Parameters
+    ----------
+    data : RegressionData
+    row_weights : ndarray of shape (n_rows,)
+    run : callable
+        Fits a pass, and one on the sizes of its residuals, given weights of rows.
+    budget : Budget
+
+    Returns
+    -------
+    last, sizes : passes
+        The one that is kept, and that on the sizes of its residuals.
+    outliers : TargetOutliers
+    n_fits : int
+        Fits of all of them.
     """
-    unit = TargetScale.of(target, weights).unit
-    losses = []
-    for predicted in (second, first):
-        errors = (target - predicted) / unit
-        shift = np.average(errors, weights=weights * suspected) if np.any(weights * suspected > 0) else 0.0
-        losses.append(weights * ((1 - suspected) * errors**2 + suspected * (errors - shift) ** 2))
-    excess = losses[0] - losses[1]
-    return bool(excess.mean() <= WORSE * excess.std() / np.sqrt(len(excess)))
+
+    def judged(fitted: AnyPass, sizes: AnyPass | None) -> TargetOutliers:
+        rows = with_sizes(fitted.rows, sizes.rows if sizes is not None else None)
+        return judge_residuals(data.target, rows, row_weights, data.blocks.present)
+
+    last, sizes = run(row_weights)
+    n_fits = last.n_fits + (sizes.n_fits if sizes is not None else 0)
+    outliers = judged(last, sizes)
+    # A second pass takes as long as the first one; half of it would be of no use.
+    in_time = budget.fits_left() >= n_fits and budget.seconds_left() >= budget.seconds_used()
+    if outliers.share > 0 and in_time and not last.interrupted:
+        believed = row_weights * np.maximum(1 - outliers.probabilities, LEAST_BELIEF)
+        second, second_sizes = run(believed / believed.mean())
+        n_fits += second.n_fits + (second_sizes.n_fits if second_sizes is not None else 0)
+        passes = second.rows.predicted, last.rows.predicted
+        no_worse = is_no_worse(data.target, *passes, row_weights, outliers.probabilities)
+        if no_worse and not second.interrupted:
+            last, sizes = second, second_sizes
+            outliers = judged(last, sizes)
+        else:
+            outliers = TargetOutliers(0.0, np.zeros(len(data)))
+    return last, sizes, outliers, n_fits
 
 
-def explained_share(targets: FloatArray, values: FloatArray, weights: FloatArray) -> float:
-    """Return R² of values of shape (n_rows, 1), on the rows that have one; NaN where none has."""
-    known = ~np.isnan(values[:, 0])
-    if not known.any():
-        return np.nan
-    t, v, u = targets[known, 0], values[known, 0], weights[known]
-    mean = u @ t / u.sum()
-    total = float(u @ (t - mean) ** 2)
-    return 1 - float(u @ (t - v) ** 2) / total if total > 0 else 0.0
-
-
-def disagreement_of(values: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return the weighted standard deviation of values of arms, of shape (n_arms, n_rows); NaN where one abstains."""
-    shares = np.where(np.isnan(values), 0.0, weights[:, None])
-    totals = np.maximum(shares.sum(axis=0), np.finfo(float).tiny)
-    known = np.nan_to_num(values)
-    means = (shares * known).sum(axis=0) / totals
-    return np.sqrt((shares * (known - means) ** 2).sum(axis=0) / totals)
+def _run_on_sizes(
+    last: RegressionPass,
+    data: RegressionData,
+    row_weights: FloatArray,
+    seed: int,
+    budget: Budget,
+    threads: Threads,
+    log: FusionLog | None,
+) -> RegressionPass | None:
+    """Fit a small fusion to the sizes of residuals; None where rows are few, or the budget."""
+    n_wanted = len(SIZE_LEARNERS) * (len(data.names) + 1)
+    if len(data) < LEAST_ROWS or budget.fits_left() < n_wanted or budget.seconds_left() <= 0:
+        return None
+    sizes = replace(data, target=sizes_of(last.rows, data.target, row_weights))
+    return _run(sizes, SIZE_LEARNERS, row_weights, seed, budget, threads, None, log)
 
 
 def _run(
@@ -259,12 +236,14 @@ def _run(
     budget: Budget,
     threads: Threads,
     report: Report | None,
+    log: FusionLog | None,
 ) -> RegressionPass:
     """Fit the arms, and weigh them."""
     scale = TargetScale.of(data.target, row_weights)
     targets = ((data.target - scale.mean) / scale.unit)[:, None]
     arms = make_arms(data.blocks, learners, row_weights, data.groups, None, seed)
-    runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, False, report)
+    stage = None if log is None else StageLog(log, data.target, row_weights)
+    runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, False, report, stage)
     fits = runs.first_pass(targets)
     arm_values, scored = runs.out_of_fold(fits, 1), runs.scored(fits, 1)
     weights = _weights(arm_values, targets, row_weights, data.groups)
@@ -314,76 +293,68 @@ def _out_of_fold(
             sums[own] = slope * sums[own] + intercept
         predicted[held_out], known[held_out] = sums[held_out], covered[held_out]
         disagreement[held_out] = disagreement_of(values[:, held_out, 0], weights)
-    return OutOfFold(scale.mean + scale.unit * predicted, scale.unit * disagreement, missing, known)
+    return OutOfFold(scale.mean + scale.unit * predicted, scale.unit * disagreement, missing, known, np.zeros(n_rows))
 
 
-def fit_line(values: FloatArray, targets: FloatArray, weights: FloatArray) -> tuple[float, float]:
-    """Return slope and intercept of the least squares line from values to targets, with slope 1 and 0 as prior."""
-    spread = float(weights @ values**2 / weights.sum()) if len(values) and weights.sum() > 0 else 1.0
-    design = np.column_stack([values, np.ones(len(values))])
-    prior = LINE_PRIOR * np.diag([spread or 1.0, 1.0])
-    moments = (design * weights[:, None]).T @ targets + prior @ [1.0, 0.0]
-    slope, intercept = np.linalg.solve((design * weights[:, None]).T @ design + prior, moments)
-    return max(float(slope), 0.0), float(intercept)
-
-
-def _calibrated(
-    result: RegressionPass, data: RegressionData, clean: FloatArray
-) -> tuple[PatternCalibration, PredictionIntervals]:
-    """Return lines and residuals for all patterns of views: without each, each alone, and as in the rows."""
-    present, scale = data.blocks.present, result.scale
-    everything = np.ones(present.shape[1], dtype=bool)
-    targets = (data.target - scale.mean) / scale.unit
-    rows = result.rows
-    complete = rows.known & present.all(axis=1)
-    fitted = rows.known if not complete.any() else complete
-    spread = fit_spread(
-        rows.spread_rows.among(rows.known), (data.target - rows.predicted)[rows.known], clean[rows.known], scale.unit
+def _result(
+    last: RegressionPass,
+    data: RegressionData,
+    clean: FloatArray,
+    outliers: TargetOutliers,
+    sizes: RegressionPass | None,
+) -> RegressionResult:
+    """Return lines and intervals of all patterns of views, and what out-of-fold values say."""
+    fits, size_fits = _pattern_fits(last, data, clean), None
+    rows, of_sizes = with_sizes(last.rows, sizes.rows if sizes else None), None
+    if sizes is not None:
+        size_data = replace(data, target=sizes_of(last.rows, data.target, last.row_weights))
+        size_fits = _pattern_fits(sizes, size_data, clean)
+    calibration, intervals = calibrated(
+        data, rows, fits, last.scale, 0.0, last.importances, clean, size_fits, sizes.scale if sizes else None
+    )
+    if sizes is not None and intervals.spread.reads_sizes:
+        of_sizes = _result(sizes, size_data, clean, TargetOutliers(0.0, np.zeros(len(data))), None)
+    targets = ((data.target - last.scale.mean) / last.scale.unit)[:, None]
+    return RegressionResult(
+        [(arm.view, arm.view_name, arm.learner, arm.columns) for arm in last.arms],
+        last.models,
+        last.weights,
+        np.array([arm.n_learnt for arm in last.arms]),
+        np.ones(len(last.arms), dtype=bool),
+        calibration,
+        intervals,
+        rows,
+        outliers,
+        np.array([explained_share(targets, values, clean) for values in last.arm_values]),
+        last.importances,
+        last.n_fits,
+        of_sizes,
     )
 
-    def residuals_of(of_pattern: SpreadRows, among: BoolArray) -> FloatArray:
-        some = of_pattern.among(among)
-        return kept_residuals((data.target[among] - some.predicted) / spread(some), clean[among])
 
-    patterns, lines = [everything], [(1.0, 0.0)]
-    residuals = [residuals_of(rows.spread_rows, fitted)]
-    _, fold_of = deal_folds(len(data), data.groups)
-    for pattern in patterns_of_views(present):
-        left = _arms_left(result.arms, result.weights, pattern)
-        having = present[:, pattern].all(axis=1)
-        if not left or not having.any():
-            continue
-        values, weights = result.scored_values[left], result.weights[left]
+def _pattern_fits(last: RegressionPass, data: RegressionData, clean: FloatArray) -> PatternFits:
+    """Return fits of patterns of views by the out-of-fold values of a pass."""
+    present, scale, rows = data.blocks.present, last.scale, last.rows
+    total = last.weights.sum()
+
+    def values_of(views: BoolArray) -> PatternValues | None:
+        having = np.flatnonzero((present | ~views).all(axis=1))
+        if views.all():
+            having = having[rows.known[having]]
+            sums = (rows.predicted[having] - scale.mean) / scale.unit
+            return PatternValues(having, sums, rows.disagreement[having] / scale.unit)
+        left = _arms_left(last.arms, last.weights, views)
+        if not left or not len(having):
+            return None
+        values, weights = last.scored_values[left][:, having], last.weights[left]
         sums, covered = weighted_sum(values, weights)
         # As in predictions: those that are left stand for the others.
-        sums = sums[:, 0] * (result.weights.sum() / weights.sum())
-        among = covered & having
-        predicted = np.zeros(len(data))
-        for fold in np.unique(fold_of):
-            others = among & (fold_of != fold) if (fold_of != fold).any() else among
-            slope, intercept = fit_line(sums[others], targets[others], clean[others])
-            predicted[fold_of == fold] = slope * sums[fold_of == fold] + intercept
-        patterns.append(pattern)
-        lines.append(fit_line(sums[among], targets[among], clean[among]))
-        disagreement = scale.unit * disagreement_of(values[:, :, 0], weights)
-        missing = np.full(len(data), float(result.importances[~pattern].sum()))
-        residuals.append(residuals_of(SpreadRows(scale.mean + scale.unit * predicted, disagreement, missing), among))
-    return pattern_lines(patterns, lines, scale), PredictionIntervals(
-        spread, [*residuals, kept_residuals(data.target - scale.mean, clean)]
-    )
+        sums = sums[covered, 0] * (total / weights.sum())
+        return PatternValues(having[covered], sums, disagreement_of(values[:, covered, 0], weights))
 
-
-def pattern_lines(
-    patterns: Sequence[BoolArray], lines: Sequence[tuple[float, float]], scale: TargetScale
-) -> PatternCalibration:
-    """Return lines of patterns in units of the target; a row without any view gets its mean."""
-    slopes, intercepts = np.array(lines).T
-    return PatternCalibration(
-        np.array(patterns),
-        scale.unit * slopes,
-        (scale.mean + scale.unit * intercepts)[:, None],
-        np.array([scale.mean]),
-    )
+    targets = (data.target - scale.mean) / scale.unit
+    _, fold_of = deal_folds(len(data), data.groups)
+    return PatternFits(values_of, present, targets, clean, fold_of, data.groups, all_fit=True)
 
 
 def _arms_left(arms: Sequence[Arm], weights: FloatArray, pattern: BoolArray) -> list[int]:

@@ -19,31 +19,37 @@ from fuselearn.data.training_data import RegressionData
 from fuselearn.fusion.arm_fitting import LEAST_RISE, SUBSAMPLE_ROWS, ArmFitting, FittedArms
 from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, local_gradient_data
-from fuselearn.fusion.base_models.catalogue import LEAST_ROWS
+from fuselearn.fusion.base_models.catalogue import LEAST_ROWS, Learners
 from fuselearn.fusion.base_models.cross_fitted_regressors import CrossFittedRegressors
 from fuselearn.fusion.base_models.forests import ForestRows, column_means
+from fuselearn.fusion.fusion_log import FusionLog, StageLog
 from fuselearn.fusion.fusion_options import FusionOptions, n_folds_of
 from fuselearn.fusion.fusion_rows import FittedArm, FusionBlock, FusionFrame, TakenRows, draw_rows, having_of
 from fuselearn.fusion.fusion_run import LEAST_PATTERN_ROWS, importances_of_arms
 from fuselearn.fusion.local_fusion import BLOCK_ROWS, boosting_arms
 from fuselearn.fusion.log_loss_weights import LossSums, Penalty, Stack, Weighing, weigh, weigh_and_drop, without_folds
-from fuselearn.fusion.prediction_intervals import PredictionIntervals, fit_spread, kept_residuals
-from fuselearn.fusion.regression_passes import (
-    LEAST_BELIEF,
+from fuselearn.fusion.pattern_fits import PatternFits, PatternValues
+from fuselearn.fusion.pattern_values import listed_patterns, out_of_fold_values
+from fuselearn.fusion.prediction_sets import ENOUGH_ROWS
+from fuselearn.fusion.regression_passes import RegressionResult, run_twice
+from fuselearn.fusion.regression_residuals import (
     OutOfFold,
-    RegressionResult,
     TargetScale,
+    calibrated,
     disagreement_of,
     explained_share,
-    fit_line,
-    is_no_worse,
-    judge_residuals,
-    pattern_lines,
+    sizes_of,
+    with_sizes,
 )
 from fuselearn.fusion.target_outliers import TargetOutliers
 from fuselearn.numeric.exact_sums import exact_mean
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, Classifier, FloatArray, IntArray
+
+SIZE_LEARNERS: Learners = {"linear": "linear", "boosting": "boosting"}
+"""Learners of the size of residuals."""
+MOST_MASKED_NUMBERS, LEAST_MASKED_ROWS, MOST_MASKED_ROWS = 2**17, 512, 4096
+"""Rows of which values with fewer views are computed: so many over all patterns, and limits for each."""
 
 
 class RegressionBlock(FusionBlock):
@@ -146,18 +152,23 @@ class RegressionArmFitting(ArmFitting):
 
 @dataclass(frozen=True)
 class _ManyRowsPass:
-    """One pass: the arms, their weights, and their out-of-fold values in units of the target's spread."""
+    """One pass: the arms, their weights, their out-of-fold values in units of the target's spread, and their sums."""
 
     fitted: FittedArms
     stack: Stack
     scale: TargetScale
+    row_weights: FloatArray
     values: FloatArray
+    sums: FloatArray
     rows: OutOfFold
     importances: FloatArray
     n_fits: int
+    interrupted: bool
 
 
-def fit_many_rows(data: RegressionData, options: FusionOptions, threads: Threads) -> RegressionResult:
+def fit_many_rows(
+    data: RegressionData, options: FusionOptions, threads: Threads, log: FusionLog | None = None
+) -> RegressionResult:
     """Fit a regression on many rows in memory."""
     started, budget = time.monotonic(), options.budget
     n_folds = n_folds_of(len(data))
@@ -167,21 +178,19 @@ def fit_many_rows(data: RegressionData, options: FusionOptions, threads: Threads
     frame = FusionFrame(data.names, data.columns, 1, len(data), n_folds, table.shape[1])
     fold_of = Folds.of(n_folds, options.seed, data.groups).numbers(len(data), groups=data.groups)
     row_weights = data.weights / exact_mean(data.weights)
-    last = _run(data, frame, fold_of, row_weights, options, threads)
-    n_fits = last.n_fits
-    outliers = judge_residuals(data.target, last.rows, row_weights, data.blocks.present)
-    in_time = budget.fits_left() >= n_fits and budget.seconds_left() >= time.monotonic() - started
-    if outliers.share > 0 and in_time:
-        believed = row_weights * np.maximum(1 - outliers.probabilities, LEAST_BELIEF)
-        second = _run(data, frame, fold_of, believed / believed.mean(), options, threads)
-        n_fits += second.n_fits
-        passes = second.rows.predicted, last.rows.predicted
-        if is_no_worse(data.target, *passes, row_weights, outliers.probabilities):
-            last = second
-            outliers = judge_residuals(data.target, last.rows, row_weights, data.blocks.present)
-        else:
-            outliers = TargetOutliers(0.0, np.zeros(len(data)))
-    return _result(data, frame, last, outliers, row_weights, n_fits)
+
+    def run(weights: FloatArray) -> tuple[_ManyRowsPass, _ManyRowsPass | None]:
+        fitted = _run(data, frame, fold_of, weights, options, threads, log)
+        n_wanted, seconds = len(SIZE_LEARNERS) * (frame.n_views + 1), time.monotonic() - started
+        if fitted.interrupted or budget.fits_left() < n_wanted or budget.seconds_left() < seconds:
+            return fitted, None
+        sizes = replace(data, target=sizes_of(fitted.rows, data.target, weights))
+        quiet = replace(options, learners=SIZE_LEARNERS, report=None)
+        return fitted, _run(sizes, frame, fold_of, weights, quiet, threads, log)
+
+    last, sizes, outliers, n_fits = run_twice(data, row_weights, run, budget)
+    clean = row_weights * (1 - outliers.probabilities)
+    return replace(_result(data, frame, fold_of, last, outliers, clean, sizes, options.seed), n_fits=n_fits)
 
 
 def _run(
@@ -191,6 +200,7 @@ def _run(
     weights: FloatArray,
     options: FusionOptions,
     threads: Threads,
+    log: FusionLog | None,
 ) -> _ManyRowsPass:
     """Fit the arms, and weigh them."""
     scale = TargetScale.of(data.target, weights)
@@ -208,8 +218,9 @@ def _run(
         boosted.append(boosting_arms(rows, len(data), frame.n_folds, options, threads))
         return boosted[0]
 
+    stage = None if log is None else StageLog(log, data.target, weights)
     try:
-        fitting = RegressionArmFitting(LocalPartitions(blocks, threads), frame, options, boosting, None)
+        fitting = RegressionArmFitting(LocalPartitions(blocks, threads), frame, options, boosting, stage)
         fitting.target = target
         fitted = fitting.run()
     finally:
@@ -233,8 +244,11 @@ def _run(
         scale.unit * disagreement,
         ~present @ importances,
         known,
+        np.zeros(len(data)),
     )
-    return _ManyRowsPass(fitted, stack, scale, values, rows, importances, fitting.n_fits)
+    return _ManyRowsPass(
+        fitted, stack, scale, weights, values, sums, rows, importances, fitting.n_fits, fitting.interrupted
+    )
 
 
 def _weights_of_all(fitted: FittedArms) -> FloatArray:
@@ -247,39 +261,42 @@ def _weights_of_all(fitted: FittedArms) -> FloatArray:
 def _result(
     data: RegressionData,
     frame: FusionFrame,
+    fold_of: IntArray,
     last: _ManyRowsPass,
     outliers: TargetOutliers,
-    row_weights: FloatArray,
-    n_fits: int,
+    clean: FloatArray,
+    sizes: _ManyRowsPass | None,
+    seed: int,
 ) -> RegressionResult:
-    """Return lines and residuals of the frequent patterns of views, and what out-of-fold values say."""
-    present, scale, stack = data.blocks.present, last.scale, last.stack
-    clean = row_weights * (1 - outliers.probabilities)
-    intercept = float(stack.intercepts[0])
-    sums = (last.rows.predicted - scale.mean) / scale.unit - intercept
+    """Return lines and intervals of patterns of views, and what out-of-fold values say."""
+    scale, present = last.scale, data.blocks.present
     targets = (data.target - scale.mean) / scale.unit
-    patterns, counts = np.unique(present, axis=0, return_counts=True)
-    frequent = [pattern for pattern, n in zip(patterns, counts) if n >= LEAST_PATTERN_ROWS and pattern.any()]
-    # The first is for complete rows, the last for rows of all patterns that are not known.
-    kept: list[BoolArray] = [np.ones(frame.n_views, dtype=bool)]
-    kept += [pattern for pattern in frequent if not pattern.all()]
-    lines, members = [], []
+    fits, size_fits, of_sizes = _pattern_fits(data, frame, fold_of, last, clean, seed), None, None
     predicted = last.rows.predicted.copy()
-    for pattern in kept:
+    patterns, counts = np.unique(present, axis=0, return_counts=True)
+    for pattern in patterns[(counts >= LEAST_PATTERN_ROWS) & patterns.any(axis=1)]:
+        fit = fits(pattern)
+        assert fit is not None
         own = np.asarray((present == pattern).all(axis=1))
-        slope, shift = fit_line(sums[own], targets[own] - intercept, clean[own]) if len(kept) > 1 else (1.0, 0.0)
-        lines.append((slope, intercept + shift))
-        members.append(own if np.count_nonzero(own) >= LEAST_PATTERN_ROWS else last.rows.known)
-        predicted[own] = scale.mean + scale.unit * (slope * sums[own] + intercept + shift)
-    kept.append(np.zeros(frame.n_views, dtype=bool))
-    lines.append((1.0, intercept))
-    members.append(last.rows.known)
-    rows = replace(last.rows, predicted=predicted)
-    known, residuals = rows.known, data.target - predicted
-    spread = fit_spread(rows.spread_rows.among(known), residuals[known], clean[known], scale.unit)
-    scaled = residuals / spread(rows.spread_rows)
-    of_patterns = [kept_residuals(scaled[own], clean[own]) for own in members]
-    of_patterns.append(kept_residuals(data.target - scale.mean, clean))
+        predicted[own] = scale.mean + scale.unit * (fit.slope * last.sums[own] + fit.intercept)
+    rows = with_sizes(replace(last.rows, predicted=predicted), sizes.rows if sizes else None)
+    if sizes is not None:
+        size_data = replace(data, target=sizes_of(last.rows, data.target, last.row_weights))
+        size_fits = _pattern_fits(size_data, frame, fold_of, sizes, clean, seed)
+    calibration, intervals = calibrated(
+        data,
+        rows,
+        fits,
+        scale,
+        float(last.stack.intercepts[0]),
+        last.importances,
+        clean,
+        size_fits,
+        sizes.scale if sizes else None,
+    )
+    if sizes is not None and intervals.spread.reads_sizes:
+        nothing = TargetOutliers(0.0, np.zeros(len(data)))
+        of_sizes = _result(size_data, frame, fold_of, sizes, nothing, clean, None, seed)
     weights = _weights_of_all(last.fitted)
     arms = last.fitted.arms
     return RegressionResult(
@@ -288,11 +305,60 @@ def _result(
         weights,
         np.array([arm.n_learnt for arm in arms]),
         np.array([arm.complete_only for arm in arms]),
-        pattern_lines(kept, lines, scale),
-        PredictionIntervals(spread, of_patterns),
+        calibration,
+        intervals,
         rows,
         outliers,
         np.array([explained_share(targets[:, None], of_arm[:, None], clean) for of_arm in last.values]),
         last.importances,
-        n_fits,
+        last.n_fits,
+        of_sizes,
     )
+
+
+def _pattern_fits(
+    data: RegressionData, frame: FusionFrame, fold_of: IntArray, last: _ManyRowsPass, clean: FloatArray, seed: int
+) -> PatternFits:
+    """Return fits of patterns of views by the out-of-fold values of a pass.
+
+    Rows with more views than a pattern are a subsample, of which arms of all views predict what there would be.
+    """
+    present, scale, stack = data.blocks.present, last.scale, last.stack
+    n_masked = int(np.clip(MOST_MASKED_NUMBERS // len(listed_patterns(present)), LEAST_MASKED_ROWS, MOST_MASKED_ROWS))
+    drawn = draw_rows(len(data), n_masked, seed + 5)
+    table = data.blocks.views[0].table
+    without = np.array([of_fold.weights for of_fold in without_folds(last.fitted.weighing, last.fitted.penalty)])
+    arms = [last.fitted.arms[number] for number in stack.arms]
+
+    def values_of(views: BoolArray) -> PatternValues | None:
+        own = np.flatnonzero((present == views).all(axis=1))
+        disagreement = last.rows.disagreement / scale.unit
+        borrowed = drawn[:0]
+        if clean[own].sum() < ENOUGH_ROWS:
+            borrowed = drawn[(present[drawn] | ~views).all(axis=1)]
+            borrowed = borrowed[(present[borrowed] != views).any(axis=1)]
+        if not len(borrowed):
+            return PatternValues(own, last.sums[own], disagreement[own]) if len(own) else None
+        values = masked_values(views, borrowed)
+        sums = np.einsum("ia,ai->i", without[fold_of[borrowed]], np.nan_to_num(values)) + stack.intercepts[0]
+        return PatternValues(
+            np.concatenate([own, borrowed]),
+            np.concatenate([last.sums[own], sums]),
+            np.concatenate([disagreement[own], disagreement_of(values, stack.weights)]),
+        )
+
+    def masked_values(views: BoolArray, rows: IntArray) -> FloatArray:
+        """Return out-of-fold values of the arms of rows as if they had just some views; NaN where there are none."""
+        kept = np.concatenate([frame.columns[view] for view in np.flatnonzero(views)])
+        masked = np.full((len(rows), table.shape[1]), np.nan)
+        masked[:, kept] = table[np.ix_(rows, kept)]
+        values = np.full((len(arms), len(rows)), np.nan)
+        for place, arm in enumerate(arms):
+            if arm.having(views[None])[0]:
+                values[place] = out_of_fold_values(arm, masked, fold_of[rows])[:, 0]
+        return values
+
+    targets = (data.target - scale.mean) / scale.unit
+    # Weights are those that fit complete rows best, where all others are few.
+    all_fit = bool(np.count_nonzero(~present.all(axis=1)) < LEAST_PATTERN_ROWS)
+    return PatternFits(values_of, present, targets, clean, fold_of, data.groups, all_fit=all_fit)

@@ -125,25 +125,35 @@ def judge_targets(residuals: FloatArray, weights: FloatArray) -> TargetOutliers:
 def fit_mixture(
     residuals: FloatArray, weights: FloatArray, *, with_outliers: bool, degrees: float = DEGREES
 ) -> ResidualMixture:
-    """Fit a mixture, or the core alone, by expectation maximisation."""
+    """Fit a mixture, or the core alone, by expectation maximisation; the better of two ends.
+
+    It starts once from a share of wide residuals, and once from the largest one alone: that is not found from the other
+    start, where a heavy tail explains it better than a normal distribution that is too narrow.
+    """
     mode = float(np.median(residuals))
     away = residuals - mode
     if not away.any():
         return ResidualMixture(mode, 1.0, 1.0, 0.0, LEAST_WIDTH, 0.0, degrees)
-    least = max(float(np.abs(away).max()), 1e-300) * 1e-9
+    largest = max(float(np.abs(away).max()), 1e-300)
+    least = largest * 1e-9
     below, above = (max(float(np.median(np.abs(side))) if len(side) else 0.0, least) for side in _sides(away))
-    width = max(LEAST_WIDTH * (below + above) / 2, float(np.sqrt(np.mean(away**2))))
-    share = FIRST_SHARE if with_outliers else 0.0
-    mixture = ResidualMixture(mode, below, above, share, width, -np.inf, degrees)
-    for _ in range(MOST_STEPS):
-        outlying = mixture.outlier_probabilities(residuals)
-        log_likelihood = float(weights @ _log_density(mixture, residuals))
-        gain = log_likelihood - mixture.log_likelihood
-        mixture = mixture._replace(log_likelihood=log_likelihood)
-        if not gain > TOLERANCE * weights.sum():
-            break
-        mixture = _maximised(mixture, residuals, weights, outlying, least, with_outliers)
-    return mixture
+    starts = [(0.0, largest)]
+    if with_outliers:
+        starts = [(FIRST_SHARE, float(np.sqrt(np.mean(away**2)))), (1 / len(residuals), largest)]
+    fitted = []
+    for share, width in starts:
+        width = max(LEAST_WIDTH * (below + above) / 2, width)
+        mixture = ResidualMixture(mode, below, above, share, width, -np.inf, degrees)
+        for _ in range(MOST_STEPS):
+            outlying = mixture.outlier_probabilities(residuals)
+            log_likelihood = float(weights @ _log_density(mixture, residuals))
+            gain = log_likelihood - mixture.log_likelihood
+            mixture = mixture._replace(log_likelihood=log_likelihood)
+            if not gain > TOLERANCE * weights.sum():
+                break
+            mixture = _maximised(mixture, residuals, weights, outlying, least, with_outliers)
+        fitted.append(mixture)
+    return max(fitted, key=lambda end: end.log_likelihood)
 
 
 def _maximised(
