@@ -140,8 +140,8 @@ class TrendTest:
 
     Attributes
     ----------
-    batch_size : int
-        How many columns are tested at once.
+    n_cells : int
+        Numbers in the largest table that is predicted for one column.
     """
 
     def __init__(
@@ -165,9 +165,7 @@ class TrendTest:
                 decisions[held_out] = data.decisions(model, data.table[held_out])
             expected = _expectations(decisions, self._targets)
             self._parts += [(model, np.intersect1d(held_out, tested), expected) for model, (_, held_out) in turn]
-
-        largest = max((len(rows) for _, rows, _ in self._parts), default=1)
-        self.batch_size = max(1, MOST_CELLS // (max(largest, 1) * data.table.shape[1]))
+        self.n_cells = max(len(rows) for _, rows, _ in self._parts) * data.table.shape[1]
 
     def chances(self, places: IntArray) -> FloatArray:
         """Return the p-values of some columns, by their places among those that are used."""
@@ -200,9 +198,7 @@ def gain_chances(
     before = data.decisions(model, data.table[rows])
     expected = _expectations(before, targets)
     chances = np.ones(len(used))
-    batch_size = max(1, MOST_CELLS // (len(rows) * data.table.shape[1]))
-    for start in range(0, len(used), batch_size):
-        places = np.arange(start, min(start + batch_size, len(used)))
+    for places in batches(len(used), len(rows) * data.table.shape[1]):
         without: FloatArray = np.zeros((len(places), *before.shape))
         for _ in range(DRAWS):
             draws = np.array([conditional.draws(rows, place, generator) for place in places.tolist()])
@@ -212,3 +208,22 @@ def gain_chances(
             known = conditional.known[rows, place]
             chances[place] = gain_chance(of_column[known], data.units[rows][known])
     return chances
+
+
+def changes_by_shuffling(data: LabelledRows, model: Any, rows: IntArray, number: int) -> FloatArray:
+    """Return by how much decisions change, in root mean square, when each column is shuffled between some rows."""
+    generator, n_columns = np.random.default_rng([data.seed, 1, number]), data.table.shape[1]
+    before, changes = data.decisions(model, data.table[rows]), np.zeros(n_columns)
+    for columns in batches(n_columns, len(rows) * n_columns):
+        shuffled = data.table[np.ix_(rows, columns)].T
+        for cells in shuffled:
+            known = np.flatnonzero(~np.isnan(cells))
+            cells[known] = cells[generator.permutation(known)]
+        after = data.replaced_decisions(model, rows, columns, shuffled)
+        changes[columns] = np.sqrt(np.mean((after - before) ** 2, axis=(1, 2)))
+    return changes
+
+
+def batches(n_columns: int, n_cells: int) -> list[IntArray]:
+    """Return the numbers of columns in parts, so that tables of `n_cells` numbers for each are not too large."""
+    return np.array_split(np.arange(n_columns), -(-n_columns * n_cells // MOST_CELLS))

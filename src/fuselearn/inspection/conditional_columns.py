@@ -1,21 +1,26 @@
 """Columns given all others, and tests of whether the target depends on a column beyond the others.
 
-Each column is brought to normal scores, and is then regressed on all others by their shrunk covariance (Ledoit and
-Wolf, 2004). What is left of it knows nothing of the others. A column that the target does not depend on, given the
-others, has a remainder that is uncorrelated with whatever a prediction from the other columns leaves of the target.
-This is what the tests look at; they sum over rows of a group first, and need no shuffled copies of the columns.
+Each column is brought to normal scores, and is then regressed on those others that tell something of it, which are
+chosen one after the other as long as one is more correlated with what is left than the largest of as many correlations
+is by chance (orthogonal matching pursuit). A shrunk covariance of all columns instead leaves much of strong
+correlations, and with it false discoveries beside the columns that matter.
+
+A column that the target does not depend on, given the others, has a remainder that is uncorrelated with whatever a
+prediction from the other columns leaves of the target. This is what the tests look at; they sum over rows of a group
+first, and need no shuffled copies of the columns.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from scipy import stats
-from sklearn.covariance import ledoit_wolf_shrinkage
 
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
-LEAST_SHRINKAGE = 1e-3
-"""Share of the covariance that is the identity, at least: columns may be copies of each other."""
+MOST_CHOSEN = 20
+"""Other columns that a column is regressed on, at most; and no more than a quarter of the rows."""
+LEAST_LEFT = 1e-6
+"""Variance of a column that counts as all explained by others, such as a copy of it."""
 LEAST_VARIANCE = 1e-10
 """Share of the largest variance below which a direction of sums is none, such as that of all classes together."""
 
@@ -52,17 +57,15 @@ class ConditionalColumns:
                 scores /= np.sqrt(np.average(scores**2, weights=counts))
             self._scores[there, column] = scores[inverse]
             self._values.append(np.array([scores, values]))
-        n_rows, n_columns = table.shape
-        shrinkage = max(float(ledoit_wolf_shrinkage(self._scores, assume_centered=True)), LEAST_SHRINKAGE)
-        ridge = shrinkage * (float(np.sum(self._scores**2)) / (n_rows * n_columns) or 1.0)
-        # The inverse of the covariance (1 - δ) ZᵀZ / n + ridge, by the singular values of Z.
-        left, sizes, right = np.linalg.svd(self._scores, full_matrices=False)
-        variances = (1 - shrinkage) * sizes**2 / n_rows + ridge
-        outside = np.maximum(1 - np.sum(right**2, axis=0), 0.0) / ridge
-        precisions = (right**2 / variances[:, None]).sum(axis=0) + outside
-        some = self.known & (self._scores != 0).any(axis=0)  # of constant columns rounding alone would be left
-        self.remainders: FloatArray = np.where(some, (left * (sizes / variances)) @ right / precisions, 0.0)
-        self._spreads = 1 / np.sqrt(precisions)
+        self.remainders: FloatArray = np.zeros(table.shape)
+        self._spreads = np.zeros(table.shape[1])
+        products = self._scores.T @ self._scores / len(table)
+        for column in range(table.shape[1]):
+            others, slopes, left = chosen_columns(products, column, len(table))
+            if left > LEAST_LEFT:  # else rounding alone is left
+                remainder = self._scores[:, column] - self._scores[:, others] @ slopes
+                self.remainders[:, column] = np.where(self.known[:, column], remainder, 0.0)
+            self._spreads[column] = np.sqrt(left)
 
     def means(self, rows: IntArray, column: int) -> FloatArray:
         """Return the expected values of a column in some rows; its gaps stay."""
@@ -82,6 +85,53 @@ class ConditionalColumns:
         """Return values with NaN where the column has gaps."""
         filled: FloatArray = np.where(self.known[rows, column], values, np.nan)
         return filled
+
+
+def chosen_columns(products: FloatArray, column: int, n_rows: int) -> tuple[IntArray, FloatArray, float]:
+    """Return the columns that a column is regressed on, the slopes, and the variance that is left of it.
+
+    Parameters
+    ----------
+    products : ndarray of shape (n_columns, n_columns)
+        Mean products of columns of mean 0.
+    column : int
+        The column.
+    n_rows : int
+        Rows that the means are of.
+
+    Returns
+    -------
+    others : intp ndarray
+        In the order in which they were chosen.
+    slopes : ndarray
+        Of the least squares.
+    left : float
+        The variance.
+
+    Examples
+    --------
+    >>> products = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, 0.0], [0.1, 0.0, 1.0]])
+    >>> others, slopes, left = chosen_columns(products, 0, 100)
+    >>> others.tolist(), slopes.tolist(), round(left, 2)
+    ([1], [0.8], 0.36)
+    """
+    least = np.sqrt(2 * np.log(max(len(products), 2)) / n_rows)
+    sizes = np.sqrt(np.diag(products))
+    free, others, slopes = sizes > 0, np.empty(0, dtype=np.intp), np.empty(0)
+    free[column] = False
+    covariances, left = products[column].copy(), float(products[column, column])
+    while left > LEAST_LEFT and len(others) < min(MOST_CHOSEN, n_rows // 4):
+        correlations = np.where(free, np.abs(covariances) / np.where(free, sizes, 1.0), 0.0) / np.sqrt(left)
+        strongest = int(np.argmax(correlations))
+        if correlations[strongest] <= least:
+            break
+        free[strongest] = False
+        others = np.append(others, strongest)
+        among = products[np.ix_(others, others)]
+        slopes = np.linalg.lstsq(among, products[others, column], rcond=None)[0]
+        covariances = products[column] - slopes @ products[others]
+        left = float(covariances[column])
+    return others, slopes, max(left, 0.0)
 
 
 def dependence_chance(remainders: FloatArray, errors: FloatArray, units: IntArray) -> float:

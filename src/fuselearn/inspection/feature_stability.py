@@ -13,13 +13,12 @@ from typing import Any, Literal
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
-from sklearn.base import is_classifier
 from sklearn.utils import check_array, check_random_state
 
 from fuselearn.arguments import check_choice, check_count, check_jobs, resolve_views
 from fuselearn.data.folds import encode_groups
 from fuselearn.data.view_table import data_frame
-from fuselearn.inspection.column_tests import LabelledRows, TrendTest, gain_chances
+from fuselearn.inspection.column_tests import LabelledRows, TrendTest, batches, changes_by_shuffling, gain_chances
 from fuselearn.inspection.conditional_columns import ConditionalColumns
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, RandomState, TableLike
 
@@ -182,11 +181,11 @@ def feature_stability(
     models = run(delayed(data.fit)(number, rows) for number, rows in jobs)
 
     def importances_of(number: int) -> FloatArray:
-        rows = table[subsamples[number][1][:MOST_EXPLAINED]]
+        rows = subsamples[number][1][:MOST_EXPLAINED]
         if measure == "explanation":
-            importances = np.asarray(models[number].explain(rows).importances("columns"))
+            importances = np.asarray(models[number].explain(table[rows]).importances("columns"))
         else:
-            importances = _changes_by_shuffling(models[number], rows, np.random.default_rng([seed, 1, number]))
+            importances = changes_by_shuffling(data, models[number], rows, number)
         total = importances.sum()
         return importances / total if total > 0 else importances
 
@@ -194,8 +193,8 @@ def feature_stability(
     used = np.unique(np.concatenate(view_columns))
     conditional = ConditionalColumns(table[:, used])
     trends = TrendTest(data, conditional, used, models[n_subsamples:], folds)
-    batches = np.array_split(np.arange(len(used)), -(-len(used) // trends.batch_size))
-    chances = np.concatenate(run(delayed(trends.chances)(places) for places in batches))
+    parts = batches(len(used), trends.n_cells)
+    chances = np.concatenate(run(delayed(trends.chances)(places) for places in parts))
     gains = run(
         delayed(gain_chances)(data, conditional, used, models[number], subsamples[number][1], number)
         for number in range(min(n_subsamples, MOST_REDRAWS))
@@ -230,15 +229,3 @@ def _shares_of_first(importances: FloatArray, n_top: int) -> FloatArray:
     shares = before + equal * ((n_top - before.sum()) / equal.sum())
     first: FloatArray = np.where(importances > 0, np.minimum(shares, 1.0), 0.0)
     return first
-
-
-def _changes_by_shuffling(model: Any, rows: FloatArray, generator: np.random.Generator) -> FloatArray:
-    """Return by how much decisions change, in root mean square, when each column is shuffled between rows."""
-    decide = model.decision_function if is_classifier(model) else model.predict
-    before, changes = decide(rows), np.zeros(rows.shape[1])
-    for column in range(rows.shape[1]):
-        shuffled = rows.copy()
-        known = np.flatnonzero(~np.isnan(rows[:, column]))
-        shuffled[known, column] = rows[generator.permutation(known), column]
-        changes[column] = np.sqrt(np.mean((decide(shuffled) - before) ** 2))
-    return changes
