@@ -51,9 +51,6 @@ if TYPE_CHECKING:
 
 Record = dict[str, Any]
 
-FEW_COLUMNS = 20
-"""Columns below which chance is known badly, and little is selected."""
-
 
 def features(
     model: Model,
@@ -94,8 +91,8 @@ def features(
 ) -> None:
     """List the columns, or views, that matter most for the rows of a file: by their mean absolute contribution.
 
-    With --fdr the columns that the target depends on: their importance is compared with that of shadows, columns that
-    know nothing of the target.
+    With --fdr the columns that the target depends on beyond all other columns, by tests on rows that the model was not
+    fitted on.
     """
     import pyarrow
 
@@ -208,15 +205,8 @@ def _selection(
         names = [feature if source in several else source for source, feature in zip(sources, made)]
     if several:
         notes.add(
-            f"Texts and dates, such as {min(several)!r}, are several columns of numbers here, which are not normal: "
-            "more of them may be false than asked for."
-        )
-    if len(names) < FEW_COLUMNS:
-        notes.add(f"Of {len(names)} columns little can be selected: chance is known from about {FEW_COLUMNS} on.")
-    if hasattr(inner, "trees_"):
-        notes.add(
-            "With boosted trees more columns may be false than asked for: in trials 12 % where 10 % were asked. A "
-            "fusion of linear machines (--set learners=linear at fit) stayed below."
+            f"Texts and dates, such as {min(several)!r}, are several columns of numbers here, which stand in for each "
+            "other: each is tested beyond the others, so that fewer of them are selected."
         )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

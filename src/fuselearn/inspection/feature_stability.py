@@ -1,11 +1,8 @@
-"""Columns that matter: how often they are among the first in subsamples, and which are more than chance.
+"""Columns that matter: how often they are among the first in subsamples, and which the target depends on.
 
-Every column gets a shadow: a column drawn so that it has the same correlations with all other columns of its view, but
-knows nothing of the target beyond them (Gaussian model-X knockoffs; Candès, Fan, Janson, Lv, 2018). The model is fitted
-on all rows with columns and shadows together. A column that the target does not depend on, given the others, is as
-likely to be less important than its shadow as more. So the columns that are less important than their shadows show how
-large differences by chance are, and each column gets a p-value, and from these a selection in which the expected share
-of false ones is bounded (Benjamini and Hochberg, 1995). How stable importances are is seen in subsamples.
+How stable importances are is seen in subsamples. Columns that the target depends on, beyond all others, are selected by
+the p-values of two tests (`column_tests`), so that the expected share of false ones is bounded (Benjamini and Hochberg,
+1995).
 """
 
 from __future__ import annotations
@@ -16,24 +13,21 @@ from typing import Any, Literal
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
-from sklearn.base import is_classifier
-from sklearn.covariance import ledoit_wolf
-from sklearn.model_selection import GroupShuffleSplit, ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils import check_array, check_random_state
 
 from fuselearn.arguments import check_choice, check_count, check_jobs, resolve_views
-from fuselearn.classifiers.adapter import seeded_clone
+from fuselearn.data.folds import encode_groups
 from fuselearn.data.view_table import data_frame
-from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomState, TableLike
+from fuselearn.inspection.column_tests import LabelledRows, TrendTest, batches, changes_by_shuffling, gain_chances
+from fuselearn.inspection.conditional_columns import ConditionalColumns
+from fuselearn.typing import AnyArray, ArrayLike, FloatArray, RandomState, TableLike
 
 MOST_EXPLAINED = 200
 """Rows that are explained, held-out ones of each subsample."""
-HALF_NORMAL_SPREAD = float(np.sqrt(2 - 4 / np.pi))
-"""Standard deviation of the difference of two half-normal numbers of scale 1."""
-DRAWS = 7
-"""Times that shadows are drawn: the p-value of a column is twice the median over them."""
-LEAST_COUNT = 5
-"""Columns less important than their shadows that are needed to know the size of chance."""
+MOST_REDRAWS = 5
+"""Subsamples in which columns are drawn anew."""
+SHARE_OF_TREND = 0.8
+"""Share of the probability of an error that the test of trends has; the test of gains has the rest."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +40,14 @@ class FeatureStability:
         Names of the columns.
     importances : ndarray of shape (n_columns,)
         Share of each column in the mean absolute contributions to held-out rows, mean over the subsamples.
-    differences : ndarray of shape (n_columns,)
-        Share of each column less that of its shadow, in models of all rows that have both, mean over draws of shadows.
     frequencies : ndarray of shape (n_columns,)
-        Share of the subsamples in which a column is among the first `n_top`.
+        Share of the subsamples in which a column is among the first `n_top`. Columns of the same importance share the
+        last places; one without any importance is never among the first.
     n_top : int
         How many columns count as the first ones.
     p_values, q_values : ndarray of shape (n_columns,)
-        Probability that a column without influence differs as much from its shadow; and the least bound on false
-        discoveries at which it is selected.
+        Probability that a column that the target does not depend on, given all others, looks as much as if it did; and
+        the least bound on false discoveries at which it is selected. 1 for columns in no view.
     selected : bool ndarray of shape (n_columns,)
         Columns whose q-value is at most `fdr`.
     fdr : float
@@ -63,7 +56,6 @@ class FeatureStability:
 
     column_names: list[str]
     importances: FloatArray
-    differences: FloatArray
     frequencies: FloatArray
     n_top: int
     p_values: FloatArray
@@ -77,15 +69,13 @@ class FeatureStability:
         Returns
         -------
         data frame
-            With the columns ``column``, ``importance``, ``difference``, ``frequency``, ``p_value``, ``q_value`` and
-            ``selected``.
+            With the columns ``column``, ``importance``, ``frequency``, ``p_value``, ``q_value`` and ``selected``.
         """
         order = np.lexsort((-self.importances, self.q_values))
         return data_frame(
             {
                 "column": [self.column_names[column] for column in order],
                 "importance": self.importances[order].tolist(),
-                "difference": self.differences[order].tolist(),
                 "frequency": self.frequencies[order].tolist(),
                 "p_value": self.p_values[order].tolist(),
                 "q_value": self.q_values[order].tolist(),
@@ -118,7 +108,8 @@ def feature_stability(
     y : array of shape (n_samples,)
         Their classes, or numbers for a regressor.
     groups : array of shape (n_samples,), default=None
-        Rows that belong together, such as those of a patient: a group is in a subsample as a whole, or not at all.
+        Rows that belong together, such as those of a patient: a group is in a subsample or fold as a whole, or not at
+        all, and is one observation in the tests.
     n_subsamples : int, default=20
         Subsamples of half of the rows; the model is fitted on each.
     n_top : int or None, default=None
@@ -131,7 +122,7 @@ def feature_stability(
     n_jobs : int, default=None
         Number of threads. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of shadows, subsamples and models.
+        Seed of subsamples, folds, draws and models.
 
     Returns
     -------
@@ -140,9 +131,17 @@ def feature_stability(
 
     Notes
     -----
-    The bound rests on two assumptions: that columns are roughly jointly normal within their view, and independent
-    between views apart from what the target explains; and that differences by chance are no heavier in their tails
-    than a t-distribution. Of a few columns only (less than about 20) chance is known badly, and little is selected.
+    The bound rests on what the other columns tell of a column: that it is roughly linear in normal scores, and that the
+    rows are enough to know it, or else that the model predicts well what other columns do. A few columns are no harder
+    than many. The model is fitted `n_subsamples` + 10 times, and predicts all rows (of many, 5,000) twice for each
+    column, and held-out rows in ten subsamples.
+
+    References
+    ----------
+    R. D. Shah, J. Peters. *The hardness of conditional independence testing and the generalised covariance measure.*
+    Annals of Statistics 48 (2020).
+    W. Tansey, V. Veitch, H. Zhang, R. Rabadan, D. M. Blei. *The holdout randomization test for feature selection in
+    black box models.* Journal of Computational and Graphical Statistics 31 (2022).
 
     Examples
     --------
@@ -167,44 +166,48 @@ def feature_stability(
     target = np.asarray(y)
     if target.shape != (len(table),):
         raise ValueError(f"y must have an entry for each of the {len(table)} rows of X; got shape {target.shape}.")
-    names, view_columns = resolve_views(model.views, X, table.shape[1])
+    _, view_columns = resolve_views(model.views, X, table.shape[1])
     n_columns = table.shape[1]
     if n_top is None:
         n_top = min(n_columns, max(5, round(n_columns / 10)))
     check_count("n_top", n_top)
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    views = dict(zip(names, view_columns))
-    with_shadows = {name: np.concatenate([columns, columns + n_columns]) for name, columns in views.items()}
+    units = np.arange(len(table)) if groups is None else encode_groups(groups, len(table), np.arange(len(table)))
+    data = LabelledRows(model, table, target, units, seed, groups is not None)
+    subsamples = data.halves(n_subsamples)
+    folds = data.folds()
+    run = Parallel(n_jobs=n_jobs, prefer="threads")
+    jobs = enumerate([fitted_on for fitted_on, _ in subsamples + folds])
+    models = run(delayed(data.fit)(number, rows) for number, rows in jobs)
 
-    def importances_of(number: int, views: Any, rows: FloatArray, fitted_on: Any, explained: Any) -> FloatArray:
-        clone = seeded_clone(model, (seed, number), only_unset=False).set_params(views=views)
-        clone.fit(rows[fitted_on], target[fitted_on])
+    def importances_of(number: int) -> FloatArray:
+        rows = subsamples[number][1][:MOST_EXPLAINED]
         if measure == "explanation":
-            importances = np.asarray(clone.explain(rows[explained]).importances("columns"))
+            importances = np.asarray(models[number].explain(table[rows]).importances("columns"))
         else:
-            importances = _changes_by_shuffling(clone, rows[explained], np.random.default_rng([seed, 1, number]))
+            importances = changes_by_shuffling(data, models[number], rows, number)
         total = importances.sum()
         return importances / total if total > 0 else importances
 
-    jobs: list[tuple[Any, ...]] = []
-    for number, (fitted_on, held_out) in enumerate(_halves(model, table, target, groups, n_subsamples, seed)):
-        jobs.append((number, views, table, fitted_on, held_out[:MOST_EXPLAINED]))
-    for number in range(n_subsamples, n_subsamples + DRAWS):
-        generator = np.random.default_rng([seed, 0, number])
-        both = np.hstack([table, shadow_columns(table, view_columns, generator)])
-        jobs.append((number, with_shadows, both, slice(None), generator.permutation(len(table))[:MOST_EXPLAINED]))
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(importances_of)(*job) for job in jobs)
-    own, of_draws = np.array(found[:n_subsamples]), np.array(found[n_subsamples:])
-    ranks = np.argsort(np.argsort(-own, axis=1, kind="stable"), axis=1)
-    differences = of_draws[:, :n_columns] - of_draws[:, n_columns:]
-    medians = np.median([chance_of_differences(of_draw) for of_draw in differences], axis=0)
-    p_values = np.minimum(2 * medians, 1.0)  # valid however the draws depend on each other
-    q_values = np.asarray(stats.false_discovery_control(p_values, method="bh"))
+    importances = np.array(run(delayed(importances_of)(number) for number in range(n_subsamples)))
+    used = np.unique(np.concatenate(view_columns))
+    conditional = ConditionalColumns(table[:, used])
+    trends = TrendTest(data, conditional, used, models[n_subsamples:], folds)
+    parts = batches(len(used), trends.n_cells)
+    chances = np.concatenate(run(delayed(trends.chances)(places) for places in parts))
+    gains = run(
+        delayed(gain_chances)(data, conditional, used, models[number], subsamples[number][1], number)
+        for number in range(min(n_subsamples, MOST_REDRAWS))
+    )
+    # Twice the median is valid however the subsamples depend on each other.
+    of_gains = np.median(gains, axis=0) * (1 if len(gains) == 1 else 2)
+    p_values, q_values = np.ones((2, table.shape[1]))
+    p_values[used] = np.minimum(np.minimum(chances / SHARE_OF_TREND, of_gains / (1 - SHARE_OF_TREND)), 1.0)
+    q_values[used] = stats.false_discovery_control(p_values[used], method="bh")
     return FeatureStability(
         [str(name) for name in getattr(X, "columns", [f"x{column}" for column in range(n_columns)])],
-        own.mean(axis=0),
-        differences.mean(axis=0),
-        (ranks < n_top).mean(axis=0),
+        importances.mean(axis=0),
+        np.mean([_shares_of_first(of_subsample, n_top) for of_subsample in importances], axis=0),
         int(n_top),
         p_values,
         q_values,
@@ -213,97 +216,16 @@ def feature_stability(
     )
 
 
-def _halves(
-    model: Any, table: FloatArray, target: AnyArray, groups: ArrayLike, count: int, seed: int
-) -> list[tuple[IntArray, IntArray]]:
-    """Return subsamples of half of the rows, by class or by group, and the rows outside of them."""
-    settings = {"n_splits": count, "train_size": 0.5, "random_state": seed}
-    if groups is not None:
-        return list(GroupShuffleSplit(**settings).split(table, target, np.asarray(groups)))
-    if is_classifier(model):
-        return list(StratifiedShuffleSplit(**settings).split(table, target))
-    return list(ShuffleSplit(**settings).split(table))
+def _shares_of_first(importances: FloatArray, n_top: int) -> FloatArray:
+    """Return 1 for the first columns and 0 for others; equal ones share the last places, and 0 has none.
 
-
-def _changes_by_shuffling(model: Any, rows: FloatArray, generator: np.random.Generator) -> FloatArray:
-    """Return by how much decisions change, in root mean square, when each column is shuffled between rows."""
-    decide = model.decision_function if is_classifier(model) else model.predict
-    before, changes = decide(rows), np.zeros(rows.shape[1])
-    for column in range(rows.shape[1]):
-        shuffled = rows.copy()
-        known = np.flatnonzero(~np.isnan(rows[:, column]))
-        shuffled[known, column] = rows[generator.permutation(known), column]
-        changes[column] = np.sqrt(np.mean((decide(shuffled) - before) ** 2))
-    return changes
-
-
-def shadow_columns(table: FloatArray, view_columns: list[IntArray], generator: np.random.Generator) -> FloatArray:
-    """Return a shadow of each column, drawn view by view: Gaussian knockoffs of shrunk covariances.
-
-    Gaps of a column are those of its shadow. Columns in several views get the shadow of the last one.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_rows, n_columns)
-        The columns.
-    view_columns : list of intp ndarray
-        Columns of each view.
-    generator : numpy Generator
-        Draws.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_columns)
-        The shadows.
+    Examples
+    --------
+    >>> _shares_of_first(np.array([3.0, 1.0, 1.0, 0.0]), 2)
+    array([1. , 0.5, 0.5, 0. ])
     """
-    shadows = np.array(table)
-    for columns in view_columns:
-        gaps = np.isnan(table[:, columns])
-        n_known = np.maximum((~gaps).sum(axis=0), 1)
-        means = np.where(gaps, 0.0, table[:, columns]).sum(axis=0) / n_known
-        centred = np.where(gaps, 0.0, table[:, columns] - means)
-        spread = np.sqrt((centred**2).sum(axis=0) / n_known)
-        spread[spread == 0] = 1.0
-        scaled = centred / spread
-        covariance, _ = ledoit_wolf(scaled, assume_centered=True)
-        root = np.sqrt(np.diag(covariance))
-        root[root == 0] = 1.0
-        correlation = covariance / np.outer(root, root)
-        np.fill_diagonal(correlation, 1.0)
-        # The same s for all columns, as large as 2Σ - s stays positive definite: shadows are as unlike as possible.
-        s = float(np.clip(2 * np.linalg.eigvalsh(correlation)[0], 1e-6, 1.0)) * 0.999
-        inverse_s = np.linalg.solve(correlation, np.eye(len(columns)) * s)
-        mean = scaled @ (np.eye(len(columns)) - inverse_s)
-        values, axes = np.linalg.eigh(2 * s * np.eye(len(columns)) - s * inverse_s)
-        noise = generator.standard_normal(scaled.shape) * np.sqrt(np.maximum(values, 0.0))
-        shadows[:, columns] = np.where(gaps, np.nan, (mean + noise @ axes.T) * spread + means)
-    return shadows
-
-
-def chance_of_differences(differences: FloatArray) -> FloatArray:
-    """Return p-values of columns: the chance that one without influence is so much more important than its shadow.
-
-    Importances of such columns are sizes of effects that are normal by chance. So the difference between one and its
-    shadow is that of two half-normal numbers, of a scale that columns less important than their shadows tell.
-
-    Parameters
-    ----------
-    differences : ndarray of shape (n_columns,)
-        Importance of each column less that of its shadow.
-
-    Returns
-    -------
-    ndarray of shape (n_columns,)
-        One-sided p-values.
-    """
-    below = differences[differences < 0]
-    if len(below) < LEAST_COUNT:  # chance is not known
-        return np.where(differences > 0, 0.5, 1.0)
-    scale = float(np.sqrt(np.mean(below**2))) / HALF_NORMAL_SPREAD
-    # Over the size b of a shadow: the chance of an own size above b + difference, in either direction.
-    b = np.linspace(0.0, 6.0, 301)
-    weights = stats.halfnorm.pdf(b)
-    chances = (
-        2 * stats.t.sf(np.maximum(differences, 0.0)[:, None] / scale + b, df=len(below)) @ (weights / weights.sum())
-    )
-    return np.where(differences > 0, chances, 1.0)
+    least = np.sort(importances)[-min(n_top, len(importances))]
+    before, equal = importances > least, importances == least
+    shares = before + equal * ((n_top - before.sum()) / equal.sum())
+    first: FloatArray = np.where(importances > 0, np.minimum(shares, 1.0), 0.0)
+    return first
