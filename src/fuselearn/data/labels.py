@@ -44,11 +44,8 @@ def _warn_of_white_space(classes: AnyArray) -> None:
     """Warn of classes that differ in the white space around them only; they stay as they are."""
     padded = padded_text(classes.tolist())
     if padded is not None:
-        warnings.warn(
-            f"y has the class {padded!r} beside {padded.strip()!r}; strip the labels if the white space is "
-            "no part of them.",
-            stacklevel=level_of_caller(),
-        )
+        message = f"y has the class {padded!r} beside {padded.strip()!r}; strip the labels if it means nothing."
+        warnings.warn(message, stacklevel=level_of_caller())
 
 
 def check_classes(classes: AnyArray) -> None:
