@@ -70,3 +70,15 @@ def test_bad_arguments(folder):
     assert "--by must be columns or views" in refused.stderr
     refused = run("features", folder / "model.fuse", folder / "data.csv", "--id", "nobody")
     assert "nobody" in refused.stderr
+
+
+@pytest.mark.parametrize("name", ["view", "column", "class", "contribution"])
+def test_an_id_that_would_be_lost_is_refused(folder, name):
+    table = csv.read_csv(folder / "data.csv")
+    named = [name if column == "patient" else column for column in table.column_names]
+    csv.write_csv(table.rename_columns(named), folder / "other.csv")
+    output = folder / "lost.csv"
+    refused = run("explain", folder / "model.fuse", folder / "other.csv", "--id", name, "--output", output)
+    assert refused.exit_code == 1
+    assert f"{name!r} is the name of another column of the output" in refused.stderr
+    assert not output.exists()

@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.serving import send, statuses
 from fuselearn.cli.console import Notes
-from fuselearn.cli.prediction_service import PredictionService, RequestError
+from fuselearn.cli.prediction_service import PredictionService, RequestError, _delimiter_of
 from fuselearn.cli.saved_models import load_model
 from fuselearn.cli.web_app import make_web_app, server_settings
 from tests.cli.command_line import run
@@ -287,3 +287,9 @@ def test_a_port_that_is_taken_is_refused(model, port):
     result = run("serve", model, "--port", port)
     assert result.exit_code == 1
     assert f"127.0.0.1:{port} cannot be listened on" in result.stderr
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_delimiters_in_quoted_names_are_parts_of_them(delimiter):
+    first_line = delimiter.join(["id", '"a, kg; or\tlb"', "b"])
+    assert _delimiter_of(f"{first_line}\n1{delimiter}2{delimiter}3\n".encode()) == delimiter

@@ -1,5 +1,7 @@
 """Explanations of the kernel classifiers: they add up, and are the Shapley values of their games."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -22,6 +24,14 @@ def test_two_classes(kind, kernel):
     assert_allclose(explanation.base + explanation.view_values.sum(axis=1), decision, rtol=0, atol=1e-9)
     assert_allclose(explanation.column_base + explanation.column_values.sum(axis=1), decision, rtol=0, atol=1e-9)
     assert_allclose(explanation.view_values, views_by_subsets(model, ROWS), atol=1e-9)
+
+
+def test_a_linear_kernel_about_the_origin():
+    """As a file has it whose kernels have no centre."""
+    model = MKLClassifier(views=VIEWS, kernel="linear").fit(*table(60))
+    model.kernels_ = [replace(kernel, centre=None) for kernel in model.kernels_]
+    explanation, decision = model.explain(ROWS), model.decision_function(ROWS)
+    assert_allclose(explanation.column_base + explanation.column_values.sum(axis=1), decision, rtol=0, atol=1e-9)
 
 
 def test_columns_by_their_definition():

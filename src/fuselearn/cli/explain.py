@@ -27,7 +27,7 @@ from fuselearn.cli.options import (
     Strict,
     Trust,
 )
-from fuselearn.cli.predict import output_kind, prediction_file
+from fuselearn.cli.predict import check_no_own_column, output_kind, prediction_file
 from fuselearn.cli.saved_models import fitted_source, load_model
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 CHUNK_ROWS = 1000
 """Rows that are explained at a time."""
 BY = ("columns", "views")
+COLUMNS = ("view", "column", "class", "contribution")
+"""Columns of the output beside the id."""
 
 
 def explain(
@@ -82,6 +84,7 @@ def explain(
     consequence = "what was printed is not all" if output == "-" else "nothing was written"
     with interruptible(consequence), open_data(source, notes) as opened:
         identifier = id_of(identifier, source.on) or note.get("id")
+        check_no_own_column(identifier, COLUMNS)
         with writing(output), prediction_file(output, kind, force) as write:
             for explanation, ids in explanations_of(loaded, opened, identifier, note, allow_missing_columns, notes):
                 write(_table(explanation, by, ids, identifier, rows))

@@ -35,7 +35,7 @@ from fuselearn.cli.options import (
     Strict,
     Trust,
 )
-from fuselearn.cli.predict import identifier_of, output_kind, prediction_file, predictions_of
+from fuselearn.cli.predict import check_no_own_column, identifier_of, output_kind, prediction_file, predictions_of
 from fuselearn.cli.saved_models import fitted_source, load_model
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def next_view(
         loaded, note = load_model(model, notes, trust)
     if not hasattr(getattr(loaded, "model_", loaded), "next_view"):
         name = type(getattr(loaded, "model_", loaded)).__name__
-        refuse(f"{model} is a {name}, which cannot say what to measure next; fit a model with --method fusion.")
+        refuse(f"{model} is a {name}, which cannot say what to measure next; fit classes with --method fusion.")
     started, rows = time.perf_counter(), 0
     counts: dict[str, int] = {}
 
@@ -104,6 +104,7 @@ def next_view(
     )
     with interruptible("nothing was written"), open_data(source, notes) as opened:
         identifier = identifier_of(id_of(identifier, source.on), note, opened, notes)
+        check_no_own_column(identifier, ("next_view",))
         chunks = predictions_of(loaded, opened, identifier, note, allow_missing_columns, chunk_rows, notes, answer)
         with writing(output), prediction_file(output, kind, force) as write:
             for chunk in chunks:

@@ -4,7 +4,7 @@ import csv
 import io
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, Self
@@ -160,6 +160,12 @@ def output_kind(output: str, kind: str | None) -> str:
             "kind with --output-format."
         )
     return kind
+
+
+def check_no_own_column(identifier: str | None, columns: Container[str]) -> None:
+    """Refuse an id that has the name of a column which the command writes itself."""
+    if identifier is not None and identifier in columns:
+        refuse(f"--id: {identifier!r} is the name of another column of the output; rename it.")
 
 
 def identifier_of(given: str | None, note: dict[str, Any], opened: "OpenedFile", notes: Notes) -> str | None:

@@ -229,8 +229,11 @@ def _refusals() -> Iterator[None]:
 
 
 def _delimiter_of(content: bytes) -> str:
-    """Return what is between the names in the first line of CSV: a comma, else a semicolon or a tab."""
-    names = content.partition(b"\n")[0]
+    """Return what is between the names in the first line of CSV: a comma, else a semicolon or a tab.
+
+    Those inside quotes are parts of names.
+    """
+    names = b"".join(content.partition(b"\n")[0].split(b'"')[::2])
     return next((delimiter for delimiter in (",", ";", "\t") if delimiter.encode() in names), ",")
 
 

@@ -35,7 +35,7 @@ from fuselearn.cli.options import (
     Model,
     Trust,
 )
-from fuselearn.cli.predict import output_kind, prediction_file
+from fuselearn.cli.predict import check_no_own_column, output_kind, prediction_file
 from fuselearn.cli.saved_models import fitted_rows, fitted_source, load_model
 
 if TYPE_CHECKING:
@@ -85,8 +85,8 @@ def suspects(
         judge = getattr(loaded, "model_", loaded)
         if not hasattr(judge, "suspects"):
             refuse(
-                f"{model} is a {type(judge).__name__}, which does not judge the labels it is fitted on; fit with "
-                "--method fusion. fuselearn report lists labels of other rows that the model contradicts."
+                f"{model} is a {type(judge).__name__}, which does not judge the labels it is fitted on; fit classes "
+                "with --method fusion. fuselearn report lists what a model contradicts most in other rows."
             )
         with refusing(ValueError):
             found = judge.suspects(number)
@@ -175,8 +175,7 @@ def _ids(
         named = identifier or note.get("id")
         if named is not None:
             check_column(named, opened.names, path, "--id")
-        if named in COLUMNS:
-            refuse(f"--id: {named!r} is the name of another column of the output; rename it.")
+        check_no_own_column(named, COLUMNS)
         labels = {name: column for name, column in _label_columns(judge, note).items() if column in opened.names}
         names = list(dict.fromkeys([*([named] if named else []), *labels.values()]))
         if not names:

@@ -90,8 +90,9 @@ class KernelRowsToExplain(MaskedRows):
         if not len(support):
             return ColumnTerms.zeros(len(rows), n_columns, 1)
         if kernel.kernel == "linear":
-            slopes = (support - kernel.centre).T @ coefficients
-            return linear_terms(cells - kernel.centre, slopes, np.zeros(1), players, n_columns)
+            centre = np.zeros(len(columns)) if kernel.centre is None else kernel.centre
+            slopes = (support - centre).T @ coefficients
+            return linear_terms(cells - centre, slopes, np.zeros(1), players, n_columns)
         if kernel.kernel in ("rbf", "laplacian"):
             absolute = kernel.kernel == "laplacian"
             explained = kernel_shapley(
