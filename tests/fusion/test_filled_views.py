@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss
 
 from fuselearn import FusionClassifier, load, save
-from fuselearn.fusion import fusion_classifier
+from fuselearn.fusion import calibration_and_scores, fusion_classifier
 from fuselearn.fusion.arm_weights import weighted_sum
 from fuselearn.fusion.base_models.absent_views import fit_view_imputer
 from fuselearn.fusion.filled_views import DOUBT, ENOUGH_ROWS, MULTIPLES, CountedViews, predict_filled_rows
@@ -222,3 +222,18 @@ def test_patterns_that_no_training_row_has_are_calibrated():
         model._calibration.pattern_of(np.array([those], dtype=bool))[0] for those in ([1, 1, 0, 0], [1, 0, 0, 0])
     )
     assert model._calibration.slopes[pair] > 2 * model._calibration.slopes[alone]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_complete_rows_are_as_sure_as_they_may_be(seed, monkeypatch):
+    """Rows with views filled in, in whose values arms of all views are less sure, do not calibrate them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(1700, 6))
+    y = (X[:, 0] + X[:, 2] + X[:, 4] + rng.normal(size=1700) > 0).astype(int)
+    train = without(X[:200], drawn_views(200, seed, share=0.5))
+    losses = []
+    for least in (calibration_and_scores.LEAST_COMPLETE, np.inf):
+        monkeypatch.setattr(calibration_and_scores, "LEAST_COMPLETE", least)
+        model = FusionClassifier(views=VIEWS, learners="linear", consensus=False, random_state=0).fit(train, y[:200])
+        losses.append(log_loss(y[200:], model.predict_proba(X[200:])))
+    assert losses[0] < losses[1]

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import roc_auc_score
 
 from fuselearn.classifiers.cross_fitting import deal_folds
 from fuselearn.fusion.base_models.forests import ForestRows
@@ -71,3 +72,15 @@ def test_numbers_beyond_float32_are_the_largest():
     fit = ForestRows(rows, np.ones(60), None).fit(targets, 0, np.random.SeedSequence(1))
     assert np.isfinite(fit.out_of_fold).all()
     assert fit.model.predict(rows)[2, 0] > 0.9
+
+
+def test_values_of_rows_out_of_bag_do_not_fall_with_their_labels():
+    """Of columns of noise and unequal classes; the mean of the other rows is lower for each row of a class."""
+    areas = []
+    for seed in range(20):
+        y = np.arange(30) < 6
+        weights = np.where(y, 30 / 12, 30 / 48)
+        rows = ForestRows(np.random.default_rng(seed).normal(size=(30, 5)), weights, None, mean_known=True)
+        values = rows.fit(np.where(y, 1.0, -1.0)[:, None], 0, np.random.SeedSequence(seed)).out_of_fold[:, 0]
+        areas.append(roc_auc_score(y, values))
+    assert abs(np.mean(areas) - 0.5) < 0.08

@@ -12,6 +12,7 @@ from sklearn.metrics import r2_score
 from fuselearn import FusionRegressor, load, save
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.fusion.base_models import catalogue
+from fuselearn.fusion.passes import ArmRuns
 from fuselearn.fusion.regression_sums import RegressionArmFitting
 
 VIEWS = {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7, 8]}
@@ -302,6 +303,45 @@ def test_many_rows_that_are_interrupted_give_what_was_fitted_and_nothing_else_is
     assert len(model.arms_) == 1
     assert model._sizes is None
     assert np.isfinite(model.predict_interval(X_new)).all()
+
+
+def test_an_interrupt_after_the_first_pass_leaves_it_whole():
+    """Whether residual sizes are learnt, or the second pass is made."""
+    X, y, X_new, y_new = problem(150)
+    y = y.copy()
+    y[:6] += 60
+    fit_arms, n_calls, calls = ArmRuns._fit, 0, []
+
+    def counted(self, *arguments):
+        nonlocal n_calls
+        calls.append(self)
+        n_calls += 1
+        if n_calls == stop_at:
+            raise KeyboardInterrupt
+        return fit_arms(self, *arguments)
+
+    with patch.object(ArmRuns, "_fit", counted):
+        stop_at = 0
+        whole = fusion().fit(X, y)
+        stages = [number for number, runs in enumerate(calls, 1) if number == 1 or runs is not calls[number - 2]]
+        assert len(stages) == 4  # the target and the sizes, twice
+        assert whole.outlier_share_ > 0
+        for stop_at in (stages[1], stages[2], stages[3] - 1):
+            n_calls = 0
+            with pytest.warns(InterruptedFitWarning, match="Interrupted"):
+                model = fusion().fit(X, y)
+            assert n_calls == stop_at  # nothing is begun after it
+            assert model.outlier_share_ > 0
+            assert np.isfinite(model.predict_interval(X_new)).all()
+            assert np.isfinite(r2_score(y_new, model.predict(X_new)))
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-50])
+def test_scores_have_no_unit(factor):
+    X, y, _, _ = problem(100)
+    here, there = fusion().fit(X, y), fusion().fit(X, y * factor)
+    for name in ("r2", "r2_all_rows"):
+        np.testing.assert_allclose(there.out_of_sample_scores_[name], here.out_of_sample_scores_[name], rtol=1e-6)
 
 
 def test_a_budget_is_kept():

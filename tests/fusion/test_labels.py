@@ -209,7 +209,8 @@ def test_consensus_costs_nothing_where_labels_are_right(digits, n_seeds):
         ]
         differences.append(scores[0] - scores[1])
     assert np.mean(differences) > -0.01
-    assert ttest_1samp(differences, 0, alternative="less").pvalue > 0.05
+    # Without a second pass the two are the same.
+    assert not np.any(differences) or ttest_1samp(differences, 0, alternative="less").pvalue > 0.05
 
 
 def test_many_classes_with_consensus():

@@ -1,8 +1,10 @@
 """Columns that matter: planted ones are found, and few others."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.compose import make_column_selector
 
 from fuselearn import FusionClassifier, FusionRegressor, ShareGradientBoostingClassifier
 from fuselearn.inspection import feature_stability
@@ -122,3 +124,21 @@ def test_bad_arguments(settings, message):
     arguments = {"model": ShareGradientBoostingClassifier(views=VIEWS), "X": X, "y": scores > 0} | settings
     with pytest.raises(ValueError, match=message):
         feature_stability(**arguments)
+
+
+def test_views_by_names_and_by_a_callable():
+    X, scores = planted(n_rows=120)
+    frame = pd.DataFrame(X[:, :6], columns=list("abcdef"))
+    views = {"first": ["a", "b", "c"], "last": make_column_selector("[def]")}
+    settings = {"n_subsamples": 2, "random_state": 0}
+    boosted = ShareGradientBoostingClassifier(views=views, n_estimators=5)
+    found = feature_stability(boosted, frame, scores > 0, **settings)
+    numbered = boosted.set_params(views={"first": [0, 1, 2], "last": [3, 4, 5]})
+    assert np.array_equal(found.p_values, feature_stability(numbered, X[:, :6], scores > 0, **settings).p_values)
+
+
+def test_three_groups():
+    X, scores = planted(n_rows=120)
+    boosted = ShareGradientBoostingClassifier(views=VIEWS, n_estimators=5, min_samples_leaf=5)
+    found = feature_stability(boosted, X, scores > 0, groups=np.arange(120) % 3, n_subsamples=2, random_state=0)
+    assert np.isfinite(found.p_values).all()

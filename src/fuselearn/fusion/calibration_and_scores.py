@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from fuselearn.fusion.passes import PassResult
 
 MOST_PATTERNS = 64
+LEAST_COMPLETE = 10
+"""Complete rows from which on all views are calibrated by these alone, where others have views filled in."""
 MOST_ROWS = 20_000
 """Rows that a calibration is fitted on; of more it would learn nothing."""
 ACCURACY, BALANCED_ACCURACY, ROC_AUC = "accuracy", "balanced_accuracy", "roc_auc"
@@ -155,12 +157,19 @@ def _fit_patterns(
     patterns: Sequence[BoolArray],
 ) -> PatternCalibration:
     """Fit calibrations of some patterns on some rows, beside that of all views, which is known."""
-    known, calibrations = [np.ones(data.blocks.present.shape[1], dtype=bool)], [full]
+    known, all_views = [np.ones(data.blocks.present.shape[1], dtype=bool)], full
     present, targets, counted = data.blocks.present, result.class_targets, None
     if result.filled is not None:
+        complete = present.all(axis=1) & rows
+        if np.count_nonzero(complete) >= LEAST_COMPLETE:  # arms of all views are less sure of rows that lack some
+            of_groups = None if data.groups is None else data.groups[complete]
+            all_views = _fit_rows(
+                by_class(result.values[complete]), targets[complete], data.weights[complete], of_groups
+            )
         groups = None if data.groups is None else data.groups[rows]
         effect = _design_effect(by_class(result.values[rows]), targets[rows], data.weights[rows], groups)
         counted = CountedViews(result, arms, present, result.filled, data.weights * rows, effect)
+    calibrations = [all_views]
     for pattern in patterns:
         if counted is None:
             values, some = _values_of_pattern(pattern, result, arms, present)

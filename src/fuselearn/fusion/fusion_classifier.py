@@ -301,8 +301,9 @@ class FusionClassifier(AcquiringViews):
                 first, last = run_passes(runs, data, targets, row_weights, self.consensus, seed)
                 if imputer is not None:
                     patterns = listed_patterns(data.blocks.present)
-                    filled = predict_filled_rows(last, arms, data, patterns, imputer, threads)
-                    first, last = replace(first, filled=filled), replace(last, filled=filled)
+                    fill = partial(predict_filled_rows, arms=arms, data=data, patterns=patterns, imputer=imputer)
+                    is_one, last = first is last, replace(last, filled=fill(last, threads=threads))
+                    first = last if is_one else replace(first, filled=fill(first, threads=threads))
                 calibration = fit_pattern_calibration(last, arms, data)
                 assessment = assess(first, last, arms, data, self.class_weight)
             # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.

@@ -380,9 +380,10 @@ class FusionRegressor(RegressorMixin, FusedArms):
         self.out_of_sample_metric_ = R2
         believed = data.weights * (1 - result.outliers.probabilities)
         targets, predicted = data.target[:, None], result.rows.predicted[:, None]
+        unit = np.abs(targets).max() or 1.0  # squares of very large or small numbers are none
         self.out_of_sample_scores_ = {
-            R2: explained_share(targets, predicted, believed),
-            "r2_all_rows": explained_share(targets, predicted, data.weights),
+            R2: explained_share(targets / unit, predicted / unit, believed),
+            "r2_all_rows": explained_share(targets / unit, predicted / unit, data.weights),
             "mean_absolute_error": float(believed @ np.abs(targets - predicted)[:, 0] / believed.sum()),
         }
         self.out_of_sample_score_ = self.out_of_sample_scores_[R2]

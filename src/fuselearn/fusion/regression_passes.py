@@ -130,7 +130,12 @@ def fit_few_rows(
         fitted = _run(data, learners, weights, seed, budget, threads, report, log)
         if fitted.interrupted:
             return fitted, None
-        return fitted, _run_on_sizes(fitted, data, weights, seed, budget, threads, log)
+        try:
+            sizes = _run_on_sizes(fitted, data, weights, seed, budget, threads, log)
+        except KeyboardInterrupt:
+            return replace(fitted, interrupted=True), None
+        is_cut = sizes is not None and sizes.interrupted
+        return (replace(fitted, interrupted=True) if is_cut else fitted), sizes
 
     last, sizes, outliers, n_fits = run_twice(data, row_weights, run, budget)
     if last.interrupted:
@@ -199,11 +204,16 @@ def run_twice(
     in_time = budget.fits_left() >= n_fits and budget.seconds_left() >= budget.seconds_used()
     if outliers.share > 0 and in_time and not last.interrupted:
         believed = row_weights * np.maximum(1 - outliers.probabilities, LEAST_BELIEF)
-        second, second_sizes = run(believed / believed.mean())
+        try:
+            second, second_sizes = run(believed / believed.mean())
+        except KeyboardInterrupt:
+            return replace(last, interrupted=True), sizes, outliers, n_fits  # type: ignore[type-var]
         n_fits += second.n_fits + (second_sizes.n_fits if second_sizes is not None else 0)
+        if second.interrupted:
+            return replace(last, interrupted=True), sizes, outliers, n_fits  # type: ignore[type-var]
         passes = second.rows.predicted, last.rows.predicted
         no_worse = is_no_worse(data.target, *passes, row_weights, outliers.probabilities)
-        if no_worse and not second.interrupted:
+        if no_worse:
             last, sizes = second, second_sizes
             outliers = judged(last, sizes)
         else:

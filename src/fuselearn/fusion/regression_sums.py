@@ -186,7 +186,11 @@ def fit_many_rows(
             return fitted, None
         sizes = replace(data, target=sizes_of(fitted.rows, data.target, weights))
         quiet = replace(options, learners=SIZE_LEARNERS, report=None)
-        return fitted, _run(sizes, frame, fold_of, weights, quiet, threads, log)
+        try:
+            of_sizes = _run(sizes, frame, fold_of, weights, quiet, threads, log)
+        except KeyboardInterrupt:
+            return replace(fitted, interrupted=True), None
+        return (replace(fitted, interrupted=True) if of_sizes.interrupted else fitted), of_sizes
 
     last, sizes, outliers, n_fits = run_twice(data, row_weights, run, budget)
     clean = row_weights * (1 - outliers.probabilities)

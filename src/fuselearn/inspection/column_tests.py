@@ -82,7 +82,9 @@ class LabelledRows(NamedTuple):
     def fit(self, number: int, rows: IntArray) -> Any:
         """Return a clone of the model fitted on some rows."""
         clone = seeded_clone(self.model, (self.seed, number), only_unset=False)
-        groups = {"groups": self.units[rows]} if self.grouped and has_fit_parameter(clone, "groups") else {}
+        # Half of two or three groups may be one, of which nothing can be held out.
+        grouped = self.grouped and has_fit_parameter(clone, "groups") and np.ptp(self.units[rows]) > 0
+        groups = {"groups": self.units[rows]} if grouped else {}
         return clone.fit(self.table[rows], self.target[rows], **groups)
 
     def decisions(self, fitted: Any, rows: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
+from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 
 from fuselearn.arguments import check_choice, check_count, check_jobs, resolve_views
@@ -166,7 +167,9 @@ def feature_stability(
     target = np.asarray(y)
     if target.shape != (len(table),):
         raise ValueError(f"y must have an entry for each of the {len(table)} rows of X; got shape {target.shape}.")
-    _, view_columns = resolve_views(model.views, X, table.shape[1])
+    names, view_columns = resolve_views(model.views, X, table.shape[1])
+    # Clones see arrays, in which columns have no names.
+    model = clone(model).set_params(views=dict(zip(names, view_columns)))
     n_columns = table.shape[1]
     if n_top is None:
         n_top = min(n_columns, max(5, round(n_columns / 10)))

@@ -68,25 +68,31 @@ class ForestRows:
         # A row that every tree has drawn, of which there are hardly any, gets the mean, at which classes are equal.
         mean = self._weights @ targets / self._weights.sum()
         shifts = mean_shifts(targets, self._weights) if self._mean_known else np.zeros_like(targets)
-        forests, out_of_bag, out_of_fold = [], [], []
+        forests, out_of_bag, out_of_fold, of_others = [], [], [], []
         for leaf, leaf_seed in zip(LEAVES, seed.spawn(len(LEAVES))):
             forest, totals, counts = self._grow(self._columns, targets, self._weights, self._n_trees, leaf, leaf_seed)
             forests.append(forest)
-            # Trees of one leaf each know nothing, and their means differ by chance alone.
-            means = totals / np.maximum(counts, 1)[:, None] + shifts * bool((forest.feature >= 0).any())
-            out_of_bag.append(np.where(counts[:, None] > 0, means, mean))
-            out_of_fold.append(
-                out_of_bag[-1] if self._groups is None else self._without_groups(targets, leaf, leaf_seed)
-            )
+            means, drawn = totals / np.maximum(counts, 1)[:, None], counts[:, None] == 0
+            out_of_bag.append(np.where(drawn, mean, means + shifts))
+            if self._groups is None:
+                of_others.append(np.where(drawn, mean, means))
+                out_of_fold.append(out_of_bag[-1])
+            else:
+                values, shifts_of_folds = self._without_groups(targets, leaf, leaf_seed)
+                of_others.append(values)
+                out_of_fold.append(values + shifts_of_folds)
         losses = np.column_stack([self._weights * ((targets - values) ** 2).sum(axis=1) for values in out_of_fold])
         shares = likelihood_shares(losses.sum(axis=0), len(targets), self._groups)
         values = np.tensordot(shares, out_of_bag, axes=1)
         group_values = values if self._groups is None else np.tensordot(shares, out_of_fold, axes=1)
-        scored = np.einsum("ir,rik->ik", held_out_shares(losses, self._groups), out_of_fold)
+        # A score is of values that follow from nothing but other rows.
+        scored = np.einsum("ir,rik->ik", held_out_shares(losses, self._groups), of_others)
         return ArmFit(group_values, values, ForestModel(forests, shares, self._fill), scored)
 
-    def _without_groups(self, targets: FloatArray, leaf: int, seed: np.random.SeedSequence) -> FloatArray:
-        """Return values of all rows by trees that have not seen their group."""
+    def _without_groups(
+        self, targets: FloatArray, leaf: int, seed: np.random.SeedSequence
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return values of all rows by trees that have not seen their group, and what their mean lacks by that."""
         fold_of = stratified_folds(target_codes(targets), FOLDS, np.random.default_rng(seed), self._groups)
         values = np.empty(targets.shape)
         for fold, fold_seed in zip(np.unique(fold_of), seed.spawn(FOLDS)):
@@ -96,7 +102,8 @@ class ForestRows:
                 columns, targets[~held_out], self._weights[~held_out], TREES_OF_A_FOLD, leaf, fold_seed
             )
             values[held_out] = forest.predict(np.ascontiguousarray(self._columns[:, held_out]))
-        return values + mean_shifts(targets, self._weights, fold_of) if self._mean_known else values
+        known = self._mean_known
+        return values, mean_shifts(targets, self._weights, fold_of) if known else np.zeros_like(targets)
 
     def _grow(
         self,

@@ -222,8 +222,9 @@ class KernelMachineRows:
             return None
         every = np.concatenate(errors, axis=2)
         row_shares = held_out_shares(weights[:, None] * (every**2).sum(axis=1), self._subsample_groups)
-        values = learnt - np.einsum("ikr,ir->ik", every, row_shares)
-        return self._about_the_mean(values, learnt, self._subsample_groups)
+        # Not about the mean: a score is of values that follow from nothing but other rows.
+        values: FloatArray = learnt - np.einsum("ikr,ir->ik", every, row_shares)
+        return values
 
     def _about_the_mean(self, values: FloatArray, learnt: FloatArray, groups: IntArray | None) -> FloatArray:
         """Return out-of-fold values of the subsample by machines that know the mean of the targets, if it is known."""
