@@ -125,7 +125,14 @@ def as_meant(table: pyarrow.Table, opened: "OpenedFile", labels: list[str], task
     target = labels[0]
     for name in labels:
         opened.odd_cells.note_blanks(table.column(name), name)
-    table = as_spelled(table, labels, opened.source.decimal)
+    known = table
+    for name in labels:
+        some = opened.odd_cells.without_numbers_for_nothing(table.column(name))
+        known = known.set_column(known.column_names.index(name), name, some)
+    known = as_spelled(known, labels, opened.source.decimal)
+    # Where the others are text, such a label may be a code, as 09 is none of 9.
+    is_text = types.is_string(known.schema.field(target).type)
+    table = as_spelled(table, labels, opened.source.decimal) if is_text else known
     if task == "classification" or not types.is_string(table.schema.field(target).type):
         return table
     numbers = opened.odd_cells.measured(table.column(target), target, whole=task == "regression")

@@ -182,6 +182,9 @@ def labelled_rows(
     total, y = table.num_rows, None
     ids = list(range(1, total + 1))
     if target is not None:
+        if hasattr(model, "classes_") and model.classes_.dtype.kind in "iuf":
+            some = opened.odd_cells.without_numbers_for_nothing(table.column(target))
+            table = table.set_column(table.column_names.index(target), target, some)
         known = rows_with_target(table.column(target))
         table, ids = table.filter(known), [number for number, kept in zip(ids, known.to_pylist()) if kept]
         if table.num_rows < total:
