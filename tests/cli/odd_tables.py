@@ -415,6 +415,30 @@ REFUSED = {
         [],
         ["does not predict numbers", "--task classification"],
     ),
+    "a target with units": (
+        "t.csv",
+        plain(kind=[f"{value} kg" for value in X]),
+        [],
+        ["24 classes in 24 rows", "'0.5 kg'", "write the numbers alone"],
+    ),
+    "a target with separators": (
+        "t.csv",
+        text(rows(x=WEIGHTS, kind=[f"1.{number:03d},5" for number in range(N)]), ";").encode(),
+        ["--delimiter", ";", "--decimal", ","],
+        ["24 classes in 24 rows", "write them plainly"],
+    ),
+    "a target with commas as classes": (
+        "t.csv",
+        text(rows(kind=[f"{number},5" for number in range(N)]), ";").encode(),
+        ["--delimiter", ";", "--task", "classification"],
+        ["24 classes in 24 rows", "--decimal ,"],
+    ),
+    "a target of ids": (
+        "t.csv",
+        plain(kind=[f"n{number}" for number in range(N)]),
+        [],
+        ["is it an id or a measured number"],
+    ),
     "names that never repeat": (
         "t.csv",
         plain(name=[f"n{number}" for number in range(N)]),

@@ -184,6 +184,29 @@ def test_a_target_with_commas_that_no_option_names_is_refused(tmp_path):
     assert list(json.loads(done.stdout)["classes"]) == [f"{number},5" for number in range(7)]
 
 
+@pytest.mark.parametrize("command", ["fit", "compare"])
+@pytest.mark.parametrize("task", ["auto", "regression"])
+def test_whole_numbers_beside_some_with_commas_are_refused(tmp_path, command, task):
+    path, model = tmp_path / "t.csv", tmp_path / "model.fuse"
+    grades = [f"{number % 5},5" if number % 4 == 0 else f"{number % 5}" for number in range(40)]
+    path.write_text("a;grade\n" + "".join(f"{n};{grade}\n" for n, grade in enumerate([*grades, "absent"])))
+    options = ["--target", "grade", "--delimiter", ";", *(["--output", model] if command == "fit" else ["--runs", "2"])]
+    done = run(command, path, *options, "--task", task)
+    assert done.exit_code == 1
+    assert "numbers with a comma in the target 'grade', such as '0,5'; add --decimal ," in done.stderr
+    done = run(command, path, *options, "--task", task, "--decimal", ",")
+    assert done.exit_code == 0, done.stderr
+
+
+def test_whole_numbers_with_commas_are_classes_where_these_are_the_decimal_sign(tmp_path):
+    path, model = tmp_path / "t.csv", tmp_path / "model.fuse"
+    path.write_text("a;grade\n" + "".join(f"{number};{('1', '2,0')[number % 2]}\n" for number in range(40)))
+    options = ["--target", "grade", "--delimiter", ";", "--decimal", ",", "--output", model, "--json"]
+    done = run("fit", path, *options)
+    assert done.exit_code == 0, done.stderr
+    assert list(json.loads(done.stdout)["classes"]) == ["1", "2,0"]
+
+
 def test_text_among_whole_numbers_is_a_class_that_is_told_of(tmp_path):
     path, model = tmp_path / "t.csv", tmp_path / "model.fuse"
     path.write_text(
