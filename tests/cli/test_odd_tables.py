@@ -1,6 +1,7 @@
 """Odd tables: what was written is what is learnt from, or the refusal says in one line what to do."""
 
 import builtins
+import json
 import sys
 
 import pytest
@@ -85,6 +86,18 @@ def test_options_of_the_fit_hold_for_predict(fit, tmp_path):
     result = run("predict", "model.fuse", "t.csv")
     assert result.exit_code == 1
     assert "'soon' in the column 'day', and such text in" in result.stderr
+
+
+@pytest.mark.parametrize("labels", [["a", "a ", "b", "b"], ["a ", "a ", "b", "b"], ["True", " True", "False", "False"]])
+def test_a_report_of_labels_with_blanks_has_no_code(fit, tmp_path, labels):
+    """Pandas would leave the blanks in the labels, which are none of the classes then."""
+    fit("t.csv", plain(kind=labels * 6))
+    result = run("report", "model.fuse", "--data", "t.csv", "--output", "r.html", "--json")
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["summary"]["reproduce"]["code"] is None
+    (tmp_path / "t.csv").write_bytes(plain(kind=[label.strip() for label in labels] * 6))
+    result = run("report", "model.fuse", "--data", "t.csv", "--output", "r.html", "--force", "--json")
+    assert "pandas.read_csv" in json.loads(result.stdout)["summary"]["reproduce"]["code"]
 
 
 def test_few_rows_with_an_odd_cell_are_predicted(fit, tmp_path):

@@ -146,6 +146,34 @@ def test_odd_cells_of_a_target_can_be_refused(european, tmp_path):
     assert "'not recorded' in row 6 of the column 'price'" in done.stderr
 
 
+@pytest.mark.parametrize("comma", [False, True])
+def test_a_number_for_nothing_is_none_of_a_target(data, tmp_path, comma):
+    path, model = tmp_path / "t.csv", tmp_path / "model.fuse"
+    prices = [f"{value:.2f}" for value in Y]
+    prices[3], prices[7], options = "-999.0", "-999", ["--na-values", "-999", *(COMMAS if comma else ())]
+    content = "\n".join(["a,b,price", *(f"{row[0]:.3f},{row[2]:.3f},{cell}" for row, cell in zip(X, prices))]) + "\n"
+    path.write_text(content.replace(",", ";").replace(".", ",") if comma else content)
+    done = run("fit", path, "--target", "price", *options, "--output", model, "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == 78
+    assert json.loads(done.stdout)["target_range"][0] > 0
+    done = run("compare", path, "--target", "price", *options, "--methods", "ridge_concatenated", "--runs", "2")
+    assert done.exit_code == 0, done.stderr
+    assert "2 of 80 rows have no 'price'" in done.stderr
+
+
+def test_a_number_for_nothing_is_no_class_of_a_report(tmp_path):
+    path, model = tmp_path / "t.csv", tmp_path / "model.fuse"
+    labels = ["-999.0", *("1.0" if value > 20 else "2.0" for value in Y[1:])]
+    path.write_text("\n".join(["a,kind", *(f"{row[0]:.3f},{label}" for row, label in zip(X, labels))]) + "\n")
+    options = ["--method", "shareboost", "--set", "n_estimators=2", "--na-values", "-999"]
+    done = run("fit", path, "--target", "kind", *options, "--output", model, "--json")
+    assert list(json.loads(done.stdout)["classes"]) == ["1.0", "2.0"]
+    done = run("report", model, "--data", path, "--output", tmp_path / "r.html", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["rows"] == 79
+
+
 def test_a_target_with_commas_that_no_option_names_is_refused(tmp_path):
     path, model = tmp_path / "t.csv", tmp_path / "model.fuse"
     path.write_text("a,price\n" + "".join(f'{number},"{number % 7},5"\n' for number in range(40)))
@@ -154,6 +182,29 @@ def test_a_target_with_commas_that_no_option_names_is_refused(tmp_path):
     assert "numbers with a comma in the target 'price', such as '0,5'; add --decimal ," in done.stderr
     done = run("fit", path, "--target", "price", "--task", "classification", "--output", model, "--json")
     assert list(json.loads(done.stdout)["classes"]) == [f"{number},5" for number in range(7)]
+
+
+@pytest.mark.parametrize("command", ["fit", "compare"])
+@pytest.mark.parametrize("task", ["auto", "regression"])
+def test_whole_numbers_beside_some_with_commas_are_refused(tmp_path, command, task):
+    path, model = tmp_path / "t.csv", tmp_path / "model.fuse"
+    grades = [f"{number % 5},5" if number % 4 == 0 else f"{number % 5}" for number in range(40)]
+    path.write_text("a;grade\n" + "".join(f"{n};{grade}\n" for n, grade in enumerate([*grades, "absent"])))
+    options = ["--target", "grade", "--delimiter", ";", *(["--output", model] if command == "fit" else ["--runs", "2"])]
+    done = run(command, path, *options, "--task", task)
+    assert done.exit_code == 1
+    assert "numbers with a comma in the target 'grade', such as '0,5'; add --decimal ," in done.stderr
+    done = run(command, path, *options, "--task", task, "--decimal", ",")
+    assert done.exit_code == 0, done.stderr
+
+
+def test_whole_numbers_with_commas_are_classes_where_these_are_the_decimal_sign(tmp_path):
+    path, model = tmp_path / "t.csv", tmp_path / "model.fuse"
+    path.write_text("a;grade\n" + "".join(f"{number};{('1', '2,0')[number % 2]}\n" for number in range(40)))
+    options = ["--target", "grade", "--delimiter", ";", "--decimal", ",", "--output", model, "--json"]
+    done = run("fit", path, *options)
+    assert done.exit_code == 0, done.stderr
+    assert list(json.loads(done.stdout)["classes"]) == ["1", "2,0"]
 
 
 def test_text_among_whole_numbers_is_a_class_that_is_told_of(tmp_path):

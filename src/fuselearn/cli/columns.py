@@ -15,7 +15,7 @@ from fuselearn.cli.choices import ViewChoice
 from fuselearn.cli.console import Notes, refuse
 from fuselearn.cli.csv_files import na_hint, reads_as_number
 from fuselearn.cli.odd_cells import are_few, with_points
-from fuselearn.cli.text_columns import DECIMAL_COMMA
+from fuselearn.cli.text_columns import comma_number, number_hint
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -125,9 +125,22 @@ def as_meant(table: pyarrow.Table, opened: "OpenedFile", labels: list[str], task
     target = labels[0]
     for name in labels:
         opened.odd_cells.note_blanks(table.column(name), name)
-    table = as_spelled(table, labels, opened.source.decimal)
+    known = table
+    for name in labels:
+        some = opened.odd_cells.without_numbers_for_nothing(table.column(name))
+        known = known.set_column(known.column_names.index(name), name, some)
+    known = as_spelled(known, labels, opened.source.decimal)
+    # Where the others are text, such a label may be a code, as 09 is none of 9.
+    is_text = types.is_string(known.schema.field(target).type)
+    table = as_spelled(table, labels, opened.source.decimal) if is_text else known
     if task == "classification" or not types.is_string(table.schema.field(target).type):
         return table
+    number = comma_number(table.column(target).drop_null().to_pylist()) if opened.source.decimal == "." else None
+    if number is not None:
+        refuse(
+            f"{opened.source.name} has numbers with a comma in the target {target!r}, such as {number!r}; add "
+            "--decimal , if it is the decimal sign, or --task classification if each of them is a class."
+        )
     numbers = opened.odd_cells.measured(table.column(target), target, whole=task == "regression")
     return table.set_column(table.column_names.index(target), target, numbers)
 
@@ -176,11 +189,6 @@ def numbers_to_predict(y: AnyArray, name: str, path: str, task: str, notes: Note
     With "auto" these are numbers with fractions, as scikit-learn has it; whole numbers are classes.
     """
     fractions = y[y != np.round(y)] if y.dtype.kind == "f" else y[:0]
-    if task == "auto" and y.dtype.kind == "U" and len(y) and all(map(DECIMAL_COMMA.fullmatch, y.tolist())):
-        refuse(
-            f"{path} has numbers with a comma in the target {name!r}, such as {str(y[0])!r}; add --decimal , if it is "
-            "the decimal sign, or --task classification if each of them is a class."
-        )
     if task == "classification" or (task == "auto" and not len(fractions)):
         return None
     numbers = as_numbers(y, name, path)
@@ -242,10 +250,11 @@ def check_target(y: AnyArray, name: str, path: str, notes: Notes | None = None) 
             "--task regression."
         )
     if len(classes) > max(MANY_CLASSES, len(y) / 2):
-        refuse(
-            f"{path} has {len(classes)} classes in {len(y)} rows of the target {name!r}; is it an id or a measured "
-            "number? Name the column of classes."
-        )
+        where = f"{path} has {len(classes)} classes in {len(y)} rows of the target {name!r}"
+        hint = number_hint(classes.tolist()) if y.dtype.kind == "U" else None
+        if hint is not None:
+            refuse(f"{where}, such as {str((words if len(words) else classes)[0])[:40]!r}: {hint}.")
+        refuse(f"{where}; is it an id or a measured number? Name the column of classes.")
 
 
 def model_labels(

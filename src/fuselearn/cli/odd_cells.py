@@ -16,7 +16,7 @@ import pyarrow
 from pyarrow import compute, types
 
 from fuselearn.cli.console import refuse
-from fuselearn.cli.csv_files import FALSE, NOTHING, TRUE, na_hint, reads_as_number
+from fuselearn.cli.csv_files import FALSE, NOTHING, TRUE, na_hint, reads_as_number, without_words_for_nothing
 from fuselearn.data.table_columns import padded_text
 from fuselearn.typing import BoolArray
 
@@ -112,6 +112,14 @@ class OddCells:
         self._note(texts, odd, name, values.type, 1)
         return values
 
+    def without_numbers_for_nothing(self, labels: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+        """Return labels without those that are a number for nothing, however it is spelled."""
+        if not self._source.na_values or not types.is_string(labels.type):
+            return labels
+        values, odd = self._read(labels, "", pyarrow.float64())
+        known = compute.or_(values.is_valid(), pyarrow.array(odd))
+        return compute.if_else(known, labels, None)
+
     def _as(
         self, texts: pyarrow.ChunkedArray, name: str, kind: pyarrow.DataType, first_row: int
     ) -> pyarrow.ChunkedArray:
@@ -144,16 +152,20 @@ class OddCells:
         return self._numbers(trimmed)
 
     def _numbers(self, texts: pyarrow.ChunkedArray) -> tuple[pyarrow.ChunkedArray, BoolArray]:
-        """Return texts as numbers, and the mask of the odd ones."""
+        """Return texts as numbers, without those for nothing, and the mask of the odd ones."""
         texts = with_points(texts, self._source.decimal)
         try:
-            return texts.cast(pyarrow.float64()), np.zeros(len(texts), dtype=bool)
+            return self._known(texts.cast(pyarrow.float64())), np.zeros(len(texts), dtype=bool)
         except pyarrow.ArrowInvalid:
             plain = compute.replace_substring(texts, "\N{MINUS SIGN}", "-")
             is_number = compute.match_substring_regex(plain, NUMBER)
             odd = compute.fill_null(compute.invert(is_number), False)
             known = compute.if_else(is_number, compute.utf8_ltrim(plain, "+"), None)
-            return known.cast(pyarrow.float64()), odd.to_numpy()
+            return self._known(known.cast(pyarrow.float64())), odd.to_numpy()
+
+    def _known(self, numbers: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
+        """Return numbers without those for nothing: -999.0 is -999, too."""
+        return without_words_for_nothing(pyarrow.table({"": numbers}), None, self._source.na_values).column("")
 
     def _dates(self, texts: pyarrow.ChunkedArray, name: str) -> tuple[pyarrow.ChunkedArray, BoolArray]:
         """Return texts as dates, by the formats given or as ISO writes them, and the mask of the odd ones."""

@@ -105,7 +105,8 @@ def report(
             if target is None:
                 notes.add("There is no column of classes in the data: the report says nothing about quality.")
             X, y, ids, columns, facts = labelled_rows(loaded, opened, target, identifier, allow_missing_columns, notes)
-            in_python = None if opened.remarks or columns.lost else python_reading(source, columns.dates)
+            as_pandas = not (facts.pop("padded_labels") or opened.remarks or columns.lost)
+            in_python = python_reading(source, columns.dates) if as_pandas else None
         from fuselearn.cli.model_columns import names_in_order
 
         # An import error names the extra that is missing.
@@ -166,6 +167,7 @@ def labelled_rows(
     Where there is no id, ids are the numbers of the rows in the file, from 1 on, counting those without a class.
     """
     import pyarrow
+    from pyarrow import compute
 
     from fuselearn.cli.columns import model_labels, rows_with_target
     from fuselearn.cli.model_columns import ModelColumns, check_ids
@@ -179,15 +181,21 @@ def labelled_rows(
     if target is not None and not hasattr(model, "classes_"):
         types[target] = pyarrow.float64()
     table = read_opened(opened, names, types, columns.verbatim(identifier))
-    total, y = table.num_rows, None
+    total, y, padded = table.num_rows, None, False
     ids = list(range(1, total + 1))
     if target is not None:
+        if hasattr(model, "classes_") and model.classes_.dtype.kind in "iuf":
+            some = opened.odd_cells.without_numbers_for_nothing(table.column(target))
+            table = table.set_column(table.column_names.index(target), target, some)
         known = rows_with_target(table.column(target))
         table, ids = table.filter(known), [number for number, kept in zip(ids, known.to_pylist()) if kept]
         if table.num_rows < total:
             notes.add(f"{total - table.num_rows} of {total} rows have no {target!r} and are left out.")
         if table.num_rows == 0:
             refuse(f"{path} has no value in the target {target!r}; leave the column out to report without it.")
+        labels = table.column(target)
+        if pyarrow.types.is_string(labels.type):
+            padded = compute.any(compute.not_equal(labels, compute.utf8_trim_whitespace(labels))).as_py()
         spelled = target not in columns.columns
         if hasattr(model, "classes_"):
             decimal = opened.source.decimal
@@ -198,5 +206,5 @@ def labelled_rows(
     if identifier is not None:
         check_ids(table.column(identifier), identifier, path)
         ids = table.column(identifier).to_pylist()
-    facts = {**columns.file_facts(table), "rows_left_out": total - table.num_rows}
+    facts = {**columns.file_facts(table), "rows_left_out": total - table.num_rows, "padded_labels": padded}
     return columns.matrix(table), y, ids, columns, facts
