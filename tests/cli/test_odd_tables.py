@@ -7,9 +7,11 @@ import sys
 import pytest
 
 from fuselearn.cli import columns
+from tests.cli import numbers_for_nothing
 from tests.cli.command_line import run
 from tests.cli.odd_tables import READ, REFUSED, X, plain, same, sheet, workbook
 
+ALL_READ = READ | numbers_for_nothing.READ
 FIT = ["--target", "kind", "--id", "id", "--method", "shareboost", "--set", "n_estimators=1"]
 
 
@@ -34,9 +36,9 @@ def test_there_are_enough_of_them():
     assert len(READ) + len(REFUSED) >= 60
 
 
-@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("name", ALL_READ)
 def test_a_table_is_read_as_it_was_written(name, fit):
-    file, content, options, expected, *words = READ[name]
+    file, content, options, expected, *words = ALL_READ[name]
     tables, result = fit(file, content, *options)
     assert result.exit_code == 0, result.stderr
     for column, values in expected.items():
