@@ -72,10 +72,12 @@ class ForestRows:
         for leaf, leaf_seed in zip(LEAVES, seed.spawn(len(LEAVES))):
             forest, totals, counts = self._grow(self._columns, targets, self._weights, self._n_trees, leaf, leaf_seed)
             forests.append(forest)
-            means, drawn = totals / np.maximum(counts, 1)[:, None], counts[:, None] == 0
-            out_of_bag.append(np.where(drawn, mean, means + shifts))
+            # Trees of one leaf each know nothing, and their means differ by chance alone.
+            known = (counts[:, None] > 0) & (not self._mean_known or bool((forest.feature >= 0).any()))
+            means = totals / np.maximum(counts, 1)[:, None]
+            out_of_bag.append(np.where(known, means + shifts, mean))
             if self._groups is None:
-                of_others.append(np.where(drawn, mean, means))
+                of_others.append(np.where(known, means, mean))
                 out_of_fold.append(out_of_bag[-1])
             else:
                 values, shifts_of_folds = self._without_groups(targets, leaf, leaf_seed)
