@@ -21,6 +21,7 @@ from benchmarks.serving import send, statuses
 from fuselearn.cli.console import Notes
 from fuselearn.cli.prediction_service import PredictionService, RequestError, _delimiter_of
 from fuselearn.cli.saved_models import load_model
+from fuselearn.cli.serve import listen
 from fuselearn.cli.web_app import make_web_app, server_settings
 from tests.cli.command_line import run
 from tests.cli.patients import patients
@@ -33,7 +34,7 @@ PATIENT = {"patient": "p7", "rna_0": 0.5, "rna_1": None, "rna_2": 1, "rna_3": "N
 def serving(service, **settings):
     """Serve in a thread, and yield the port."""
     server = uvicorn.Server(server_settings(make_web_app(service, **settings)))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with listen("127.0.0.1", 0) as listener:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
@@ -287,6 +288,15 @@ def test_a_port_that_is_taken_is_refused(model, port):
     result = run("serve", model, "--port", port)
     assert result.exit_code == 1
     assert f"127.0.0.1:{port} cannot be listened on" in result.stderr
+
+
+def test_answers_are_sent_at_once():
+    """Else the second half of each waits until the client has acknowledged the first, for 40 ms."""
+    with listen("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()) as client:
+        connection, _ = listener.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+            assert connection.getpeername() == client.getsockname()
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
