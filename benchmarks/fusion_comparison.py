@@ -9,7 +9,7 @@ from sklearn.metrics import balanced_accuracy_score
 from benchmarks import fusion_calibration
 from benchmarks.command_line import progress
 from benchmarks.fusion_methods import OURS, STACKING, methods
-from benchmarks.fusion_sets import REGIMES, TEST_BY_TRAIN, Labels, noisy_labels, split
+from benchmarks.fusion_sets import FLIPPED, REGIMES, TEST_BY_TRAIN, Labels, noisy_labels, split
 from benchmarks.fusion_store import source_of_ours
 from benchmarks.tables import at_least, at_most, markdown_table, number
 from fuselearn.evaluation.leaderboard import interval, mean_ranks
@@ -28,9 +28,10 @@ class Results:
     scores, accuracies, seconds : ndarray of shape (n_methods, n_sets, n_regimes, n_runs)
         Balanced accuracy of decisions that all classes count alike for, and accuracy of the most probable classes, both
         in percent; CPU seconds of the fit alone.
-    errors, errors_by_chance : ndarray of shape (n_methods, n_sets, n_regimes)
-        Expected calibration error of the test rows of all runs together, and that of a model of the same confidence
-        that is exactly right. NaN without probabilities.
+    errors, errors_by_chance, errors_as_given : ndarray of shape (n_methods, n_sets, n_regimes)
+        Expected calibration error of the test rows of all runs together; that of a model of the same confidence that is
+        exactly right; and that by test labels of which as many are wrong as of the training labels, where these are
+        the same for all views. NaN without probabilities.
     """
 
     methods: list
@@ -41,6 +42,7 @@ class Results:
     seconds: np.ndarray
     errors: np.ndarray
     errors_by_chance: np.ndarray
+    errors_as_given: np.ndarray
 
     def cells(self):
         """Return the scores by method, cell (a set under a regime) and run."""
@@ -88,15 +90,15 @@ def measure(sets, n_runs, store, *, regimes=REGIMES, prepare=split, fitters=None
                 _measure_task(task, objects, run, regimes, prepare, fitters, source, store)
     shape = (len(fitters), len(sets), len(regimes), n_runs)
     scores, accuracies, seconds = np.empty(shape), np.empty(shape), np.empty(shape)
-    errors, by_chance = np.full(shape[:3], np.nan), np.full(shape[:3], np.nan)
+    errors = np.full((3, *shape[:3]), np.nan)
     for place in np.ndindex(shape[:3]):
         method, tasks, regime = list(fitters)[place[0]], list(sets.values())[place[1]], regimes[place[2]]
         found = [[store[_key(task, regime, run, method, source)] for task in tasks] for run in range(n_runs)]
         for values, name, factor in ((scores, "score", 100), (accuracies, "accuracy", 100), (seconds, "seconds", 1)):
             values[place] = [factor * np.mean([cell[name] for cell in cells]) for cells in found]
         if found[0][0]["gaps"] is not None:
-            errors[place], by_chance[place] = _calibration(found)
-    return Results(list(fitters), list(sets), list(regimes), scores, accuracies, seconds, errors, by_chance)
+            errors[:, *place] = _calibration(found)
+    return Results(list(fitters), list(sets), list(regimes), scores, accuracies, seconds, *errors)
 
 
 def _measure_task(task, objects, run, regimes, prepare, fitters, source, store):
@@ -120,24 +122,30 @@ def _measure_task(task, objects, run, regimes, prepare, fitters, source, store):
             "seconds": seconds,
             "n_test": len(rows.y_test),
             "gaps": None,
-            "variances": None,
         }
         if fitted.proba is not None:
             probabilities = fitted.proba(rows.X_test)
-            right = probabilities.argmax(axis=1) == rows.y_test
-            gaps, variances = fusion_calibration.bin_gaps(probabilities.max(axis=1), right)
-            cell |= {"gaps": gaps.tolist(), "variances": variances.tolist()}
+            confidence, right = probabilities.max(axis=1), probabilities.argmax(axis=1) == rows.y_test
+            gaps, variances = fusion_calibration.bin_gaps(confidence, right)
+            # Of two classes, a label that is wrong is the other one. The chance is counted instead of drawn.
+            as_given = right * (1 - FLIPPED) + ~right * FLIPPED if regime == "common" else right
+            gaps_as_given, _ = fusion_calibration.bin_gaps(confidence, as_given)
+            cell |= {"gaps": gaps.tolist(), "variances": variances.tolist(), "gaps_as_given": gaps_as_given.tolist()}
         store.add(_key(task, regime, run, method, source), cell)
 
 
 def _calibration(cells_of_runs):
-    """Return the calibration error of all test rows of a set, and that by chance alone; the mean of its tasks."""
+    """Return the calibration error of all test rows of a set, that by chance alone, and that by labels as the training
+    labels are; the means of its tasks."""
     errors = []
     for cells in zip(*cells_of_runs):
         n_rows = sum(cell["n_test"] for cell in cells)
-        gaps, variances = (np.sum([cell[name] for cell in cells], axis=0) for name in ("gaps", "variances"))
+        gaps, variances, as_given = (
+            np.sum([cell[name] for cell in cells], axis=0) for name in ("gaps", "variances", "gaps_as_given")
+        )
         # The mean distance of a normal deviate from 0 is √(2/π) of its standard deviation.
-        errors.append((np.abs(gaps).sum() / n_rows, np.sqrt(2 / np.pi * variances).sum() / n_rows))
+        by_chance = np.sqrt(2 / np.pi * variances)
+        errors.append(np.array([np.abs(gaps).sum(), by_chance.sum(), np.abs(as_given).sum()]) / n_rows)
     return np.mean(errors, axis=0)
 
 
@@ -191,12 +199,13 @@ def accuracy_part(results):
     rows = []
     for k, name in enumerate(results.methods):
         errors = results.errors[k]
-        calibration = ("", "", "")
+        calibration = [""] * 5
         if not np.isnan(errors).any():
             worst = np.unravel_index(errors.argmax(), errors.shape)
-            cell = f"{results.sets[worst[0]]}, {results.regimes[worst[1]]}"
             chance = results.errors_by_chance[k][worst]
-            calibration = (f"{errors.mean():.3f}", f"{errors.max():.3f} ({cell})", f"{chance:.3f}")
+            as_given = results.errors_as_given[k]
+            calibration = [f"{errors.mean():.3f}", _worst(errors, results), f"{chance:.3f}"]
+            calibration += [f"{as_given.mean():.3f}", _worst(as_given, results)]
         by_regime = means[k].mean(axis=0)
         rows.append(
             (name, f"{means[k].mean():.2f}", f"{ranks[k]:.2f}", *(f"{mean:.2f}" for mean in by_regime), *calibration)
@@ -209,18 +218,30 @@ def accuracy_part(results):
         "ECE, mean",
         "ECE, worst cell",
         "there by chance alone",
+        "as given, mean",
+        "as given, worst cell",
     )
     ours = results.methods.index(OURS)
     place = 1 + int(np.sum(ranks < ranks[ours]))
-    n_above = int(np.sum(results.errors[ours] > fusion_calibration.MOST_ERROR))
+    n_above, n_above_as_given = (
+        int(np.sum(errors[ours] > fusion_calibration.MOST_ERROR))
+        for errors in (results.errors, results.errors_as_given)
+    )
     return [
         "Accuracy of the most probable class, in percent, from the same fits; SVMs are fitted once more, without class "
         "weights, and so is the logistic regression of the stack. ECE: expected calibration error of the test rows of "
-        "all runs together, of the methods that have probabilities.",
+        "all runs together, of the methods that have probabilities. As given: by test labels of which as many are "
+        "wrong as of the training labels, where all views share them: of such labels a model learns its probabilities.",
         markdown_table(header, rows),
         f"FusionClassifier is number {place} of {len(ranks)} in mean rank by accuracy. Cells with an error above "
-        f"{fusion_calibration.MOST_ERROR}: {at_most(n_above, 0)}.",
+        f"{fusion_calibration.MOST_ERROR}: {at_most(n_above, 0)}; by labels as given: {n_above_as_given}.",
     ]
+
+
+def _worst(errors, results):
+    """Return the largest of the errors by set and regime, and its cell."""
+    worst = np.unravel_index(errors.argmax(), errors.shape)
+    return f"{errors[worst]:.3f} ({results.sets[worst[0]]}, {results.regimes[worst[1]]})"
 
 
 def lead(results):

@@ -47,7 +47,7 @@ TREES = {
     SECOND: {"n_estimators": 200, "num_leaves": 15, "learning_rate": 0.05},
 }
 METHODS = (OURS, FIRST, SECOND, STACKED)
-MEASURES = ("auc", "log_loss", "accuracy", "ece", "fit", "predict", "memory")
+MEASURES = ("auc", "log_loss", "accuracy", "ece", "ece_as_given", "fit", "predict", "memory")
 SINGLE = ("single_fit", "single_predict")
 """Times of LightGBM, measured beside FusionClassifier."""
 LEAST_LEAD, LEAST_OF_A_CELL = 0.5, -0.3
@@ -169,11 +169,15 @@ def measure(name, n_train, labels, run, method):
         singles[0] = (singles[0] + timed(lambda: fit(FIRST, X, given, views, run))[0]) / 2
     probabilities = probabilities[: len(X_test)]
     correct = probabilities.argmax(axis=1) == y_test
+    # By test labels of which as many are wrong as of the training labels; the chance is counted instead of drawn.
+    flipped = FLIPPED if labels == "wrong" else 0.0
+    correct_as_given = np.where(correct, 1 - flipped, flipped / (probabilities.shape[1] - 1))
     measured = {
         "auc": float(auc(y_test, probabilities)),
         "log_loss": float(log_loss(y_test, probabilities)),
         "accuracy": float(correct.mean()),
         "ece": calibration_error(probabilities.max(axis=1), correct),
+        "ece_as_given": calibration_error(probabilities.max(axis=1), correct_as_given),
         "fit": outcome["fit"],
         "predict": seconds,
         "memory": memory,
@@ -254,7 +258,7 @@ def accuracy_table(cells, methods, means):
                 cell_name(cell),
                 *(
                     f"{100 * value['auc']:.2f} / {value['log_loss']:.4f} / {100 * value['accuracy']:.1f} / "
-                    f"{value['ece']:.3f}"
+                    f"{value['ece']:.3f} / {value['ece_as_given']:.3f}"
                     for value in values
                 ),
             )
@@ -373,7 +377,7 @@ def report(options, keep=None, cell=None, only_peers=False):
         *([f"*Left out, since they were not found: {', '.join(missing)}.*"] if missing else []),
         *remark_on_packages(["LightGBM"]),
         "AUC in percent (of many classes the mean of one against the rest) / log loss / accuracy in percent / expected "
-        "calibration error:",
+        "calibration error / the same by test labels of which as many are wrong as of the training labels:",
         accuracy_table(cells, methods, means),
         "Peak: memory that a fit takes beyond what was in use before it.",
         cost_table(cells, methods, means),

@@ -22,8 +22,8 @@ from benchmarks import (
 )
 from benchmarks.command_line import Options
 from benchmarks.data import interacting_views, real_views
-from benchmarks.fusion_methods import OURS
-from benchmarks.fusion_sets import Objects
+from benchmarks.fusion_methods import OURS, Fitted
+from benchmarks.fusion_sets import Objects, Split
 from benchmarks.fusion_store import open_store
 from fuselearn import FusionClassifier
 
@@ -171,10 +171,31 @@ def test_comparison_reports_accuracy_and_calibration():
 
 
 def test_calibration_of_a_set_pools_its_runs():
-    cell = {"n_test": 10, "gaps": [1.0, -2.0], "variances": [np.pi / 2, 0.0]}
-    error, by_chance = fusion_comparison._calibration([[cell], [cell | {"gaps": [-1.0, -2.0]}]])
+    cell = {"n_test": 10, "gaps": [1.0, -2.0], "variances": [np.pi / 2, 0.0], "gaps_as_given": [3.0, 0.0]}
+    error, by_chance, as_given = fusion_comparison._calibration([[cell], [cell | {"gaps": [-1.0, -2.0]}]])
     assert error == pytest.approx(4 / 20)
     assert by_chance == pytest.approx(np.sqrt(2) / 20)
+    assert as_given == pytest.approx(6 / 20)
+
+
+def test_calibration_by_labels_as_given_is_that_of_labels_as_wrong_as_those_of_training():
+    y = np.arange(60) % 2
+    X = y[:, None].astype(float)
+    rows = Split(X[:40], y[:40], X[40:], y[40:], {"one": slice(0, 1)})
+
+    def sure_of_seven_tenths(X, labels, views, seed):
+        return Fitted(*2 * [lambda rows: rows[:, 0].astype(int)], lambda rows: 0.3 + 0.4 * np.hstack([1 - rows, rows]))
+
+    results = fusion_comparison.measure(
+        {"drawn": {"drawn": Objects({"one": X}, y)}},
+        1,
+        open_store(None, "test"),
+        regimes=("common",),
+        prepare=lambda objects, run: rows,
+        fitters={"sure": sure_of_seven_tenths},
+    )
+    assert results.errors == pytest.approx(0.3)
+    assert results.errors_as_given == pytest.approx(0.0, abs=1e-12)
 
 
 @pytest.mark.long
