@@ -61,7 +61,7 @@ class OutOfFold:
     known : bool ndarray
         Rows that have a view that is used.
     sizes : ndarray
-        Expected logarithm of the size of the residual; 0 where it was not looked for.
+        Expected logarithm of the size of the residual, in units of the target's spread; 0 where it was not looked for.
     """
 
     predicted: FloatArray
@@ -82,11 +82,14 @@ def with_sizes(rows: OutOfFold, sizes: OutOfFold | None) -> OutOfFold:
 
 
 def sizes_of(rows: OutOfFold, target: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return logarithms of the sizes of out-of-fold residuals, what is learnt of the spread of rows."""
-    sizes = np.where(rows.known, np.abs(target - rows.predicted), 0.0)
+    """Return logarithms of the sizes of out-of-fold residuals, what is learnt of the spread of rows.
+
+    Sizes are in units of the target's spread: what depends on their logarithms must not depend on its unit.
+    """
+    sizes = np.where(rows.known, np.abs(target - rows.predicted), 0.0) / TargetScale.of(target, weights).unit
     known = rows.known if rows.known.any() else np.ones(len(target), dtype=bool)
     typical = float(weighted_quantiles(sizes[known], weights[known], np.array([0.5]))[0])
-    logs = log_sizes(sizes, max(typical, 1e-9 * TargetScale.of(target, weights).unit, np.finfo(float).tiny))
+    logs = log_sizes(sizes, max(typical, 1e-9))
     return np.where(known, logs, np.average(logs[known], weights=weights[known]))
 
 
