@@ -242,6 +242,19 @@ def test_out_of_fold_values_of_groups_have_not_seen_the_group():
     assert fusion().fit(X, y, groups=groups).out_of_sample_score_ < 0.2
 
 
+@pytest.mark.parametrize("many", [False, True])
+def test_groups_that_differ_are_no_outliers(many):
+    draws = np.random.default_rng(10)
+    groups = np.repeat(np.arange(30), 10)
+    X = draws.standard_normal((300, 6))
+    y = X[:, 0] + 3 * draws.laplace(size=30)[groups] + 0.2 * draws.standard_normal(300)
+    model = fusion(views={"a": [0, 1, 2], "b": [3, 4, 5]}, learners=["linear"])
+    with many_rows() if many else patch.object(catalogue, "MANY_ROWS", 3000):
+        shares = [clone(model).fit(X, y, groups=given).outlier_share_ for given in (None, groups)]
+    assert shares[0] > 0
+    assert shares[1] == 0
+
+
 def test_weights_of_rows_count():
     X, y, X_new, _ = problem(200)
     weights = np.ones(200)

@@ -254,17 +254,22 @@ def _subsample(rows: IntArray) -> IntArray:
 
 
 def _design_effect(values: FloatArray, posterior: FloatArray, weights: FloatArray, groups: IntArray | None) -> float:
-    """Return how many rows of groups tell as much as an independent one (Kish): the ratio of the variance of sums over
-    groups to that of sums over independent rows."""
+    """Return how many rows of groups tell as much of a calibration as an independent one; see `design_effect`."""
     if groups is None:
         return 1.0
-    sizes = np.bincount(groups)
-    n_groups = np.count_nonzero(sizes)
-    if n_groups == 1:
-        return float(len(groups))
     # Without shifts, which would make groups add up to nothing, and about the mean, which is what shifts are for.
     errors = weights[:, None] * (posterior - np.exp(fit_slope(values, posterior, weights).log_probabilities(values)))
-    errors -= errors.mean(axis=0)
+    return design_effect(errors - errors.mean(axis=0), groups)
+
+
+def design_effect(errors: FloatArray, groups: IntArray | None) -> float:
+    """Return how many rows of groups tell as much as an independent one (Kish): the ratio of the variance of sums over
+    groups to that of sums over independent rows. Errors are of shape (n_rows, n_columns), with a mean of 0."""
+    if groups is None:
+        return 1.0
+    n_groups = np.count_nonzero(np.bincount(groups))
+    if n_groups == 1:
+        return float(len(groups))
     sums = np.array([np.bincount(groups, column) for column in errors.T])
     total = (errors**2).sum()
     return max(1.0, float((sums**2).sum() / total * n_groups / (n_groups - 1))) if total > 0 else 1.0

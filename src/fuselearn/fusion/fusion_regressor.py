@@ -195,7 +195,8 @@ class FusionRegressor(RegressorMixin, FusedArms):
             part.
         groups : array of shape (n_samples,), default=None
             Rows that belong together, such as all pictures of a person, have the same entry: a number, a name. They
-            are held out together, and count as one where intervals are calibrated. None takes all rows for independent.
+            are held out together, and count as one where intervals are calibrated and, as far as they go together,
+            where outliers are looked for. None takes all rows for independent.
         checkpoint : path, default=None
             File that keeps the base models as they are fitted. If the process is killed, the same call goes on with
             them, to the same model. A file of other data or settings is refused; limits of time and fits may be
