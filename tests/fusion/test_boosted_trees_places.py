@@ -106,7 +106,7 @@ def dask_data(n_partitions, given):
 @pytest.mark.parametrize("collected", [0, 2**27])
 def test_a_cluster(collected, n_partitions, pairs, client, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_CELLS", collected)
+    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_BYTES", collected)
     from tests.backends.partitioned.partition_problems import assert_nothing_is_held
 
     given = ("groups", "sample_weight")
@@ -122,7 +122,7 @@ def test_a_cluster(collected, n_partitions, pairs, client, monkeypatch):
 @pytest.mark.long
 def test_a_killed_worker_costs_a_step(processes, monkeypatch):
     """In the second run, after some rounds; what the first run left is not needed any more."""
-    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_CELLS", 0)
+    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_BYTES", 0)
     killed = []
 
     def kill(progress):

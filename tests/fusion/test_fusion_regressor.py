@@ -62,11 +62,31 @@ def test_it_predicts_better_than_its_best_arm(fitted):
     assert model.view_importances_.min() > 0.1
 
 
-def test_the_target_may_have_any_unit(fitted):
+@pytest.mark.parametrize("power", [20, -664, 664])
+def test_the_target_may_have_any_unit(fitted, power):
+    """Squares of targets of 2**-664, or 1e-200, vanish."""
     model, X, y, X_new, _ = fitted
+    factor = 2.0**power
     with many_rows() if model._by_sums else patch.object(catalogue, "MANY_ROWS", 3000):
-        other = clone(model).fit(X, 2**20 * y)
-    np.testing.assert_allclose(other.predict(X_new), 2**20 * model.predict(X_new), rtol=1e-9)
+        other = clone(model).fit(X, factor * y)
+    np.testing.assert_allclose(other.predict(X_new), factor * model.predict(X_new), rtol=1e-9)
+    np.testing.assert_allclose(other.predict_interval(X_new), factor * model.predict_interval(X_new), rtol=1e-9)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e200])
+@pytest.mark.parametrize("outlying", [False, True])
+def test_the_unit_may_be_a_power_of_ten(factor, outlying):
+    """Products are rounded. In forests that may decide between equal splits: there are none here, nor of residuals."""
+    X, y, X_new, _ = problem(200)
+    y[X[:, 4] > 0.7] *= 1.5
+    y[:4] += 60 * outlying
+    model = fusion(max_fits=16)
+    one, other = clone(model).fit(X, y), clone(model).fit(X, factor * y)
+    assert one._sizes is None
+    assert (one.outlier_share_ > 0) == outlying
+    np.testing.assert_allclose(other.outlier_probabilities_, one.outlier_probabilities_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(other.predict(X_new), factor * one.predict(X_new), rtol=1e-9)
+    np.testing.assert_allclose(other.predict_interval(X_new), factor * one.predict_interval(X_new), rtol=1e-9)
 
 
 def test_intervals_cover_and_contain_the_prediction(fitted):
@@ -220,6 +240,19 @@ def test_out_of_fold_values_of_groups_have_not_seen_the_group():
     y = np.repeat(draws.standard_normal(60), 5)  # known from the group alone
     assert fusion().fit(X, y).out_of_sample_score_ > 0.5
     assert fusion().fit(X, y, groups=groups).out_of_sample_score_ < 0.2
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_groups_that_differ_are_no_outliers(many):
+    draws = np.random.default_rng(10)
+    groups = np.repeat(np.arange(30), 10)
+    X = draws.standard_normal((300, 6))
+    y = X[:, 0] + 3 * draws.laplace(size=30)[groups] + 0.2 * draws.standard_normal(300)
+    model = fusion(views={"a": [0, 1, 2], "b": [3, 4, 5]}, learners=["linear"])
+    with many_rows() if many else patch.object(catalogue, "MANY_ROWS", 3000):
+        shares = [clone(model).fit(X, y, groups=given).outlier_share_ for given in (None, groups)]
+    assert shares[0] > 0
+    assert shares[1] == 0
 
 
 def test_weights_of_rows_count():
@@ -384,6 +417,7 @@ def test_a_model_with_local_intervals_is_saved_and_other_parts_are_refused(tmp_p
     y = X[:, 0] + 0.3 * np.exp(1.5 * X[:, 4]) * draws.standard_normal(300)
     model = fusion(learners=["linear"]).fit(X, y)
     assert model._sizes is not None
+    assert 0.1 < model._sizes.out_of_sample_score_ < 0.9
     save(model, tmp_path / "model")
     loaded = load(tmp_path / "model")
     X[::3, :3] = np.nan

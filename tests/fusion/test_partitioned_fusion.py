@@ -36,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:X has .* gross outlier:UserWarni
 def many(monkeypatch):
     """A few hundred rows count as many, also as too many to be collected."""
     as_many(monkeypatch)
-    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_CELLS", 0)
+    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_BYTES", 0)
 
 
 def long_but(*quick):
@@ -54,7 +54,7 @@ def test_a_cluster_gives_the_local_model(case, many, client):
 
 @pytest.mark.parametrize("case", long_but("weights"))
 def test_rows_whose_bins_are_collected_give_the_local_model(case, many, client, monkeypatch):
-    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_CELLS", 2**27)
+    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_BYTES", 2**27)
     model, X, y, beside = problem(case)
     assert_same(model.fit(**chunked(3, X, y, beside)), local_model(case))
     assert_nothing_is_held()

@@ -9,11 +9,11 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from fuselearn import progress
+from fuselearn import FusionClassifier, progress
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.fusion import passes
 from fuselearn.fusion.base_models import Arm, ArmFit
-from fuselearn.fusion.calibration_and_scores import explains_labels_worse
+from fuselearn.fusion.calibration_and_scores import explains_labels_worse, share_learnt_wrong
 from fuselearn.fusion.passes import ArmRuns, Budget, Repeats
 from fuselearn.numeric.execution import SERIAL
 from tests.fusion.fusion_data import MODEL, X_NEW, Y_NEW, X, same, y
@@ -264,3 +264,48 @@ def test_a_pass_is_worse_if_its_loss_is_higher_by_more_than_a_standard_error(gro
     assert found == {False, True}
     # Whatever the true classes are: values of the wrong sign explain nothing.
     assert explains_labels_worse(replace(first, values=-first.values), first, data)
+
+
+def one_column_wrong(sole):
+    """Ten views and label columns, one of which is wrong in 45 % of its labels, and the only one of some rows."""
+    draws = np.random.default_rng(0)
+    labels = draws.integers(0, 2, 300)
+    directions = 0.4 * np.random.default_rng(5).normal(size=30)
+    rows = draws.normal(size=(300, 30)) + np.where(labels, 1, -1)[:, None] * directions
+    columns = np.repeat(labels[:, None], 10, axis=1).astype(float)
+    wrong = draws.random(300) < 0.45
+    columns[wrong, 0] = 1 - labels[wrong]
+    columns[np.ix_(np.arange(300) < 300 * sole, range(1, 10))] = np.nan
+    return rows, labels, columns
+
+
+@pytest.mark.parametrize("sole", [0.0, 0.4])
+def test_a_wrong_label_column_counts_by_what_it_teaches(sole, monkeypatch):
+    """The mean over columns is below the limit, whether others tell the right class in the same rows or not."""
+    rows, labels, columns = one_column_wrong(sole)
+    results, fuse = [], passes._fuse
+    monkeypatch.setattr(passes, "_fuse", lambda *arguments: results.append(fuse(*arguments)) or results[-1])
+    views = {f"view {number}": slice(3 * number, 3 * number + 3) for number in range(10)}
+    FusionClassifier(views=views, learners="linear", random_state=0).fit(rows, labels, view_labels=columns)
+    assert results[0].noise_rates.mean() < passes.LEAST_NOISE < results[0].noise_rates[0]
+    assert len(results) == (2 if sole else 1)
+
+
+@pytest.mark.parametrize("only", [False, True])
+def test_what_is_learnt_wrong_is_that_of_the_worst_view(only, monkeypatch):
+    """Twelve rows have wrong labels of the first view, and no others; it has eight rows more."""
+    told = []
+    monkeypatch.setattr(passes, "share_learnt_wrong", lambda *arguments: told.append(arguments) or 0.0)
+    passes_of(wrong_in(0.2), monkeypatch)
+    result, data = told[0]
+    assert share_learnt_wrong(result, data) == result.noise_rates.mean()  # of one column, its rate
+    codes = np.repeat(y[:, None], 3, axis=1)
+    codes[:12, 0] = 1 - y[:12]
+    present = np.ones((90, 3), dtype=bool)
+    if only:
+        codes[:12, 1:], present[:12, 1:] = -1, False
+        codes[20:, 0], present[20:, 0] = -1, False
+    weights = np.where(np.arange(90) < 12, 2.0, 1.0)
+    data = replace(data, codes=codes, weights=weights, blocks=replace(data.blocks, present=present))
+    result = replace(result, posterior=np.eye(2)[y])
+    assert share_learnt_wrong(result, data) == pytest.approx(24 / 32 if only else 24 / 3 / 102)

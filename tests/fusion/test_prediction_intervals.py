@@ -125,6 +125,17 @@ def test_spread_follows_expected_sizes_where_these_tell_something():
     assert np.ptp(np.log(equal(rows))) < 0.3
 
 
+@pytest.mark.parametrize("unit", [1e-200, 1e-3, 1e200])
+def test_spread_has_the_unit_of_the_target(unit):
+    draws = np.random.default_rng(0)
+    predicted, sizes = draws.uniform(0, 1, 500), draws.uniform(-2, 2, 500)
+    residuals = draws.standard_normal(500) * np.exp(2 * predicted + sizes)
+    one = fit_spread(rows_of(predicted, 0.1, sizes), residuals, np.ones(500), 1.0)
+    rows = rows_of(unit * predicted, 0.1 * unit, sizes)
+    other = fit_spread(rows, unit * residuals, np.ones(500), unit)
+    np.testing.assert_allclose(other(rows), unit * one(rows_of(predicted, 0.1, sizes)), rtol=1e-9)
+
+
 def test_wrong_parts_are_refused():
     residuals = quantiles_of([0.0, 1.0])
     PredictionIntervals(EQUAL, [residuals]).validate()

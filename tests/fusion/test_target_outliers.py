@@ -68,3 +68,40 @@ def test_weights_count_as_repeated_rows():
 
 def test_few_rows_are_not_judged():
     assert judge_targets(np.array([0.0, 0.1, 0.2, 1e6]), np.ones(4)).share == 0
+
+
+@pytest.mark.parametrize("n_groups", [30, 60])
+def test_groups_that_differ_are_no_outliers(n_groups):
+    """Of rows taken for independent, the tail of so few groups is evidence as strong as if it were many rows."""
+    groups = np.repeat(np.arange(n_groups), 15)
+    alone = 0
+    for seed in range(8):
+        draws = np.random.default_rng(seed)
+        residuals = draws.laplace(size=n_groups)[groups] + 0.2 * draws.standard_normal(len(groups))
+        assert judge_targets(residuals, np.ones(len(groups)), groups).share == 0
+        alone += judge_targets(residuals, np.ones(len(groups))).share > 0
+    assert alone > 0
+
+
+@pytest.mark.parametrize("kind", ["rows", "one group", "three groups"])
+def test_gross_outliers_are_found_among_groups(kind):
+    draws = np.random.default_rng(0)
+    groups = np.repeat(np.arange(60), 10)
+    far = {
+        "rows": draws.random(600) < 0.04,
+        "one group": groups == 3,
+        "three groups": np.isin(groups, [3, 8, 21]),
+    }[kind]
+    residuals = draws.standard_normal(60)[groups] + draws.standard_normal(600) + far * np.where(groups % 2, 60, -60)
+    outliers = judge_targets(residuals, draws.uniform(0.5, 1.5, 600), groups)
+    assert outliers.probabilities[far].min() > 0.99
+    assert outliers.probabilities[~far].max() < 0.5
+
+
+def test_few_groups_whose_rows_go_together_are_few_rows():
+    draws = np.random.default_rng(0)
+    groups = np.repeat(np.arange(8), 10)
+    residuals = 0.1 * draws.standard_normal(80) + 60 * (groups == 3)
+    assert judge_targets(residuals, np.ones(80)).share > 0
+    assert judge_targets(residuals, np.ones(80), groups).share == 0
+    assert judge_targets(residuals, np.ones(80), np.zeros(80, dtype=np.intp)).share == 0

@@ -170,7 +170,7 @@ class FusionClassifier(AcquiringViews):
     Values of an arm count by the share of the labels' variance that they explain, shrunk to that of all arms as far as
     it may differ by chance. Weights differ from their plain average only where they are better by a standard error;
     where labels of two classes are wrong at the rate ρ, by 1 / (1 − 2ρ)² of them. Where 5 % or more of the labels look
-    wrong there is a second pass.
+    wrong there is a second pass; of several columns, 5 % of the votes, in all rows or in those of some view.
 
     `predict_proba` is softmax(z), with z linear in the values of the arms, and `decision_function` is z_k + ln w_k with
     w the class weights; for two classes, the difference. In :class:`ShareGradientBoostingClassifier` and in most of

@@ -32,7 +32,7 @@ from fuselearn.fusion.passes import Budget
 from fuselearn.fusion.pattern_fits import NearestCalibration
 from fuselearn.fusion.prediction_intervals import PredictionIntervals, SpreadRows
 from fuselearn.fusion.regression_passes import SIZE_LEARNERS, RegressionResult, fit_few_rows
-from fuselearn.fusion.regression_residuals import disagreement_of, explained_share
+from fuselearn.fusion.regression_residuals import disagreement_of, explained_share, sizes_of
 from fuselearn.fusion.regression_sums import fit_many_rows
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.persistence.validation import check_number, check_part, check_views
@@ -195,7 +195,8 @@ class FusionRegressor(RegressorMixin, FusedArms):
             part.
         groups : array of shape (n_samples,), default=None
             Rows that belong together, such as all pictures of a person, have the same entry: a number, a name. They
-            are held out together, and count as one where intervals are calibrated. None takes all rows for independent.
+            are held out together, and count as one where intervals are calibrated and, as far as they go together,
+            where outliers are looked for. None takes all rows for independent.
         checkpoint : path, default=None
             File that keeps the base models as they are fitted. If the process is killed, the same call goes on with
             them, to the same model. A file of other data or settings is refused; limits of time and fits may be
@@ -392,7 +393,8 @@ class FusionRegressor(RegressorMixin, FusedArms):
         if result.sizes is not None:
             views = dict(zip(data.names, data.columns))
             self._sizes = FusionRegressor(views=views, learners=list(SIZE_LEARNERS), n_jobs=self.n_jobs)
-            self._sizes._publish(data, result.sizes, by_sums)
+            sizes = sizes_of(result.rows, data.target, believed)
+            self._sizes._publish(replace(data, target=sizes), result.sizes, by_sums)
         note_features(self, data.features)
 
     def _new_table(self, X: TableLike) -> FloatArray:

@@ -30,7 +30,7 @@ from fuselearn.fusion.arm_weights import (
     weighted_sum,
 )
 from fuselearn.fusion.base_models import Arm, ArmFit, FittedModel, PreparedRows
-from fuselearn.fusion.calibration_and_scores import explains_labels_worse, fit_full_calibration
+from fuselearn.fusion.calibration_and_scores import explains_labels_worse, fit_full_calibration, share_learnt_wrong
 from fuselearn.fusion.filled_views import FilledRows
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
@@ -39,7 +39,8 @@ CONSENSUS_SHARE = 0.5
 """Share of the consensus in what the second pass learns; the rest is the labels as given. The consensus echoes what the
 first pass predicted: where the views know little, half of the echo is enough to go wrong by."""
 LEAST_NOISE = 0.05
-"""Share of wrong labels from which on there is a second pass: with fewer, it would learn more mistakes than it ends."""
+"""Share of wrong labels in what the arms learn (`share_learnt_wrong`) from which on there is a second pass: with fewer,
+it would learn more mistakes than it ends."""
 CONSENSUS_ROWS = 4_000
 """Rows that the rates of wrong labels are estimated from, at most."""
 FITS_AT_ONCE = 4
@@ -117,7 +118,7 @@ def run_passes(
     fits = runs.first_pass(targets)
     first = last = _fuse(runs, fits, targets, data, row_weights, consensus, seed)
     noise_rate = float(first.noise_rates.mean())
-    if consensus and not noise_rate < LEAST_NOISE and not runs.interrupted:
+    if consensus and not share_learnt_wrong(first, data) < LEAST_NOISE and not runs.interrupted:
         targets = targets_of(CONSENSUS_SHARE * first.posterior + (1 - CONSENSUS_SHARE) * data.votes())
         second_fits = runs.second_pass(targets)
         if second_fits is not None:

@@ -87,7 +87,7 @@ class SpreadRows(NamedTuple):
     missing : ndarray
         Sum of the importances of the views that a row lacks.
     sizes : ndarray
-        Logarithm of the size of residuals that is expected of the row; 0 where nothing tells of it.
+        Logarithm of the size of residuals that is expected of the row, whatever its unit; 0 where nothing tells of it.
     """
 
     predicted: FloatArray
@@ -115,7 +115,8 @@ def fit_spread(rows: SpreadRows, residuals: FloatArray, weights: FloatArray, uni
     equal = RowSpread(np.log(typical) * np.eye(N_FEATURES)[0], centre, unit, typical, typical)
     if len(residuals) < LEAST_ROWS:
         return equal
-    features, logs = rows.features(centre, unit), log_sizes(sizes, typical)
+    # In units of the target's spread: the ridge holds coefficients near 0, and would pull on a unit in the logarithms.
+    features, logs = rows.features(centre, unit), log_sizes(sizes / unit, typical / unit)
     level = np.array([USUAL_COVERAGE])
     candidates = [equal]
     for used in ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5]):
@@ -126,7 +127,8 @@ def fit_spread(rows: SpreadRows, residuals: FloatArray, weights: FloatArray, uni
         spreads = np.exp(features @ coefficients)
         middle = float(np.median(spreads))
         least, largest = max(float(spreads.min()), NARROWEST * middle), min(float(spreads.max()), WIDEST * middle)
-        candidates.append(RowSpread(coefficients, centre, unit, least, largest))
+        coefficients[0] += np.log(unit)
+        candidates.append(RowSpread(coefficients, centre, unit, unit * least, unit * largest))
     widths = []
     for candidate in candidates:
         spreads = candidate(rows)

@@ -195,7 +195,7 @@ def run_twice(
 
     def judged(fitted: AnyPass, sizes: AnyPass | None) -> TargetOutliers:
         rows = with_sizes(fitted.rows, sizes.rows if sizes is not None else None)
-        return judge_residuals(data.target, rows, row_weights, data.blocks.present)
+        return judge_residuals(data.target, rows, row_weights, data.blocks.present, data.groups)
 
     last, sizes = run(row_weights)
     n_fits = last.n_fits + (sizes.n_fits if sizes is not None else 0)
@@ -212,7 +212,7 @@ def run_twice(
         if second.interrupted:
             return replace(last, interrupted=True), sizes, outliers, n_fits  # type: ignore[type-var]
         passes = second.rows.predicted, last.rows.predicted
-        no_worse = is_no_worse(data.target, *passes, row_weights, outliers.probabilities)
+        no_worse = is_no_worse(data.target, *passes, row_weights, outliers.probabilities, data.groups)
         if no_worse:
             last, sizes = second, second_sizes
             outliers = judged(last, sizes)

@@ -21,7 +21,7 @@ from fuselearn.fusion.prediction_intervals import (
     weighted_quantiles,
 )
 from fuselearn.fusion.target_outliers import TargetOutliers, judge_targets
-from fuselearn.typing import BoolArray, FloatArray
+from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 LEAST_BELIEF = 1e-6
 """Weight of a row whose target is an outlier for certain."""
@@ -61,7 +61,7 @@ class OutOfFold:
     known : bool ndarray
         Rows that have a view that is used.
     sizes : ndarray
-        Expected logarithm of the size of the residual; 0 where it was not looked for.
+        Expected logarithm of the size of the residual, in units of the target's spread; 0 where it was not looked for.
     """
 
     predicted: FloatArray
@@ -82,15 +82,20 @@ def with_sizes(rows: OutOfFold, sizes: OutOfFold | None) -> OutOfFold:
 
 
 def sizes_of(rows: OutOfFold, target: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return logarithms of the sizes of out-of-fold residuals, what is learnt of the spread of rows."""
-    sizes = np.where(rows.known, np.abs(target - rows.predicted), 0.0)
+    """Return logarithms of the sizes of out-of-fold residuals, what is learnt of the spread of rows.
+
+    Sizes are in units of the target's spread: what depends on their logarithms must not depend on its unit.
+    """
+    sizes = np.where(rows.known, np.abs(target - rows.predicted), 0.0) / TargetScale.of(target, weights).unit
     known = rows.known if rows.known.any() else np.ones(len(target), dtype=bool)
     typical = float(weighted_quantiles(sizes[known], weights[known], np.array([0.5]))[0])
-    logs = log_sizes(sizes, max(typical, 1e-9 * TargetScale.of(target, weights).unit, np.finfo(float).tiny))
+    logs = log_sizes(sizes, max(typical, 1e-9))
     return np.where(known, logs, np.average(logs[known], weights=weights[known]))
 
 
-def judge_residuals(target: FloatArray, rows: OutOfFold, weights: FloatArray, present: BoolArray) -> TargetOutliers:
+def judge_residuals(
+    target: FloatArray, rows: OutOfFold, weights: FloatArray, present: BoolArray, groups: IntArray | None
+) -> TargetOutliers:
     """Judge targets by the residuals of rows, each over the spread that is expected of it by its views and value."""
     residuals = np.where(rows.known, target - rows.predicted, 0.0)
     known, probabilities = rows.known, np.zeros(len(target))
@@ -106,13 +111,18 @@ def judge_residuals(target: FloatArray, rows: OutOfFold, weights: FloatArray, pr
         own = np.ravel(pattern_of) == pattern
         n_own = np.count_nonzero(own)
         scaled[own] /= (n_own * np.median(np.abs(scaled[own])) + LINE_PRIOR * typical) / (n_own + LINE_PRIOR)
-    judged = judge_targets(scaled, weights[known])
+    judged = judge_targets(scaled, weights[known], None if groups is None else groups[known])
     probabilities[known] = judged.probabilities
     return TargetOutliers(judged.share, probabilities)
 
 
 def is_no_worse(
-    target: FloatArray, second: FloatArray, first: FloatArray, weights: FloatArray, suspected: FloatArray
+    target: FloatArray,
+    second: FloatArray,
+    first: FloatArray,
+    weights: FloatArray,
+    suspected: FloatArray,
+    groups: IntArray | None,
 ) -> bool:
     """Return whether squared errors are not clearly larger after a second pass than after the first.
 
@@ -126,7 +136,8 @@ def is_no_worse(
         errors = (target - predicted) / unit
         shift = np.average(errors, weights=weights * suspected) if np.any(weights * suspected > 0) else 0.0
         losses.append(weights * ((1 - suspected) * errors**2 + suspected * (errors - shift) ** 2))
-    excess = losses[0] - losses[1]
+    of_rows = losses[0] - losses[1]
+    excess = of_rows if groups is None else np.bincount(groups, of_rows)
     return bool(excess.mean() <= WORSE * excess.std() / np.sqrt(len(excess)))
 
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln
 
-from fuselearn.typing import FloatArray
+from fuselearn.fusion.calibration_and_scores import design_effect
+from fuselearn.typing import FloatArray, IntArray
 
 DEGREES = 4.0
 """Degrees of freedom of the core by which it is decided whether there are outliers."""
@@ -30,7 +31,7 @@ as all that are not 0, they are no outliers."""
 MOST_ROWS = 20_000
 """Rows that a mixture is fitted to, at most."""
 LEAST_ROWS = 20
-"""Rows below which nothing is called an outlier."""
+"""Independent rows below which nothing is called an outlier."""
 
 
 class ResidualMixture(NamedTuple):
@@ -83,7 +84,7 @@ class TargetOutliers:
     probabilities: FloatArray
 
 
-def judge_targets(residuals: FloatArray, weights: FloatArray) -> TargetOutliers:
+def judge_targets(residuals: FloatArray, weights: FloatArray, groups: IntArray | None = None) -> TargetOutliers:
     """Judge targets by out-of-fold residuals, each in units of the spread that is expected of it.
 
     Parameters
@@ -91,6 +92,9 @@ def judge_targets(residuals: FloatArray, weights: FloatArray) -> TargetOutliers:
     residuals : ndarray of shape (n_rows,)
     weights : ndarray of shape (n_rows,)
         All above 0.
+    groups : intp ndarray of shape (n_rows,), default=None
+        Rows of the same number belong together: as far as outliers come in whole groups, these count instead of rows
+        where it is decided whether there are outliers. None takes all rows for independent.
 
     Examples
     --------
@@ -111,9 +115,14 @@ def judge_targets(residuals: FloatArray, weights: FloatArray) -> TargetOutliers:
     r, u = residuals[rows], weights[rows] / weights[rows].mean()
     core = fit_mixture(r, u, with_outliers=False)
     mixture = fit_mixture(r, u, with_outliers=True)
+    # The rows of a group have an error in common: one group that is far off is one outlier, not as many as it has rows.
+    outlying = u * mixture.outlier_probabilities(r)
+    effect = design_effect((outlying - outlying.mean())[:, None], None if groups is None else groups[rows])
+    if len(residuals) / effect < LEAST_ROWS:
+        return nothing
     # Two numbers more: a share and a width.
-    n_rows = u.sum() ** 2 / (u**2).sum()
-    if not mixture.log_likelihood - core.log_likelihood > np.log(n_rows):
+    n_rows = u.sum() ** 2 / (u**2).sum() / effect
+    if not (mixture.log_likelihood - core.log_likelihood) / effect > np.log(n_rows):
         return nothing
     lighter = [fit_mixture(r, u, with_outliers=True, degrees=degrees) for degrees in LIGHTER_TAILS]
     mixture = max([mixture, *lighter], key=lambda fitted: fitted.log_likelihood)

@@ -18,7 +18,9 @@ pytest.importorskip("distributed")
 
 from fuselearn.backends.partitioned.dask_cluster import DaskPartitions
 from fuselearn.backends.partitioned.partitioned_data import open_source
-from fuselearn.boosting.gradient import partitioned_gradient_data
+from fuselearn.boosting.gradient import gradient_data, partitioned_gradient_data
+from fuselearn.boosting.gradient.gradient_data import LocalFoldRuns
+from fuselearn.boosting.gradient.joined_runs import JoinedRuns
 from fuselearn.boosting.gradient.partitioned_gradient_data import read_partitioned_gradient_data
 from tests.backends.partitioned.partition_problems import assert_nothing_is_held, in_chunks
 from tests.boosting.gradient.gradient_problems import VIEWS, rows
@@ -31,7 +33,7 @@ PAIRS = [(None, 0), (None, 1), (1, 0), (None, 2), (2, 2)]
 @pytest.fixture(autouse=True)
 def _many(monkeypatch):
     """A few hundred rows are too many to be collected."""
-    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_CELLS", 0)
+    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_BYTES", 0)
 
 
 @pytest.fixture
@@ -89,12 +91,42 @@ def test_rows_whose_bins_are_collected(target, client, asked, monkeypatch):
     """Their trees grow in this process, without a round trip."""
     with BoostedTreesArms(near_rows(target), N_FOLDS, SETTINGS) as arms:
         here = arms.fit_all(PAIRS)
-    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_CELLS", 600 * len(far_rows(target).used_columns))
+    monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_BYTES", 2**27)
     with Threads(2) as threads, BoostedTreesArms(far_rows(target), N_FOLDS, SETTINGS, threads) as arms:
         there = arms.fit_all(PAIRS)
     assert not asked
     for model, other in zip(there, here):
         assert_same(model, other)
+
+
+@pytest.mark.parametrize(("target", "n_outputs"), [("two", 1), ("three", 3)])
+def test_all_that_rows_need_decides_whether_they_are_collected(target, n_outputs, client, monkeypatch):
+    """Rows of few columns have more scores and gradients than bins."""
+    bins, needed = 600 * 8, 600 * LocalFoldRuns.bytes_of_row(8, 3, n_outputs, n_runs=2)
+    assert needed > 10 * bins
+    with Threads(2) as threads:
+        for limit, kind in ((bins, JoinedRuns), (needed - 1, JoinedRuns), (needed, LocalFoldRuns)):
+            monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_BYTES", limit)
+            data = far_rows(target)
+            with data.fold_runs(data.fold_plan(N_FOLDS, 255, 0), threads) as runs:
+                assert type(runs) is kind
+    assert_nothing_is_held()
+
+
+@pytest.mark.parametrize("target", ["two", "three"])
+def test_no_array_of_a_run_is_left_out_of_the_count(target, monkeypatch):
+    """All arrays of a run with weights, after trees of all classes have joined."""
+    X, targets, beside = rows(600)
+    data = read_training_data(ShareGradientBoostingClassifier(views=VIEWS), X, targets[target], beside["sample_weight"])
+    stores, new_store = [], gradient_data.ArrayStore
+    monkeypatch.setattr(gradient_data, "ArrayStore", lambda: stores.append(new_store()) or stores[-1])
+    with BoostedTreesArms(local_gradient_data(data, Folds.of(N_FOLDS, 7).numbers(600)), N_FOLDS, SETTINGS) as arms:
+        arms.fit(None, 0)
+        n_outputs = len(stores[0].get("scores"))
+        n_bytes = stores[0].n_bytes
+    counted = LocalFoldRuns.bytes_of_row(8, 3, n_outputs, n_runs=1)
+    # Eight are of row numbers that are drawn and forgotten; leaves of small trees take one byte of two.
+    assert 0.75 * counted < n_bytes / 600 + 8 <= counted
 
 
 def test_an_error_ends_all_runs(client, monkeypatch):

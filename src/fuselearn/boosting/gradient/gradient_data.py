@@ -45,6 +45,13 @@ from fuselearn.typing import AnyArray, BoolArray, IntArray
 
 SKETCH_ROWS = 2**16
 """Rows whose values place the edges between the bins."""
+SHARED_ROW_BYTES = 8 + 8 + 4 + 1 + 1
+"""Bytes of a row in all runs of a cross-fitting: label, weight and the same in units, role, fold. With them come a byte
+for each bin and for each view that the row may have."""
+RUN_ROW_BYTES = 4 + 4 + 8 + 4 + 1
+"""Bytes of a row in one run: its number by leaf, scratch for that and for the rows of a root, weight in units, role."""
+RUN_OUTPUT_BYTES = 8 + 8 + 4 + 2
+"""Bytes of a row in one run for each score: score, gradient, second derivative, and leaf of the last tree."""
 
 
 @dataclass(frozen=True)
@@ -414,6 +421,13 @@ class LocalFoldRuns:
 
     def __init__(self, data: GradientData, plan: FoldPlan, part: GradientPart, bins: IntArray) -> None:
         self._data, self._plan, self._part, self._bins = data, plan, part, bins
+
+    @staticmethod
+    def bytes_of_row(n_columns: int, n_views: int, n_outputs: int, n_runs: int) -> int:
+        """Return the most memory that a row takes: twice what runs share while partitions are joined, or that and what
+        so many runs need that go on at the same time."""
+        shared = n_columns + n_views + SHARED_ROW_BYTES
+        return shared + max(shared, n_runs * (RUN_ROW_BYTES + n_outputs * RUN_OUTPUT_BYTES))
 
     def start(self, rows: FoldOfView, growth: GrowthSettings, threads: Threads) -> GradientRows:
         """Return the rows at the scores before the first round of a run; see `FoldRuns.start`."""

@@ -44,9 +44,10 @@ from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 LEAF_BYTES = 2
 """Bytes of the number of a leaf."""
-COLLECTED_CELLS = 2**27
-"""Bins, of a byte each, up to which the rows of a cluster are collected for the runs of a cross-fitting: histograms of
-all its trees are many times as large, and with few rows they take most of the time."""
+COLLECTED_BYTES = 2**27
+"""Memory of the client up to which the rows of a cluster are collected for the runs of a cross-fitting: histograms of
+all its trees are many times as large, and with few rows they take most of the time. Bins are counted and, as few
+columns of many rows have little of these, all else that rows need there; see `LocalFoldRuns.bytes_of_row`."""
 
 
 class HeldOut(Protocol):
@@ -336,9 +337,11 @@ class PartitionedGradientData(GradientData):
     def fold_runs(self, plan: FoldPlan, threads: Threads) -> Iterator[FoldRuns]:
         """Yield the rows in their bins; see `GradientData.fold_runs`."""
         is_far = self._source.is_far
-        if is_far and self.n_rows * len(self.used_columns) <= COLLECTED_CELLS:
-            parts = self._source.map(binned_part, self._reader, plan.binning)
-            yield LocalFoldRuns(self, plan, *joined_parts(parts))
+        sizes = len(self.used_columns), len(self.names), plan.loss.n_outputs, threads.count
+        if is_far and self.n_rows * LocalFoldRuns.bytes_of_row(*sizes) <= COLLECTED_BYTES:
+            # Partitions have no name here, or they would stay beside the joined rows.
+            joined = joined_parts(self._source.map(binned_part, self._reader, plan.binning))
+            yield LocalFoldRuns(self, plan, *joined)
             return
         settings = self.block_settings(plan.plan(FoldOfView(0, -1)))
         recipe = GradientRecipe(self._reader, settings, plan.binning)
