@@ -27,6 +27,8 @@ MIN_ROWS = 20
 MANY_CLASSES = 20
 TRUTH = {spelling for word in ("true", "false") for spelling in (word, word.title(), word.upper())}
 """Spellings of true and false in CSV."""
+INTERVAL_ENDS = ("lower", "upper")
+"""Columns of the predictions of numbers."""
 LARGEST = 2**63
 """Beyond all whole numbers that a column can hold."""
 
@@ -335,9 +337,9 @@ def groups_of(column: pyarrow.ChunkedArray, name: str, path: str, rows: BoolArra
     return groups
 
 
-def check_id_name(name: str) -> None:
-    """Refuse an id that has the name of a column that predictions have."""
-    if name in ("prediction", "lower", "upper") or name.startswith("probability_"):
+def check_id_name(name: str, *, numbers: bool) -> None:
+    """Refuse an id that has the name of a column that predictions of `numbers`, or else of classes, have."""
+    if name == "prediction" or (name in INTERVAL_ENDS if numbers else name.startswith("probability_")):
         refuse(f"--id names {name!r}, which predict writes itself; give the column another name.")
 
 

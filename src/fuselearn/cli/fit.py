@@ -213,9 +213,11 @@ def fit(
             listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
             notes.add(f"Views, {views_found}: {listed}")
             table = _read(opened, task)
-        from fuselearn.cli.columns import training_table
+        from fuselearn.cli.columns import check_id_name, training_table
 
         training = training_table(table, task, path, notes)
+        if identifier is not None:
+            check_id_name(identifier, numbers=training.numbers)
         if training.numbers:
             from fuselearn.cli.regression import check_for_classes_only, regression_method
 
@@ -279,7 +281,7 @@ def _choose_columns(
     drop: list[str] | None,
 ) -> tuple[dict[str, ViewChoice], list[str], str]:
     """Return the views, the columns of their labels, and how the views were found."""
-    from fuselearn.cli.columns import check_id_name, label_columns_of
+    from fuselearn.cli.columns import label_columns_of
 
     names, path = opened.names, opened.source.name
     check_column(target, names, path, "--target")
@@ -288,7 +290,6 @@ def _choose_columns(
         check_column(identifier, names, path, "--id")
         if identifier == target:
             refuse(f"--id and --target both name {target!r}.")
-        check_id_name(identifier)
         reserved[identifier] = "the id"
     if group is not None:
         check_column(group, names, path, "--group")
