@@ -187,8 +187,11 @@ def _read(
     from fuselearn.cli.columns import as_meant
 
     used = [column for choice in choices.values() for column in choice.columns]
-    names = list(dict.fromkeys([*used, *([group] if group else []), target]))
-    return as_meant(read_opened(opened, names, {target: pyarrow.string()}), opened, [target], task)
+    as_texts = [target, *([group] if group else [])]
+    table = read_opened(opened, list(dict.fromkeys([*used, *as_texts])), dict.fromkeys(as_texts, pyarrow.string()))
+    if group is not None:
+        opened.odd_cells.note_blanks(table.column(group), group, "group")
+    return as_meant(table, opened, [target], task)
 
 
 def _reserved(names: list[str], path: str, target: str, identifier: str | None, group: str | None) -> dict[str, str]:

@@ -318,6 +318,8 @@ def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":
     used = [column for choice in task.choices.values() for column in choice.columns]
     names = list(dict.fromkeys([*used, *as_texts]))
     table = read_opened(opened, names, dict.fromkeys(as_texts, pyarrow.string()))
+    if task.group is not None:
+        opened.odd_cells.note_blanks(table.column(task.group), task.group, "group")
     return as_meant(table, opened, labels, task.task)
 
 
