@@ -14,11 +14,12 @@ from fuselearn import __version__
 from fuselearn.data import ViewBlocks
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting import provenance
+from fuselearn.reporting.cautions import training_rows_given
 from fuselearn.reporting.charts import SIDE, Scale, feature_bars, horizontal_lines, padded_range, ticks
 from fuselearn.reporting.feature_contributions import explain_features
 from fuselearn.reporting.fit_report import rendered, save_page
 from fuselearn.reporting.model_summary import share_of
-from fuselearn.reporting.report_rows import unwrapped
+from fuselearn.reporting.report_rows import likeness_of_numbers, n_training_rows, unwrapped
 from fuselearn.reporting.sentences import largest_contributions, percent
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, TableLike
 
@@ -156,6 +157,7 @@ def summarize_regression(
         "largest": [],
         "predicted": predicted.tolist(),
         "given": None if given is None else given.tolist(),
+        "training": {"rows": n_training_rows(inner), "likeness": None},
         "outlier_share": float(getattr(inner, "outlier_share_", 0.0)),
         "leaderboard": _leaderboard(inner),
         "features": features,
@@ -169,6 +171,8 @@ def summarize_regression(
         },
     }
     if given is not None:
+        has_view = np.asarray(present.any(axis=1))
+        summary["training"]["likeness"] = likeness_of_numbers(inner, given, predicted, has_view)
         errors = given - predicted
         summary["scores"] = {
             "r2": float(r2_score(given, predicted)) if len(given) > 1 else None,
@@ -183,6 +187,8 @@ def summarize_regression(
         if ends is not None:
             summary["coverage"] = _coverage(given, ends, present, inner.view_names_)
     summary["words"] = _words(summary)
+    caution = training_rows_given(summary)
+    summary["careful"] = [] if caution is None else [caution]
     return summary
 
 
