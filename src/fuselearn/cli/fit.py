@@ -35,7 +35,7 @@ from fuselearn.cli.console import (
 from fuselearn.cli.files import (
     FORMATS,
     Source,
-    check_column,
+    check_column_of_data,
     check_output,
     date_formats,
     id_of,
@@ -283,16 +283,15 @@ def _choose_columns(
     """Return the views, the columns of their labels, and how the views were found."""
     from fuselearn.cli.columns import label_columns_of
 
-    names, path = opened.names, opened.source.name
-    check_column(target, names, path, "--target")
+    check_column_of_data(target, opened, "--target")
     reserved = {target: "the target"}
     if identifier is not None:
-        check_column(identifier, names, path, "--id")
+        check_column_of_data(identifier, opened, "--id")
         if identifier == target:
             refuse(f"--id and --target both name {target!r}.")
         reserved[identifier] = "the id"
     if group is not None:
-        check_column(group, names, path, "--group")
+        check_column_of_data(group, opened, "--group")
         if group == target:
             refuse(f"--group and --target both name {target!r}.")
         # It may be the id as well: a person of whom there are several rows.
@@ -303,7 +302,7 @@ def _choose_columns(
     choices, views_found = choose_file_views(opened, view, views, reserved, drop)
     label_names = label_columns_of(label_columns, list(choices)) if label_columns else []
     for column in label_names:
-        check_column(column, names, path, "--label-columns")
+        check_column_of_data(column, opened, "--label-columns")
     return choices, label_names, views_found
 
 
