@@ -146,3 +146,16 @@ def test_outliers_do_not_hide_training_rows():
     fusion = FusionRegressor(views=VIEWS, learners=["linear"], random_state=0).fit(X[:120], wild)
     assert fusion.outlier_share_ > 0
     assert RegressionReport(fusion, X[:120], wild).summary["training"]["likeness"] == "same"
+
+
+def test_sentences_about_errors_are_whole(model):
+    def about(rows, target):
+        return RegressionReport(model, rows, target).summary["words"][1]
+
+    predicted = model.predict(X[120:122])
+    assert about(X[120:121], predicted[:1] + 0.5) == (
+        "On these rows the mean absolute error is 0.5, and predictions are 0.5 too low on average."
+    )
+    assert "predictions are neither too low nor too high on average" in about(
+        X[120:122], predicted + np.array([0.5, -0.5])
+    )

@@ -32,6 +32,10 @@ LEAST_ROWS = 20
 """Rows of a pattern of views that it needs to be listed by itself."""
 
 
+NO_BIAS = 1e-6
+"""Part of the mean absolute error up to which a mean error is one of rounding."""
+
+
 class RegressionReport:
     """A report of a model that predicts numbers, on rows that it has not seen, as one HTML page.
 
@@ -245,10 +249,10 @@ def _words(summary: dict[str, Any]) -> list[str]:
     if scores is None:
         words.append("The rows have no numbers to compare with: nothing is said about quality.")
     else:
-        share = "" if scores["r2"] is None else f"R² is {scores['r2']:.3f}, "
+        share, is_ = ("", " is") if scores["r2"] is None else (f"R² is {scores['r2']:.3f}, ", "")
         words.append(
-            f"On these rows {share}the mean absolute error {scores['mean_absolute_error']:.4g}, and predictions are "
-            f"{abs(scores['mean_error']):.3g} too {'low' if scores['mean_error'] > 0 else 'high'} on average."
+            f"On these rows {share}the mean absolute error{is_} {scores['mean_absolute_error']:.4g}, and predictions "
+            f"are {_bias(scores['mean_error'], scores['mean_absolute_error'])} on average."
         )
     if summary["coverage"]:
         first = summary["coverage"][0]
@@ -267,6 +271,13 @@ def _words(summary: dict[str, Any]) -> list[str]:
         words.append(f"The view that matters most is “{best['name']}”, with a share of {percent(best['share'], 0)}.")
     features = largest_contributions(summary)
     return words if features is None else [*words, features]
+
+
+def _bias(mean_error: float, mean_absolute_error: float) -> str:
+    """Return in words by how much predictions are too low or too high, unless that is rounding."""
+    if abs(mean_error) <= NO_BIAS * mean_absolute_error:
+        return "neither too low nor too high"
+    return f"{abs(mean_error):.3g} too {'low' if mean_error > 0 else 'high'}"
 
 
 def _charts(summary: dict[str, Any]) -> list[dict[str, Any]]:
