@@ -346,3 +346,11 @@ def test_noted_command_makes_the_same_model(table, data, tmp_path, fit):
     assert result.exit_code == 0, result.output
     renamed = table.to_pandas().replace("north", "nörd")
     np.testing.assert_array_equal(fuselearn.load(again).predict_proba(renamed), model.predict_proba(renamed))
+
+
+def test_rows_without_a_class_are_counted_before_one_class_is_refused(tmp_path):
+    """NA may be meant as a class, which it is not."""
+    (tmp_path / "data.csv").write_text("a,region\n" + "1,NA\n2,EU\n" * 5)
+    result = run("fit", tmp_path / "data.csv", "--target", "region", "--output", tmp_path / "model.fuse")
+    assert "5 of 10 rows have no 'region' and are left out." in result.stderr
+    assert "has one class only in the target 'region', 'EU'" in result.stderr

@@ -332,3 +332,11 @@ def test_a_target_in_the_file_of_a_view_is_refused(command, target, files, table
         assert f"--group names the column {target!r}, which the file of the view 'extra' has" in result.stderr
     result = run(command, "labels.csv", "--target", "outcom", *arguments)
     assert "its columns are patient, outcome, site. Did you mean 'outcome'?" in result.stderr
+
+
+def test_a_file_as_a_view_without_ids_is_refused_with_the_way(files):
+    result = run("fit", "labels.csv", "--target", "outcome", *VIEWS, "--output", "model.fuse")
+    assert result.exit_code == 1
+    assert "matches 'rna.csv' of the view 'rna'. It is a file: --on, with the column of ids, joins" in result.stderr
+    result = run("fit", "labels.csv", "--target", "Outcome", "--output", "model.fuse")
+    assert "Did you mean 'outcome'?" in result.stderr

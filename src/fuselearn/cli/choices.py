@@ -336,6 +336,8 @@ def matching_columns(
                 )
             near = get_close_matches(glob, columns, n=1)
             hint = blank_hint(glob, columns) or (f" Did you mean {near[0]!r}?" if near else "")
+            if Path(glob.partition("::")[0]).is_file():
+                hint = " It is a file: --on, with the column of ids, joins files of views."
             refuse(f"{source}: no column of the data matches {glob!r} of the view {name!r}.{hint}")
         matching |= dict.fromkeys(matched)
     return list(matching)

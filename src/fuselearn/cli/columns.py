@@ -51,14 +51,14 @@ def training_table(table: pyarrow.Table, task: "Task", path: str, notes: Notes) 
     known = rows_with_target(table.column(task.target))
     labelled: BoolArray = known.to_numpy()
     total, table = table.num_rows, table.filter(known)
+    if table.num_rows < total:
+        notes.add(f"{total - table.num_rows} of {total} rows have no {task.target!r} and are left out.")
     y = classes_of(table.column(task.target), task.target, path)
     numbers = numbers_to_predict(y, task.target, path, task.task, notes)
     if numbers is None:
         check_target(y, task.target, path, notes)
     if task.identifier is not None and task.identifier != task.group:
         note_repeated_ids(table.column(task.identifier), task.identifier, notes)
-    if table.num_rows < total:
-        notes.add(f"{total - table.num_rows} of {total} rows have no {task.target!r} and are left out.")
     for name in id_like(table, [column for choice in task.choices.values() for column in choice.columns])[:1]:
         notes.add(
             f"The column {name!r} has another whole number in each row: if it names the objects, add --id {name}."

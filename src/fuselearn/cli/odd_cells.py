@@ -66,10 +66,10 @@ class OddCells:
         ]
         kinds = sorted(set(self._kinds.values()))
         shown = ", ".join(quotes[:QUOTED]) + (", …" if len(quotes) > QUOTED else "")
-        are = "1 cell is" if total == 1 else f"{total} cells are"
+        are, count = ("1 cell is", "counts") if total == 1 else (f"{total} cells are", "count")
         return [
             *of_labels,
-            f"Warning: {self._source.name}: {are} not {' or '.join(kinds)} as the others of the column and count as "
+            f"Warning: {self._source.name}: {are} not {' or '.join(kinds)} as the others of the column and {count} as "
             f"missing: {shown}. Add --strict to refuse such cells.",
         ]
 
