@@ -14,7 +14,7 @@ from sklearn.metrics import log_loss
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.inspection.fitted_model import FittedModel, is_multilabel
+from fuselearn.inspection.fitted_model import FittedModel, is_multilabel, read_views
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike
 
 Record: TypeAlias = dict[str, Any]
@@ -205,11 +205,22 @@ def likeness_to_training(rows: ReportRows) -> Literal["same", "alike"] | None:
     rows, the classes and the error of the first round all agree, or the number of rows and the loss of gradient
     boosting, or the labels and the out-of-fold values do. "alike":
     only the number and, as far as they are known, the classes agree, as in two halves of a stratified split. None:
-    they differ, or the model keeps no trace.
+    they differ, or the model keeps no trace. Rows without any view may have been left out of the fit, as the command line
+    leaves them out.
     """
-    model = rows.model
     if rows.many_labels:
         return None
+    likeness = _likeness(rows)
+    if likeness is None:
+        has_view = read_views(rows.model, rows.X).present.any(axis=1)
+        if has_view.any() and not has_view.all():
+            likeness = _likeness(rows.take(np.flatnonzero(has_view)))
+    return likeness
+
+
+def _likeness(rows: ReportRows) -> Literal["same", "alike"] | None:
+    """Compare these labelled rows with the training rows."""
+    model = rows.model
     if hasattr(model, "support_rows_") and hasattr(model, "support_"):
         return "same" if _has_support_vectors(model, rows) else None
     if rows.n_rows != n_training_rows(model):
