@@ -38,7 +38,7 @@ def test_a_run_of_columns_is_a_window_not_a_copy():
 
 @pytest.mark.parametrize("tables", [[ARRAY, ARRAY[:, :1]], (ARRAY, ARRAY), {"a": ARRAY, "b": pd.DataFrame(ARRAY)}])
 def test_a_table_for_each_view_is_refused_with_the_way(tables):
-    with pytest.raises(TypeError, match=r"X must be one table of all views, but is a \w+ of 2 tables.*numpy.hstack"):
+    with pytest.raises(TypeError, match=r"X must be one table, not a \w+ of 2 tables: join them by numpy.hstack"):
         FusionClassifier().fit(tables, [0, 1, 0, 1, 0])
 
 

@@ -118,13 +118,17 @@ def rows_with_target(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
     return known
 
 
-def as_meant(table: pyarrow.Table, opened: "OpenedFile", labels: list[str], task: str) -> pyarrow.Table:
+def as_meant(
+    table: pyarrow.Table, opened: "OpenedFile", labels: list[str], task: str, group: str | None = None
+) -> pyarrow.Table:
     """Return a table whose columns of `labels`, the target first, are classes or numbers, as their cells are meant.
 
     A target of measured numbers may have a few odd cells, as any other column of numbers. Text among whole numbers is a
     class, unless numbers are to be predicted.
     """
     target = labels[0]
+    if group is not None:
+        opened.odd_cells.note_blanks(table.column(group), group, "group")
     for name in labels:
         opened.odd_cells.note_blanks(table.column(name), name)
     known = table

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fuselearn.cli.choices import TASKS, ViewChoice, choose_file_views
+from fuselearn.cli.choices import TASKS, ViewChoice, check_column_of_data, choose_file_views
 from fuselearn.cli.console import (
     Notes,
     check_choice,
@@ -24,7 +24,6 @@ from fuselearn.cli.console import (
 )
 from fuselearn.cli.files import (
     Source,
-    check_column_of_data,
     check_output,
     date_formats,
     id_of,
@@ -189,9 +188,7 @@ def _read(
     used = [column for choice in choices.values() for column in choice.columns]
     as_texts = [target, *([group] if group else [])]
     table = read_opened(opened, list(dict.fromkeys([*used, *as_texts])), dict.fromkeys(as_texts, pyarrow.string()))
-    if group is not None:
-        opened.odd_cells.note_blanks(table.column(group), group, "group")
-    return as_meant(table, opened, [target], task)
+    return as_meant(table, opened, [target], task, group)
 
 
 def _reserved(opened: "OpenedFile", target: str, identifier: str | None, group: str | None) -> dict[str, str]:

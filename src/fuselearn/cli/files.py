@@ -17,7 +17,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeAlias, cast
+from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from fuselearn.cli.console import interrupts, one_line, refuse, refuse_standard_output, refusing
 
@@ -226,14 +226,6 @@ def check_column(name: str, names: list[str], path: str, option: str) -> None:
         if any("\n" in column for column in names):
             hint = " A name has a line break in it: is a quote in the first line not closed?"
         refuse(f"{option} names the column {name!r}, which {path} does not have; its columns are {shown}.{hint}")
-
-
-def check_column_of_data(name: str, opened: "OpenedFile", option: str) -> None:
-    """Refuse a column that DATA does not have, whether files of views have it or not."""
-    if opened.source.on is None:
-        check_column(name, opened.names, opened.source.name, option)
-    else:
-        cast("JoinedFiles", opened).check_column_of_data(name, option)
 
 
 def blank_hint(name: str, names: list[str]) -> str:

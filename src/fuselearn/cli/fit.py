@@ -14,6 +14,7 @@ from fuselearn.cli.choices import (
     FUSION,
     TASKS,
     ViewChoice,
+    check_column_of_data,
     choose_file_views,
     find_method,
     make_estimator,
@@ -35,7 +36,6 @@ from fuselearn.cli.console import (
 from fuselearn.cli.files import (
     FORMATS,
     Source,
-    check_column_of_data,
     check_output,
     date_formats,
     id_of,
@@ -317,9 +317,7 @@ def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":
     used = [column for choice in task.choices.values() for column in choice.columns]
     names = list(dict.fromkeys([*used, *as_texts]))
     table = read_opened(opened, names, dict.fromkeys(as_texts, pyarrow.string()))
-    if task.group is not None:
-        opened.odd_cells.note_blanks(table.column(task.group), task.group, "group")
-    return as_meant(table, opened, labels, task.task)
+    return as_meant(table, opened, labels, task.task, task.group)
 
 
 def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any, dict[str, Any]]:

@@ -32,7 +32,7 @@ UNEQUAL = 1.5
 def encode_labels(y: AnyArray) -> tuple[AnyArray, IntArray]:
     """Return the classes in sorted order, and the class code of each row."""
     if y.dtype.kind == "O":
-        _check_labels(y)
+        check_labels(y)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     check_classes(classes)
@@ -227,19 +227,14 @@ def is_missing_value(value: Any) -> bool:
     return value is None or not (isinstance(same, bool | np.bool_) and same)
 
 
-def check_known(y: AnyArray) -> None:
-    """Refuse labels of which one is missing."""
+def check_labels(y: AnyArray) -> None:
+    """Refuse labels of which one is missing, or which cannot be sorted."""
     missing = np.flatnonzero(_is_missing(y.ravel()))
     if len(missing) and y.ndim == 1:
         raise ValueError(
             f"y has no class in {len(missing)} of {len(y)} rows ({y[missing[0]]!r} in row {missing[0]}); leave such "
             "rows out of fit, or give them a class."
         )
-
-
-def _check_labels(y: AnyArray) -> None:
-    """Refuse labels of which one is missing, or which cannot be sorted."""
-    check_known(y)
     kinds = {type(label).__name__ for label in y.ravel()[:1000].tolist()}
     if "str" in kinds and len(kinds) > 1:
         raise TypeError(

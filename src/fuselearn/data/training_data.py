@@ -11,7 +11,7 @@ from fuselearn.data.folds import encode_groups
 from fuselearn.data.labels import (
     NO_LABEL,
     ClassWeight,
-    check_known,
+    check_labels,
     check_sample_weight,
     check_target,
     check_two_classes,
@@ -429,7 +429,7 @@ def _read_rows(
         table, y, features = reader.read_table(model, X, y, reset=reset)
     except ValueError as error:
         if str(error) == "Input contains NaN":  # in `y`: where it is in X, scikit-learn says so
-            check_known(np.asarray(y, dtype=object))
+            check_labels(np.asarray(y, dtype=object))
         raise
     names, columns = resolve_views(model.views, X, table.shape[1])
     weights = check_sample_weight(reader.read_labels(sample_weight, table, "sample_weight"), table)

@@ -74,13 +74,10 @@ def read_table(
 
 def _check_one_table(X: TableLike) -> None:
     """Refuse a table for each view, as other packages take them."""
-    tables = list(X.values()) if isinstance(X, dict) else X if isinstance(X, list | tuple) else []
+    tables = list(X.values() if isinstance(X, dict) else X) if isinstance(X, dict | list | tuple) else []
     if tables and all(getattr(table, "ndim", 0) == 2 or hasattr(table, "columns") for table in tables):
-        raise TypeError(
-            f"X must be one table of all views, but is a {type(X).__name__} of {len(tables)} tables. Put them side by "
-            "side, with numpy.hstack(tables), and say with views=… which columns each has; stack_views joins data "
-            "frames by their ids."
-        )
+        kind = f"{type(X).__name__} of {len(tables)} tables"
+        raise TypeError(f"X must be one table, not a {kind}: join them by numpy.hstack or stack_views; see views=….")
 
 
 def read_new_rows(model: Estimator, X: TableLike) -> FloatArray:

@@ -205,8 +205,8 @@ def likeness_to_training(rows: ReportRows) -> Literal["same", "alike"] | None:
     rows, the classes and the error of the first round all agree, or the number of rows and the loss of gradient
     boosting, or the labels and the out-of-fold values do. "alike":
     only the number and, as far as they are known, the classes agree, as in two halves of a stratified split. None:
-    they differ, or the model keeps no trace. Rows without any view may have been left out of the fit, as the command line
-    leaves them out.
+    they differ, or the model keeps no trace. Rows without any view may have been left out of the fit, as the command
+    line leaves them out.
     """
     if rows.many_labels:
         return None
