@@ -165,6 +165,22 @@ def test_rows_of_a_group_are_never_parted(table, tmp_path):
     assert json.loads(together.stdout)["rows"][0][1] == pytest.approx(expected.scores.mean())
 
 
+def test_groups_are_those_of_fit(table, tmp_path):
+    """Text as it is spelled, but for white space around it, which is noted where it makes two groups one."""
+    names = [f"0{number}" for number in range(1, 6)] + [f"{number}" for number in range(1, 6)]
+    group = pa.array([names[row % 10] + " " * (row == 0) for row in range(table.num_rows)])
+    csv.write_csv(table.append_column("vine", group), tmp_path / "groups.csv")
+    views = {"acid": list(range(6)), "colour": list(range(6, 13))}
+    told = run(tmp_path / "groups.csv", "--target", "kind", "--id", "bottle", "--group", "vine", *METHODS, "--json")
+    assert "has '01 ' beside '01' in the column 'vine': they count as one group" in told.stderr
+    X = np.column_stack([table.column(number).to_numpy() for number in range(13)])
+    settings = {"views": views, "methods": METHODS[1].split(","), "runs": 2, "random_state": 0}
+    y = np.array(table.column("kind").to_pylist())
+    expected = compare(X, y, groups=np.arange(len(y)) % 10, **settings)
+    means = {name: score for name, score, *_ in json.loads(told.stdout)["rows"]}
+    assert sorted(means.values()) == pytest.approx(sorted(expected.scores.mean(axis=1)))
+
+
 def test_every_row_needs_its_group(table, tmp_path):
     group = pa.array([None, *range(1, table.num_rows)])
     csv.write_csv(table.append_column("vine", group), tmp_path / "gaps.csv")

@@ -188,6 +188,17 @@ def test_rows_that_belong_together(table, tmp_path, fit):
     assert not np.array_equal(expected.out_of_sample_decision_, without_groups)
 
 
+def test_groups_that_become_one_are_named(table, tmp_path, fit):
+    names = [f"person {number // 5}" for number in range(N_ROWS)]
+    arguments = [*NUMBERS, "--method", "fusion", "--set", "max_fits=2", "--group", "person"]
+    for name, noted in (("person 0 ", True), ("person", False)):
+        grouped = table.append_column("person", pa.array([name, *names[1:]]))
+        csv.write_csv(grouped, tmp_path / "grouped.csv")
+        _, told = fit(*arguments, data=tmp_path / "grouped.csv")
+        note = "has 'person 0 ' beside 'person 0' in the column 'person': they count as one group"
+        assert any(note in line for line in told["notes"]) == noted
+
+
 def test_a_group_may_be_the_id(table, tmp_path, fit):
     repeated = table.set_column(0, "patient", pa.array([f"p{number // 4}" for number in range(N_ROWS)]))
     csv.write_csv(repeated, tmp_path / "repeated.csv")
@@ -335,3 +346,11 @@ def test_noted_command_makes_the_same_model(table, data, tmp_path, fit):
     assert result.exit_code == 0, result.output
     renamed = table.to_pandas().replace("north", "nörd")
     np.testing.assert_array_equal(fuselearn.load(again).predict_proba(renamed), model.predict_proba(renamed))
+
+
+def test_rows_without_a_class_are_counted_before_one_class_is_refused(tmp_path):
+    """NA may be meant as a class, which it is not."""
+    (tmp_path / "data.csv").write_text("a,region\n" + "1,NA\n2,EU\n" * 5)
+    result = run("fit", tmp_path / "data.csv", "--target", "region", "--output", tmp_path / "model.fuse")
+    assert "5 of 10 rows have no 'region' and are left out." in result.stderr
+    assert "has one class only in the target 'region', 'EU'" in result.stderr

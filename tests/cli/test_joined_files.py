@@ -311,3 +311,32 @@ def test_ids_are_checked_across_batches(tmp_path):
     source = Source(str(tmp_path / "data.csv"), on="key", views=(ViewFile("v", str(tmp_path / "view.csv")),))
     with open_data(source) as opened, pytest.raises(typer.Exit):
         list(opened.batches(["key", "v: value"], {"v: value": pa.float64()}, 100))
+
+
+@pytest.mark.parametrize("target", ["extra: subtype", "subtype"])
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_a_target_in_the_file_of_a_view_is_refused(command, target, files, table):
+    """It would be in the view, too, and tell itself."""
+    csv.write_csv(pa.table({"patient": table["patient"], "subtype": table["outcome"]}), "extra.csv")
+    output = ["--output", "model.fuse"] if command == "fit" else []
+    arguments = ["--on", "patient", *VIEWS, "--view", "extra=extra.csv", *output]
+    result = run(command, "labels.csv", "--target", target, *arguments)
+    assert result.exit_code == 1
+    assert (
+        f"--target names the column {target!r}, which the file of the view 'extra' has, but labels.csv does not; write "
+        "it into labels.csv" in result.stderr
+    )
+    if command == "fit":
+        result = run("fit", "labels.csv", "--target", "outcome", "--group", target, *arguments)
+        assert result.exit_code == 1
+        assert f"--group names the column {target!r}, which the file of the view 'extra' has" in result.stderr
+    result = run(command, "labels.csv", "--target", "outcom", *arguments)
+    assert "its columns are patient, outcome, site. Did you mean 'outcome'?" in result.stderr
+
+
+def test_a_file_as_a_view_without_ids_is_refused_with_the_way(files):
+    result = run("fit", "labels.csv", "--target", "outcome", *VIEWS, "--output", "model.fuse")
+    assert result.exit_code == 1
+    assert "matches 'rna.csv' of the view 'rna'. It is a file: --on, with the column of ids, joins" in result.stderr
+    result = run("fit", "labels.csv", "--target", "Outcome", "--output", "model.fuse")
+    assert "Did you mean 'outcome'?" in result.stderr

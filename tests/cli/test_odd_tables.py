@@ -108,7 +108,7 @@ def test_few_rows_with_an_odd_cell_are_predicted(fit, tmp_path):
     (tmp_path / "one.csv").write_text("id,x,w\nq,1.5,unknown\n")
     (tmp_path / "gap.csv").write_text("id,x,w\nq,1.5,\n")
     odd, gap = run("predict", "model.fuse", "one.csv"), run("predict", "model.fuse", "gap.csv")
-    assert "1 cell is not numbers as the others of the column and count as missing: 'unknown' in 'w'" in odd.stderr
+    assert "1 cell is not numbers as the others of the column and counts as missing: 'unknown' in 'w'" in odd.stderr
     assert odd.stdout == gap.stdout
 
 

@@ -241,3 +241,27 @@ def test_report(data, tmp_path):
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "Predicted and true numbers" in page
     assert "Coverage of intervals" in page
+
+
+def test_ids_have_the_names_that_predictions_leave_free(data, tmp_path):
+    """Predictions of classes have no interval, and those of numbers no probabilities."""
+    text = data.read_text()
+    for target, name in [("kind", "lower"), ("price", "probability_big")]:
+        data.write_text(text.replace("house", name, 1))
+        drop = [word for other in {"price", "rooms", "kind"} - {target} for word in ("--drop", other)]
+        options = ["--target", target, *drop, "--id", name, "--output", tmp_path / "model.fuse", "--force"]
+        done = run("fit", data, *options, "--method", "gradient")
+        assert done.exit_code == 0, done.output
+        output = tmp_path / f"{name}.csv"
+        assert run("predict", tmp_path / "model.fuse", data, "--output", output).exit_code == 0
+        assert output.read_text().startswith(f"{name},prediction")
+
+
+@pytest.mark.parametrize(
+    ("target", "name"), [("kind", "probability_big"), ("kind", "prediction"), ("price", "upper"), ("price", "lower")]
+)
+def test_id_with_the_name_of_a_column_of_predictions_is_refused(target, name, data, tmp_path):
+    data.write_text(data.read_text().replace("house", name, 1))
+    done = run("fit", data, "--target", target, "--id", name, "--output", tmp_path / "model.fuse")
+    assert done.exit_code == 1
+    assert f"--id names {name!r}, which predict writes itself" in done.stderr

@@ -1,10 +1,13 @@
 """Views are windows on a table, with a mask of the rows that have them."""
 
 import numpy as np
+import pandas as pd
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from fuselearn import FusionClassifier
 from fuselearn.data import ViewBlocks
 
 ARRAY = np.arange(20.0).reshape(5, 4)
@@ -31,3 +34,15 @@ def test_blocks_hold_the_columns_and_the_presence(seed, dtype):
 def test_a_run_of_columns_is_a_window_not_a_copy():
     [view] = ViewBlocks.of(ARRAY, ["v"], [np.arange(1, 3)])
     assert np.shares_memory(view.array(), ARRAY)
+
+
+@pytest.mark.parametrize("tables", [[ARRAY, ARRAY[:, :1]], (ARRAY, ARRAY), {"a": ARRAY, "b": pd.DataFrame(ARRAY)}])
+def test_a_table_for_each_view_is_refused_with_the_way(tables):
+    with pytest.raises(TypeError, match=r"X must be one table, not a \w+ of 2 tables: join them by numpy.hstack"):
+        FusionClassifier().fit(tables, [0, 1, 0, 1, 0])
+
+
+def test_a_missing_class_is_refused_by_its_row():
+    y = pd.Series(["ill", "well", np.nan, "ill", "well"])
+    with pytest.raises(ValueError, match=r"y has no class in 1 of 5 rows \(nan in row 2\); leave such rows out of fit"):
+        FusionClassifier().fit(ARRAY, y)

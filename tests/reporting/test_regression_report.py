@@ -9,7 +9,14 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from fuselearn import ConcatenatedRegressor, FusionRegressor, ShareBoostClassifier, TableRegressor, save
+from fuselearn import (
+    ConcatenatedRegressor,
+    FusionRegressor,
+    ShareBoostClassifier,
+    ShareGradientBoostingRegressor,
+    TableRegressor,
+    save,
+)
 from fuselearn.reporting import RegressionReport
 
 VIEWS = {"<b>size</b>": [0, 1], "place": [2, 3]}
@@ -101,3 +108,54 @@ def test_the_code_of_a_model_of_the_command_line_makes_its_report_again(tmp_path
     monkeypatch.chdir(tmp_path)
     exec(report.summary["reproduce"]["code"], {})
     assert f"R² is {report.summary['scores']['r2']:.3f}" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def test_training_rows_are_recognised(model):
+    def likeness(*rows):
+        return RegressionReport(model, *rows).summary["training"]["likeness"]
+
+    assert likeness(X[:120], Y[:120]) == "same"
+    assert likeness(X[:120]) is None
+    assert likeness(X[120:], Y[120:]) is None
+    order = np.random.default_rng(0).permutation(120)
+    assert likeness(X[:120][order], Y[:120][order]) == "alike"
+    assert likeness(X[120:240], Y[120:240]) == "alike"
+    # A file may have rows without any view, which the command line leaves out of a fit.
+    empty = np.full((1, 4), np.nan)
+    assert likeness(np.vstack([X[:70], empty, X[70:120]]), np.insert(Y[:120], 70, 3.0)) == "same"
+    page = RegressionReport(model, X[:120], Y[:120]).html
+    assert "These look like the rows that the model was trained on." in page
+    assert "What to be careful about" not in RegressionReport(model, X[120:], Y[120:]).html
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"loss": "absolute_error"}, {"loss": "quantile", "quantile": 0.8}, {"early_stopping": True}]
+)
+def test_training_rows_of_gradient_boosting_are_recognised(settings):
+    boosted = ShareGradientBoostingRegressor(views=VIEWS, n_estimators=20, random_state=0, **settings)
+    boosted.fit(X[:120], Y[:120] / 1000)
+    likeness = RegressionReport(boosted, X[:120], Y[:120] / 1000).summary["training"]["likeness"]
+    assert likeness == "same"
+    assert RegressionReport(boosted, X[120:], Y[120:] / 1000).summary["training"]["likeness"] is None
+    assert RegressionReport(boosted, X[140:], Y[140:] / 1000).summary["training"]["likeness"] == "alike"
+
+
+def test_outliers_do_not_hide_training_rows():
+    wild = Y[:120].copy()
+    wild[::15] += 500
+    fusion = FusionRegressor(views=VIEWS, learners=["linear"], random_state=0).fit(X[:120], wild)
+    assert fusion.outlier_share_ > 0
+    assert RegressionReport(fusion, X[:120], wild).summary["training"]["likeness"] == "same"
+
+
+def test_sentences_about_errors_are_whole(model):
+    def about(rows, target):
+        return RegressionReport(model, rows, target).summary["words"][1]
+
+    predicted = model.predict(X[120:122])
+    assert about(X[120:121], predicted[:1] + 0.5) == (
+        "On these rows the mean absolute error is 0.5, and predictions are 0.5 too low on average."
+    )
+    assert "predictions are neither too low nor too high on average" in about(
+        X[120:122], predicted + np.array([0.5, -0.5])
+    )

@@ -29,8 +29,15 @@ def test_halves_of_a_stratified_split_are_only_alike():
 
 def test_training_rows_of_a_fusion_are_recognised(unequal, fusion, of_fusion):
     X, y = unequal[0][:300], unequal[1][:300]
-    assert FitReport(fusion, X, y).summary["training"]["likeness"] == "same"
+    report = FitReport(fusion, X, y)
+    assert report.summary["training"]["likeness"] == "same"
+    assert " rows, 95 % interval" not in report.html
+    assert "significant" not in " ".join(report.summary["words"]["good"])
     assert of_fusion["training"]["likeness"] is None
+    # A file may have rows without any view, which the command line leaves out of a fit.
+    empty = np.vstack([X[:99], np.full((2, 4), np.nan), X[99:]])
+    found = FitReport(fusion, empty, np.insert(y, [99, 99], "ill")).summary
+    assert found["training"]["likeness"] == "same"
     order = np.random.default_rng(0).permutation(300)
     found = FitReport(fusion, X[order], y[order]).summary
     assert found["training"]["likeness"] == "alike"

@@ -133,3 +133,8 @@ def test_estimators_name_the_way_for_tables(estimator, column, table, y):
     name = type(estimator).__name__
     with pytest.raises(ValueError, match=rf"in '{column}', .* use TableClassifier\({name}\(\), views=…\)\."):
         estimator.fit(frame, y)
+
+
+def test_rows_without_their_label_are_counted(table, y):
+    with pytest.raises(ValueError, match=f"X has {len(y)} rows and y 9 values; each row needs its own"):
+        TableClassifier(FusionClassifier(), views=VIEWS).fit(table, y[:9])

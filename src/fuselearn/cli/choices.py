@@ -133,6 +133,14 @@ def _dropped(drop: list[str], names: list[str], path: str, joined: bool) -> set[
     return dropped
 
 
+def check_column_of_data(name: str, opened: "OpenedFile", option: str) -> None:
+    """Refuse a column that DATA does not have, whether files of views have it or not."""
+    if opened.source.on is None:
+        check_column(name, opened.names, opened.source.name, option)
+    else:
+        cast("JoinedFiles", opened).check_column_of_data(name, option)
+
+
 def find_method(name: str, view_names: list[str], task: str = "classification") -> "Method":
     """Return the method of a name, or refuse it with similar names; of a name that both tasks have, that of classes."""
     from fuselearn import registry
@@ -336,6 +344,8 @@ def matching_columns(
                 )
             near = get_close_matches(glob, columns, n=1)
             hint = blank_hint(glob, columns) or (f" Did you mean {near[0]!r}?" if near else "")
+            if Path(glob.partition("::")[0]).is_file():
+                hint = " It is a file: --on, with the column of ids, joins files of views."
             refuse(f"{source}: no column of the data matches {glob!r} of the view {name!r}.{hint}")
         matching |= dict.fromkeys(matched)
     return list(matching)

@@ -27,6 +27,8 @@ MIN_ROWS = 20
 MANY_CLASSES = 20
 TRUTH = {spelling for word in ("true", "false") for spelling in (word, word.title(), word.upper())}
 """Spellings of true and false in CSV."""
+INTERVAL_ENDS = ("lower", "upper")
+"""Columns of the predictions of numbers."""
 LARGEST = 2**63
 """Beyond all whole numbers that a column can hold."""
 
@@ -49,14 +51,14 @@ def training_table(table: pyarrow.Table, task: "Task", path: str, notes: Notes) 
     known = rows_with_target(table.column(task.target))
     labelled: BoolArray = known.to_numpy()
     total, table = table.num_rows, table.filter(known)
+    if table.num_rows < total:
+        notes.add(f"{total - table.num_rows} of {total} rows have no {task.target!r} and are left out.")
     y = classes_of(table.column(task.target), task.target, path)
     numbers = numbers_to_predict(y, task.target, path, task.task, notes)
     if numbers is None:
         check_target(y, task.target, path, notes)
     if task.identifier is not None and task.identifier != task.group:
         note_repeated_ids(table.column(task.identifier), task.identifier, notes)
-    if table.num_rows < total:
-        notes.add(f"{total - table.num_rows} of {total} rows have no {task.target!r} and are left out.")
     for name in id_like(table, [column for choice in task.choices.values() for column in choice.columns])[:1]:
         notes.add(
             f"The column {name!r} has another whole number in each row: if it names the objects, add --id {name}."
@@ -116,13 +118,17 @@ def rows_with_target(column: pyarrow.ChunkedArray) -> pyarrow.ChunkedArray:
     return known
 
 
-def as_meant(table: pyarrow.Table, opened: "OpenedFile", labels: list[str], task: str) -> pyarrow.Table:
+def as_meant(
+    table: pyarrow.Table, opened: "OpenedFile", labels: list[str], task: str, group: str | None = None
+) -> pyarrow.Table:
     """Return a table whose columns of `labels`, the target first, are classes or numbers, as their cells are meant.
 
     A target of measured numbers may have a few odd cells, as any other column of numbers. Text among whole numbers is a
     class, unless numbers are to be predicted.
     """
     target = labels[0]
+    if group is not None:
+        opened.odd_cells.note_blanks(table.column(group), group, "group")
     for name in labels:
         opened.odd_cells.note_blanks(table.column(name), name)
     known = table
@@ -335,9 +341,9 @@ def groups_of(column: pyarrow.ChunkedArray, name: str, path: str, rows: BoolArra
     return groups
 
 
-def check_id_name(name: str) -> None:
-    """Refuse an id that has the name of a column that predictions have."""
-    if name in ("prediction", "lower", "upper") or name.startswith("probability_"):
+def check_id_name(name: str, *, numbers: bool) -> None:
+    """Refuse an id that has the name of a column that predictions of `numbers`, or else of classes, have."""
+    if name == "prediction" or (name in INTERVAL_ENDS if numbers else name.startswith("probability_")):
         refuse(f"--id names {name!r}, which predict writes itself; give the column another name.")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fuselearn.cli.choices import TASKS, ViewChoice, choose_file_views
+from fuselearn.cli.choices import TASKS, ViewChoice, check_column_of_data, choose_file_views
 from fuselearn.cli.console import (
     Notes,
     check_choice,
@@ -24,7 +24,6 @@ from fuselearn.cli.console import (
 )
 from fuselearn.cli.files import (
     Source,
-    check_column,
     check_output,
     date_formats,
     id_of,
@@ -111,7 +110,7 @@ def compare(
     source = Source(data, file_format, delimiter, encoding, words, on, files, decimal, formats, strict)
     with open_data(source, notes) as opened:
         path = opened.source.name
-        reserved = _reserved(opened.names, path, target, id_of(identifier, on), group)
+        reserved = _reserved(opened, target, id_of(identifier, on), group)
         choices, views_found = choose_file_views(opened, view or [], views, reserved, drop)
         table = _read(opened, choices, target, group, task)
     y, table, known, numbers = _classes(table, target, path, notes, task)
@@ -187,20 +186,21 @@ def _read(
     from fuselearn.cli.columns import as_meant
 
     used = [column for choice in choices.values() for column in choice.columns]
-    names = list(dict.fromkeys([*used, *([group] if group else []), target]))
-    return as_meant(read_opened(opened, names, {target: pyarrow.string()}), opened, [target], task)
+    as_texts = [target, *([group] if group else [])]
+    table = read_opened(opened, list(dict.fromkeys([*used, *as_texts])), dict.fromkeys(as_texts, pyarrow.string()))
+    return as_meant(table, opened, [target], task, group)
 
 
-def _reserved(names: list[str], path: str, target: str, identifier: str | None, group: str | None) -> dict[str, str]:
+def _reserved(opened: "OpenedFile", target: str, identifier: str | None, group: str | None) -> dict[str, str]:
     """Return the columns that no view may have, and what they are; each must exist."""
-    check_column(target, names, path, "--target")
+    check_column_of_data(target, opened, "--target")
     reserved = {target: "the target"}
     for column, option, what in ((identifier, "--id", "the id"), (group, "--group", "the group")):
         if column is None:
             continue
         if column == target:
             refuse(f"{option} and --target both name {target!r}.")
-        check_column(column, names, path, option)
+        check_column_of_data(column, opened, option)
         # The group may be the id as well: a person of whom there are several rows.
         reserved.setdefault(column, what)
     return reserved

@@ -220,7 +220,7 @@ def check_column(name: str, names: list[str], path: str, option: str) -> None:
     """Refuse a column that the data does not have."""
     if name not in names:
         shown = ", ".join(names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
-        near = get_close_matches(name, names, n=1)
+        near = [known for known in names if known.casefold() == name.casefold()] or get_close_matches(name, names, n=1)
         hint = " Is the delimiter a comma?" if len(names) == 1 else f" Did you mean {near[0]!r}?" if near else ""
         hint = blank_hint(name, names) or hint
         if any("\n" in column for column in names):

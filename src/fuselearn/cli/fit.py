@@ -14,6 +14,7 @@ from fuselearn.cli.choices import (
     FUSION,
     TASKS,
     ViewChoice,
+    check_column_of_data,
     choose_file_views,
     find_method,
     make_estimator,
@@ -35,7 +36,6 @@ from fuselearn.cli.console import (
 from fuselearn.cli.files import (
     FORMATS,
     Source,
-    check_column,
     check_output,
     date_formats,
     id_of,
@@ -213,9 +213,11 @@ def fit(
             listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
             notes.add(f"Views, {views_found}: {listed}")
             table = _read(opened, task)
-        from fuselearn.cli.columns import training_table
+        from fuselearn.cli.columns import check_id_name, training_table
 
         training = training_table(table, task, path, notes)
+        if identifier is not None:
+            check_id_name(identifier, numbers=training.numbers)
         if training.numbers:
             from fuselearn.cli.regression import check_for_classes_only, regression_method
 
@@ -279,19 +281,17 @@ def _choose_columns(
     drop: list[str] | None,
 ) -> tuple[dict[str, ViewChoice], list[str], str]:
     """Return the views, the columns of their labels, and how the views were found."""
-    from fuselearn.cli.columns import check_id_name, label_columns_of
+    from fuselearn.cli.columns import label_columns_of
 
-    names, path = opened.names, opened.source.name
-    check_column(target, names, path, "--target")
+    check_column_of_data(target, opened, "--target")
     reserved = {target: "the target"}
     if identifier is not None:
-        check_column(identifier, names, path, "--id")
+        check_column_of_data(identifier, opened, "--id")
         if identifier == target:
             refuse(f"--id and --target both name {target!r}.")
-        check_id_name(identifier)
         reserved[identifier] = "the id"
     if group is not None:
-        check_column(group, names, path, "--group")
+        check_column_of_data(group, opened, "--group")
         if group == target:
             refuse(f"--group and --target both name {target!r}.")
         # It may be the id as well: a person of whom there are several rows.
@@ -302,7 +302,7 @@ def _choose_columns(
     choices, views_found = choose_file_views(opened, view, views, reserved, drop)
     label_names = label_columns_of(label_columns, list(choices)) if label_columns else []
     for column in label_names:
-        check_column(column, names, path, "--label-columns")
+        check_column_of_data(column, opened, "--label-columns")
     return choices, label_names, views_found
 
 
@@ -317,7 +317,7 @@ def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":
     used = [column for choice in task.choices.values() for column in choice.columns]
     names = list(dict.fromkeys([*used, *as_texts]))
     table = read_opened(opened, names, dict.fromkeys(as_texts, pyarrow.string()))
-    return as_meant(table, opened, labels, task.task)
+    return as_meant(table, opened, labels, task.task, task.group)
 
 
 def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any, dict[str, Any]]:

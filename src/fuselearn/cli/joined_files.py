@@ -89,6 +89,17 @@ class JoinedFiles:
         of_views = [line for opened in self._files.values() for line in opened.remarks]
         return [*self._data.remarks, *of_views, *self._remarks]
 
+    def check_column_of_data(self, name: str, option: str) -> None:
+        """Refuse a column that is not in DATA: what a file of a view has is to learn from, and may not be a target."""
+        path = self.source.name
+        view = next((view for known, (view, own) in self._origin.items() if name in (known, own)), None)
+        if name not in self._data.names and view is not None:
+            refuse(
+                f"{option} names the column {name!r}, which the file of the view {view!r} has, but {path} does not; "
+                f"write it into {path}, or give the file that has it as DATA."
+            )
+        check_column(name, self._data.names, path, option)
+
     def _check_globs(self, view: ViewFile) -> None:
         """Refuse globs that leave out what a model has of the view; what they match beside that is not used."""
         if not view.globs or not view.needed:

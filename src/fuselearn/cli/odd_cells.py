@@ -45,7 +45,7 @@ class OddCells:
         self._counts: dict[str, Counter[str]] = {}
         self._kinds: dict[str, str] = {}
         self._n_read: Counter[str] = Counter()
-        self._padded: dict[str, str] = {}
+        self._padded: dict[str, tuple[str, str]] = {}
         self._words = pyarrow.array([*NOTHING, *source.na_values])
 
     @property
@@ -53,8 +53,8 @@ class OddCells:
         """Return one line about all odd cells, if there are any, and one about each column of labels with blanks."""
         of_labels = [
             f"{self._source.name} has {text!r} beside {text.strip()!r} in the column {name!r}: they count as one "
-            "class, since white space around a text is not part of it."
-            for name, text in self._padded.items()
+            f"{what}, since white space around a text is not part of it."
+            for name, (text, what) in self._padded.items()
         ]
         total = sum(counts.total() for counts in self._counts.values())
         if not total:
@@ -66,19 +66,19 @@ class OddCells:
         ]
         kinds = sorted(set(self._kinds.values()))
         shown = ", ".join(quotes[:QUOTED]) + (", …" if len(quotes) > QUOTED else "")
-        are = "1 cell is" if total == 1 else f"{total} cells are"
+        are, count = ("1 cell is", "counts") if total == 1 else (f"{total} cells are", "count")
         return [
             *of_labels,
-            f"Warning: {self._source.name}: {are} not {' or '.join(kinds)} as the others of the column and count as "
+            f"Warning: {self._source.name}: {are} not {' or '.join(kinds)} as the others of the column and {count} as "
             f"missing: {shown}. Add --strict to refuse such cells.",
         ]
 
-    def note_blanks(self, labels: pyarrow.ChunkedArray, name: str) -> None:
-        """Note that a column of labels has some that differ in the white space around them only."""
+    def note_blanks(self, labels: pyarrow.ChunkedArray, name: str, what: str = "class") -> None:
+        """Note that a column of labels, or of groups, has some that differ in the white space around them only."""
         if types.is_string(labels.type):
             padded = padded_text(compute.unique(labels.drop_null()).to_pylist())
             if padded is not None:
-                self._padded[name] = padded
+                self._padded[name] = padded, what
 
     def typed(self, table: pyarrow.Table, kinds: Mapping[str, pyarrow.DataType], first_row: int = 1) -> pyarrow.Table:
         """Return a table whose columns of text are of the given types, with nothing for odd cells."""

@@ -115,7 +115,7 @@ def predict(
         loaded, note, data, file_format, delimiter, encoding, na_values, on, view, decimal, date_format, strict
     )
     with interruptible(consequence), open_data(source, notes) as opened:
-        identifier = identifier_of(id_of(identifier, source.on), note, opened, notes)
+        identifier = identifier_of(id_of(identifier, source.on), note, opened, notes, numbers=numbers)
         chunks = predictions_of(loaded, opened, identifier, note, allow_missing_columns, chunk_rows, notes)
         with writing(output), prediction_file(output, kind, force) as write:
             for chunk in chunks:
@@ -168,20 +168,25 @@ def check_no_own_column(identifier: str | None, columns: Container[str]) -> None
         refuse(f"--id: {identifier!r} is the name of another column of the output; rename it.")
 
 
-def identifier_of(given: str | None, note: dict[str, Any], opened: "OpenedFile", notes: Notes) -> str | None:
-    """Return the column of ids: the one asked for, or the one that the model was fitted with, if it exists."""
+def identifier_of(
+    given: str | None, note: dict[str, Any], opened: "OpenedFile", notes: Notes, *, numbers: bool = False
+) -> str | None:
+    """Return the column of ids: the one asked for, or the one that the model was fitted with, if it exists.
+
+    `numbers` says that these are predicted, not classes.
+    """
     from fuselearn.cli.columns import check_id_name
 
     if given is not None:
         check_column(given, opened.names, opened.source.name, "--id")
-        check_id_name(given)
+        check_id_name(given, numbers=numbers)
         return given
     noted = note.get("id")
     if noted is not None and noted not in opened.names:
         notes.add(f"There is no column {noted!r}: predictions have no id, and stand in the order of the rows.")
         return None
     if noted is not None:
-        check_id_name(noted)
+        check_id_name(noted, numbers=numbers)
     return noted
 
 

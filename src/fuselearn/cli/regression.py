@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fuselearn.cli.choices import DEFAULT_METHOD
-from fuselearn.cli.columns import as_numbers
+from fuselearn.cli.columns import INTERVAL_ENDS, as_numbers
 from fuselearn.cli.console import refuse
 from fuselearn.typing import FloatArray
 
@@ -70,4 +70,4 @@ def interval_columns(model: Any, X: FloatArray, coverage: float) -> dict[str, Fl
     if not hasattr(model, "predict_interval"):
         return {}
     lower, upper = model.predict_interval(X, coverage).T
-    return {"lower": np.ascontiguousarray(lower), "upper": np.ascontiguousarray(upper)}
+    return {name: np.ascontiguousarray(ends) for name, ends in zip(INTERVAL_ENDS, (lower, upper))}

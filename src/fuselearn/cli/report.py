@@ -103,7 +103,8 @@ def report(
             if target is not None and identifier == target:
                 refuse(f"--id and --target both name {target!r}.")
             if target is None:
-                notes.add("There is no column of classes in the data: the report says nothing about quality.")
+                what = "classes" if hasattr(loaded, "classes_") else "true numbers"
+                notes.add(f"There is no column of {what} in the data: the report says nothing about quality.")
             X, y, ids, columns, facts = labelled_rows(loaded, opened, target, identifier, allow_missing_columns, notes)
             as_pandas = not (facts.pop("padded_labels") or opened.remarks or columns.lost)
             in_python = python_reading(source, columns.dates) if as_pandas else None

@@ -22,6 +22,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from fuselearn.cli.columns import INTERVAL_ENDS
 from fuselearn.cli.prediction_service import PredictionService, RequestError
 
 KINDS = {"application/json": "json", "text/csv": "csv"}
@@ -29,7 +30,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 """Names by which a server of this machine alone is called. Any other is that of a page which tries to get at it."""
 MOST_CONNECTIONS = 500
 HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
-ID, PROBABILITY, INTERVAL = "id", "probability_", ("lower", "upper")
+ID, PROBABILITY = "id", "probability_"
 SHOWN_CLASSES = 20
 log = logging.getLogger("fuselearn.serve")
 
@@ -65,7 +66,7 @@ def make_web_app(
         names = [name for name in table.column_names if name != identifier]
         beside = {
             "probabilities": [name for name in names if name.startswith(PROBABILITY)],
-            "interval": [name for name in names if name in INTERVAL],
+            "interval": [name for name in names if name in INTERVAL_ENDS],
         }
         records = [
             {

@@ -32,7 +32,7 @@ UNEQUAL = 1.5
 def encode_labels(y: AnyArray) -> tuple[AnyArray, IntArray]:
     """Return the classes in sorted order, and the class code of each row."""
     if y.dtype.kind == "O":
-        _check_labels(y)
+        check_labels(y)
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     check_classes(classes)
@@ -227,7 +227,7 @@ def is_missing_value(value: Any) -> bool:
     return value is None or not (isinstance(same, bool | np.bool_) and same)
 
 
-def _check_labels(y: AnyArray) -> None:
+def check_labels(y: AnyArray) -> None:
     """Refuse labels of which one is missing, or which cannot be sorted."""
     missing = np.flatnonzero(_is_missing(y.ravel()))
     if len(missing) and y.ndim == 1:

@@ -11,6 +11,7 @@ from fuselearn.data.folds import encode_groups
 from fuselearn.data.labels import (
     NO_LABEL,
     ClassWeight,
+    check_labels,
     check_sample_weight,
     check_target,
     check_two_classes,
@@ -424,7 +425,12 @@ def _read_rows(
     negligible_weight: float = 0.0,
 ) -> _CheckedRows:
     """Check table and weights, and resolve the views; weights are in units of the largest."""
-    table, y, features = reader.read_table(model, X, y, reset=reset)
+    try:
+        table, y, features = reader.read_table(model, X, y, reset=reset)
+    except ValueError as error:
+        if str(error) == "Input contains NaN":  # in `y`: where it is in X, scikit-learn says so
+            check_labels(np.asarray(y, dtype=object))
+        raise
     names, columns = resolve_views(model.views, X, table.shape[1])
     weights = check_sample_weight(reader.read_labels(sample_weight, table, "sample_weight"), table)
     weighted = weights is not None

@@ -63,12 +63,21 @@ def read_table(
     """
     for name, values in (("X", X), ("y", y)):
         check_on_host(values, name, type(model).__name__)
+    _check_one_table(X)
     checks = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan", **checks}
     with _naming_the_way(model, X):
         # scikit-learn sets attributes of the columns on the estimator that it checks for: here on a copy.
         stand_in = copy(model)
         table, y = validate_data(stand_in, X, y, reset=reset, **checks)
     return table, y, {name: getattr(stand_in, name) for name in FEATURE_ATTRIBUTES if hasattr(stand_in, name)}
+
+
+def _check_one_table(X: TableLike) -> None:
+    """Refuse a table for each view, as other packages take them."""
+    tables = list(X.values() if isinstance(X, dict) else X) if isinstance(X, dict | list | tuple) else []
+    if tables and all(getattr(table, "ndim", 0) == 2 or hasattr(table, "columns") for table in tables):
+        kind = f"{type(X).__name__} of {len(tables)} tables"
+        raise TypeError(f"X must be one table, not a {kind}: join them by numpy.hstack or stack_views; see views=….")
 
 
 def read_new_rows(model: Estimator, X: TableLike) -> FloatArray:

@@ -14,11 +14,12 @@ from fuselearn import __version__
 from fuselearn.data import ViewBlocks
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting import provenance
+from fuselearn.reporting.cautions import training_rows_given
 from fuselearn.reporting.charts import SIDE, Scale, feature_bars, horizontal_lines, padded_range, ticks
 from fuselearn.reporting.feature_contributions import explain_features
 from fuselearn.reporting.fit_report import rendered, save_page
 from fuselearn.reporting.model_summary import share_of
-from fuselearn.reporting.report_rows import unwrapped
+from fuselearn.reporting.report_rows import likeness_of_numbers, n_training_rows, unwrapped
 from fuselearn.reporting.sentences import largest_contributions, percent
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, TableLike
 
@@ -29,6 +30,10 @@ MOST_DOTS = 1500
 LARGEST_ERRORS = 10
 LEAST_ROWS = 20
 """Rows of a pattern of views that it needs to be listed by itself."""
+
+
+NO_BIAS = 1e-6
+"""Part of the mean absolute error up to which a mean error is one of rounding."""
 
 
 class RegressionReport:
@@ -156,6 +161,7 @@ def summarize_regression(
         "largest": [],
         "predicted": predicted.tolist(),
         "given": None if given is None else given.tolist(),
+        "training": {"rows": n_training_rows(inner), "likeness": None},
         "outlier_share": float(getattr(inner, "outlier_share_", 0.0)),
         "leaderboard": _leaderboard(inner),
         "features": features,
@@ -169,6 +175,8 @@ def summarize_regression(
         },
     }
     if given is not None:
+        has_view = np.asarray(present.any(axis=1))
+        summary["training"]["likeness"] = likeness_of_numbers(inner, given, predicted, has_view)
         errors = given - predicted
         summary["scores"] = {
             "r2": float(r2_score(given, predicted)) if len(given) > 1 else None,
@@ -183,6 +191,8 @@ def summarize_regression(
         if ends is not None:
             summary["coverage"] = _coverage(given, ends, present, inner.view_names_)
     summary["words"] = _words(summary)
+    caution = training_rows_given(summary)
+    summary["careful"] = [] if caution is None else [caution]
     return summary
 
 
@@ -239,10 +249,10 @@ def _words(summary: dict[str, Any]) -> list[str]:
     if scores is None:
         words.append("The rows have no numbers to compare with: nothing is said about quality.")
     else:
-        share = "" if scores["r2"] is None else f"R² is {scores['r2']:.3f}, "
+        share, is_ = ("", " is") if scores["r2"] is None else (f"R² is {scores['r2']:.3f}, ", "")
         words.append(
-            f"On these rows {share}the mean absolute error {scores['mean_absolute_error']:.4g}, and predictions are "
-            f"{abs(scores['mean_error']):.3g} too {'low' if scores['mean_error'] > 0 else 'high'} on average."
+            f"On these rows {share}the mean absolute error{is_} {scores['mean_absolute_error']:.4g}, and predictions "
+            f"are {_bias(scores['mean_error'], scores['mean_absolute_error'])} on average."
         )
     if summary["coverage"]:
         first = summary["coverage"][0]
@@ -261,6 +271,13 @@ def _words(summary: dict[str, Any]) -> list[str]:
         words.append(f"The view that matters most is “{best['name']}”, with a share of {percent(best['share'], 0)}.")
     features = largest_contributions(summary)
     return words if features is None else [*words, features]
+
+
+def _bias(mean_error: float, mean_absolute_error: float) -> str:
+    """Return in words by how much predictions are too low or too high, unless that is rounding."""
+    if abs(mean_error) <= NO_BIAS * mean_absolute_error:
+        return "neither too low nor too high"
+    return f"{abs(mean_error):.3g} too {'low' if mean_error > 0 else 'high'}"
 
 
 def _charts(summary: dict[str, Any]) -> list[dict[str, Any]]:

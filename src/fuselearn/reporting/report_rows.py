@@ -14,8 +14,8 @@ from sklearn.metrics import log_loss
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.inspection.fitted_model import FittedModel, is_multilabel
-from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
+from fuselearn.inspection.fitted_model import FittedModel, is_multilabel, read_views
+from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike
 
 Record: TypeAlias = dict[str, Any]
 """Plain numbers, strings, lists and further records, by name: the parts of a summary."""
@@ -205,11 +205,22 @@ def likeness_to_training(rows: ReportRows) -> Literal["same", "alike"] | None:
     rows, the classes and the error of the first round all agree, or the number of rows and the loss of gradient
     boosting, or the labels and the out-of-fold values do. "alike":
     only the number and, as far as they are known, the classes agree, as in two halves of a stratified split. None:
-    they differ, or the model keeps no trace.
+    they differ, or the model keeps no trace. Rows without any view may have been left out of the fit, as the command
+    line leaves them out.
     """
-    model = rows.model
     if rows.many_labels:
         return None
+    likeness = _likeness(rows)
+    if likeness is None:
+        has_view = read_views(rows.model, rows.X).present.any(axis=1)
+        if has_view.any() and not has_view.all():
+            likeness = _likeness(rows.take(np.flatnonzero(has_view)))
+    return likeness
+
+
+def _likeness(rows: ReportRows) -> Literal["same", "alike"] | None:
+    """Compare these labelled rows with the training rows."""
+    model = rows.model
     if hasattr(model, "support_rows_") and hasattr(model, "support_"):
         return "same" if _has_support_vectors(model, rows) else None
     if rows.n_rows != n_training_rows(model):
@@ -226,11 +237,40 @@ def likeness_to_training(rows: ReportRows) -> Literal["same", "alike"] | None:
     return "same" if trace is not None and len(trace) and _first_error_agrees(model, rows) else "alike"
 
 
+def likeness_of_numbers(
+    model: FittedModel, given: FloatArray, predicted: FloatArray, has_view: BoolArray
+) -> Literal["same", "alike"] | None:
+    """Compare rows, of which numbers are `given` and `predicted`, with the training rows of a model of numbers.
+
+    "same": the number of rows agrees, and the error of the values that it keeps of its training rows, or the loss of
+    gradient boosting, is the one that it recorded. "alike" and None are as in `likeness_to_training`. Rows without any
+    view count only if the model counts them.
+    """
+    expected = n_training_rows(model)
+    if expected == np.count_nonzero(has_view):
+        given, predicted = given[has_view], predicted[has_view]
+    elif expected != len(given):
+        return None
+    if hasattr(model, "out_of_sample_prediction_"):
+        # That of rows with weights is another one, but they are not known here.
+        believed = 1 - np.nan_to_num(model.outlier_probabilities_, nan=1.0)
+        errors = np.abs(given - np.nan_to_num(model.out_of_sample_prediction_))
+        error, recorded = believed @ errors / believed.sum(), model.out_of_sample_scores_["mean_absolute_error"]
+        return "same" if np.isclose(error, recorded, rtol=SAME_LOSS, atol=0) else "alike"
+    if hasattr(model, "train_score_"):
+        loss = _regression_loss(model, given - predicted)
+        return "same" if _is_recorded_loss(model, loss, SAME_LOSS * loss) else "alike"
+    return "alike"
+
+
 def n_training_rows(model: FittedModel) -> int | None:
     """Return the number of rows that a model was trained on; None if it is unknown."""
     if hasattr(model, "n_samples_fit_"):
         return int(model.n_samples_fit_)
-    return len(model.posterior_) if hasattr(model, "posterior_") else None
+    for of_rows in ("posterior_", "out_of_sample_prediction_"):
+        if hasattr(model, of_rows):
+            return len(getattr(model, of_rows))
+    return None
 
 
 def _has_support_vectors(model: FittedModel, rows: ReportRows) -> bool:
@@ -292,13 +332,25 @@ def _same_class_shares(model: FittedModel, y: AnyArray) -> bool:
 def _loss_agrees(model: FittedModel, rows: ReportRows) -> bool:
     """Return True if gradient boosting has the loss on the rows that it recorded on its training rows.
 
-    Those that it held out are a share of them; weights of rows are not known here, and give another loss.
+    Weights of rows are not known here, and give another loss.
     """
     if not np.isin(rows.labels, model.classes_).all():
         return False
     weights = compute_sample_weight(model.class_weight, rows.labels)
     loss = log_loss(rows.labels, model.predict_proba(rows.X), sample_weight=weights, labels=model.classes_)
-    expected, tolerance = -model.train_score_[-1], SAME_LOSS
+    return _is_recorded_loss(model, loss, SAME_LOSS)
+
+
+def _regression_loss(model: FittedModel, residuals: FloatArray) -> float:
+    """Return the mean loss of gradient boosting for numbers."""
+    if model.loss == "quantile":
+        return float(np.maximum(model.quantile * residuals, (model.quantile - 1) * residuals).mean())
+    return float(np.mean(residuals**2 if model.loss == "squared_error" else np.abs(residuals)))
+
+
+def _is_recorded_loss(model: FittedModel, loss: float, tolerance: float) -> bool:
+    """Return True if gradient boosting recorded a loss after its last round, up to a tolerance and what it held out."""
+    expected = -model.train_score_[-1]
     if len(model.validation_score_):
         held_out = -model.validation_score_[-1]
         tolerance += HELD_OUT_ROUNDING * abs(held_out - expected)

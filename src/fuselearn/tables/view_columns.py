@@ -118,6 +118,8 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             The views side by side.
         """
         table = _as_frame(X)
+        if len(y) != len(table):
+            raise ValueError(f"X has {len(table)} rows and y {len(y)} values; each row needs its own.")
         names, numbers = resolve_views(self.views, X, len(table.columns))
         views = {name: [table.columns[number] for number in members] for name, members in zip(names, numbers)}
         used = list(dict.fromkeys(column for columns in views.values() for column in columns))
