@@ -83,7 +83,11 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "consensus": (
         ["consensus/expectation_maximisation.py"],
-        ["consensus/test_expectation_maximisation.py", "consensus/test_label_consensus.py"],
+        [
+            "consensus/test_agreement_limits.py",
+            "consensus/test_expectation_maximisation.py",
+            "consensus/test_label_consensus.py",
+        ],
     ),
     "gradient": (
         [
@@ -104,6 +108,14 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
     "persistence": (
         [f"persistence/{name}.py" for name in ("container", "validation", "foreign_checks", "object_tree")],
         [
+            "persistence/test_archive_limits.py",
+            "persistence/test_header.py",
+            "persistence/test_attribute_checks.py",
+            "persistence/test_declared_types.py",
+            "persistence/test_tree_limits.py",
+            "persistence/test_written_nodes.py",
+            "persistence/test_foreign_arrays.py",
+            "persistence/test_foreign_estimators.py",
             "persistence/test_limits.py",
             "persistence/test_foreign_checks.py",
             "persistence/test_container.py",

@@ -46,7 +46,8 @@ class Agreement:
         ε_0z: how often the source that all columns copy differs from the truth, where that is class z; 0 for one
         column.
     common_rate : float
-        The same over all classes: the expected share of rows.
+        The same over all classes: the expected share of labelled rows. NaN where there are several columns and no
+        labels.
     view_weights : ndarray of shape (n_views,)
         Weight of the values of each view beside those of the others.
     class_biases : ndarray of shape (n_classes,)
@@ -138,7 +139,7 @@ def agree(
         noise_rates=labels.shares_wrong(posterior),
         column_rates=rates,
         common_rates=common,
-        common_rate=float(copied[0].sum() / np.sum(copied)) if common.any() else 0.0,
+        common_rate=_common_share(*copied) if codes.shape[1] > 1 else 0.0,
         view_weights=coefficients[:n_views],
         class_biases=coefficients[n_views:],
         objective=np.array(objective),
@@ -276,6 +277,12 @@ def _rate(wrong: FloatArray, right: FloatArray) -> FloatArray:
     share = 1 / wrong.shape[-1]
     wrong, right = wrong + share * PSEUDO_WRONG, right + share * PSEUDO_RIGHT
     return wrong / (wrong + right)
+
+
+def _common_share(lost: FloatArray, kept: FloatArray) -> float:
+    """Return the share of labelled rows in which the source that all columns copy differs from the truth."""
+    total = lost.sum() + kept.sum()
+    return float(lost.sum() / total) if total > 0 else np.nan
 
 
 def _log_prior(rates: FloatArray, common: FloatArray) -> float:

@@ -108,13 +108,13 @@ def unpack(content: bytes) -> tuple[Json, dict[str, bytes]]:
 
 def pack(header: Json, members: dict[str, bytes]) -> bytes:
     """Return the archive of members and of a header, to which the checksum is added."""
-    header = header | {"checksum": checksum(header, members)}
-    packed = _packed(header, members, zipfile.ZIP_DEFLATED)
+    members = {HEADER: _as_text(header | {"checksum": checksum(header, members)}), **members}
+    packed = _packed(members, zipfile.ZIP_DEFLATED)
     declared = sum(map(len, members.values()))
-    text = max(len(_as_text(header)), *(len(content) for name, content in members.items() if name.endswith(".json")))
+    text = max(len(content) for name, content in members.items() if name.endswith(".json"))
     if declared > MIN_ALLOWANCE + MAX_GROWTH * len(packed) or text > _text_allowance(len(packed)):
         # What shrinks too well would be taken for a bomb.
-        packed = _packed(header, members, zipfile.ZIP_STORED)
+        packed = _packed(members, zipfile.ZIP_STORED)
     return packed
 
 
@@ -280,11 +280,11 @@ def _as_text(header: Json) -> bytes:
     return json.dumps(header, indent=1, sort_keys=True).encode()
 
 
-def _packed(header: Json, members: dict[str, bytes], compression: int) -> bytes:
-    """Return the archive of a header and members."""
+def _packed(members: dict[str, bytes], compression: int) -> bytes:
+    """Return the archive of members."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in {HEADER: _as_text(header), **members}.items():
+        for name, content in members.items():
             # Few bytes do not shrink.
             method = compression if len(content) > 256 else zipfile.ZIP_STORED
             archive.writestr(zipfile.ZipInfo(name, DATE), content, compress_type=method)
@@ -342,5 +342,5 @@ def _installed(package: str) -> str | None:
 
 def _version_numbers(text: str | None) -> tuple[int, ...]:
     """Return the major, minor and patch number of a version."""
-    numbers = [int(number[:9]) for number in re.findall(r"\d+", str(text).partition("+")[0][:40])[:3]]
+    numbers = [int(number) for number in re.findall(r"\d+", str(text).partition("+")[0][:40])[:3]]
     return tuple(numbers + [0] * (3 - len(numbers)))

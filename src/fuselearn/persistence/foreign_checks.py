@@ -195,7 +195,7 @@ def _check_gradient_boosting(attributes: dict[str, Any]) -> None:
     if "estimators_" not in attributes:
         return
     _check_columns_of_members(attributes)
-    n_classes = len(attributes["classes_"]) if "classes_" in attributes else 1
+    n_classes = len(attributes.get("classes_", ()))
     n_outputs = n_classes if n_classes > 2 else 1
     trees = attributes["estimators_"]
     if type(trees) is not np.ndarray or trees.ndim != 2 or trees.shape[1] != n_outputs:
@@ -346,5 +346,5 @@ def _check_search_tree(tree: Any) -> None:
         raise ValueError("it has a search tree whose nodes hold rows out of range")
     if np.any((nodes["is_leaf"] == 0) & (2 * np.arange(n_nodes) + 2 >= n_nodes)):
         raise ValueError("it has a search tree whose nodes lead out of it")
-    if bounds.ndim != 3 or bounds.shape[1:] != (n_nodes, rows.shape[1]):
+    if bounds.shape[1:] != (n_nodes, rows.shape[1]):
         raise ValueError("it has a search tree of other bounds than nodes")

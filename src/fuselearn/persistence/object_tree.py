@@ -365,12 +365,12 @@ class Reader:
 
         kind, shape, *parts = checked_list(node["sparse"], 5)
         data, indices, indptr = (self.read(part, depth) for part in parts)
-        if kind not in SPARSE or len(checked_list(shape, 2)) != 2:
+        if kind not in SPARSE:
             raise ValueError("its tree has a sparse matrix of an unknown kind")
-        size_of(shape)
+        size_of(checked_list(shape, 2))
         n_lines, n_in_line = shape if kind.startswith("csr") else shape[::-1]
         check_compressed(data, indices, indptr, n_lines, n_in_line)
-        return getattr(sparse, kind)((data, indices, indptr), shape=tuple(shape), copy=False)
+        return getattr(sparse, kind)((data, indices, indptr), shape=tuple(shape))
 
     def _generator(self, node: Json, depth: int) -> Any:
         kind, state = checked_list(node["generator"], 2)
@@ -396,7 +396,8 @@ class Reader:
         if type(number) is not int or number not in self._shared:
             raise ValueError("its tree refers to an object that does not come before")
         shared = self._shared[number]
-        self._count(depth + shared.height, shared.n_written_out)
+        # It stands where the reference does, of which `depth` is the level of the parts.
+        self._count(depth - 1 + shared.height, shared.n_written_out)
         return shared.value
 
     def _object(self, node: Json, depth: int) -> Any:

@@ -10,7 +10,7 @@ every object of fuselearn's own types is checked as it stands in memory, parts b
 """
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import MISSING, fields, is_dataclass
 from types import NoneType, UnionType
@@ -27,7 +27,7 @@ MAX_JOBS = 1_000
 MAX_CLASSES = 100_000
 """Classes of a model."""
 MAX_TREE_DEPTH = 10_000
-"""Splits between the root and a leaf of a tree."""
+"""Levels of a tree, with those of its root and of its deepest leaf."""
 DAMAGED = (ArithmeticError, AttributeError, LookupError, TypeError)
 """Errors of a check that met something else than what every fit makes."""
 _DECLARED: dict[type[Any], dict[str, Any]] = {}
@@ -198,7 +198,7 @@ def check_children(inner: BoolArray, left: IntArray, right: IntArray, feature: I
     if np.any(inner & ((feature < 0) | (feature >= n_columns))):
         raise ValueError(f"it has a tree that reads columns beyond the {n_columns} it was fitted on")
     children = np.concatenate([left[inner], right[inner]]).astype(np.int64)
-    if np.any(np.bincount(children, minlength=1) > 1):
+    if np.any(np.bincount(children) > 1):
         raise ValueError("it has a tree with a node of two parents")
     if len(inner) > MAX_TREE_DEPTH:
         _check_depth(inner, left, right)
@@ -241,7 +241,7 @@ def check_views(model: Any) -> None:
 
 def check_classes(model: Any) -> int:
     """Return the number of classes of an estimator whose prior has as many; refuse any other."""
-    classes = check_array(model, "classes_", np.generic, (None,), finite=False)
+    classes = check_array(model, "classes_", np.generic, (None,))
     n_classes = len(classes)
     if n_classes > MAX_CLASSES:
         raise ValueError(f"it has {n_classes:,} classes; {MAX_CLASSES:,} are the most")
@@ -299,7 +299,7 @@ def later_fields(kind: type[Any], names: Collection[str]) -> dict[str, Any]:
     elif declared_fields(kind):
         defaults = getattr(kind, "_field_defaults", {})
     elif hasattr(kind, "get_params"):
-        parameters = list(inspect.signature(kind.__init__).parameters.values())[1:]
+        parameters = inspect.signature(kind.__init__).parameters.values()
         defaults = {item.name: item.default for item in parameters if item.default is not item.empty}
     else:
         defaults = {}
@@ -358,8 +358,6 @@ def _is_of_container(value: Any, hint: Any, origin: Any, arguments: tuple[Any, .
         return isinstance(value, dict) and all(
             _is_of(key, arguments[0]) and _is_of(item, arguments[1]) for key, item in value.items()
         )
-    if origin is Callable or hint is Callable:
-        return callable(value)
     kind = origin or hint
     # What a protocol asks for are methods: those of foreign types, which the caller trusts by name.
     return not isinstance(kind, type) or getattr(kind, "_is_protocol", False) or isinstance(value, kind)
