@@ -99,6 +99,9 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
             "boosting/gradient/losses.py",
         ],
         [
+            "boosting/gradient/test_losses.py",
+            "boosting/gradient/test_growth.py",
+            "boosting/gradient/test_split_finder.py",
             "boosting/gradient/test_splitting.py",
             "boosting/gradient/test_open_leaves.py",
             "boosting/gradient/test_against_naive.py",

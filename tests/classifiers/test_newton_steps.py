@@ -138,7 +138,7 @@ def test_a_step_of_hardly_any_gain_is_the_last():
 def test_no_coefficient_may_move():
     """A step is small where that of each coefficient is, for the size of the slope."""
     point = np.array([4.0, 1.0, -1.0])
-    assert not _end_by_size(point, np.array([0.0, 0.0, 6e-6]), 0.0)[1]
+    assert not _end_by_size(point, np.array([0.0, 0.0, 5.5e-6]), 0.0)[1]
     step, is_last = _end_by_size(point, np.array([4e-6, -3e-6, 4.5e-6]), 0.0)
     assert is_last
     assert_array_equal(step, np.zeros(3))
@@ -150,3 +150,5 @@ def test_a_slope_stays_positive():
     assert not is_last
     assert point[0] + step[0] > 0
     assert_allclose(step, 0.45 * np.array([-8.0, 2.0, 5.0]))  # nine tenths of the slope
+    shorter = np.array([-3.5, 2.0, 5.0])
+    assert_array_equal(_end_by_size(point, shorter, 0.0)[0], shorter)
