@@ -79,11 +79,9 @@ class Problem:
             "min_samples_leaf": int(rng.choice([1, 3, 8])),
         }
         self.l2 = float(rng.choice([0.0, 0.3, 5.0]))
-        # Rows without weight place no edges; their categories are known all the same.
-        counted = np.ones(n, dtype=bool) if self.weights is None else self.weights > 0
-        self.edges = [
-            np.array(midpoints(self.X[counted | (column in self.categorical), column])) for column in range(n_columns)
-        ]
+        # Rows without weight place no edges, and their categories are not known.
+        self.counted = np.ones(n, dtype=bool) if self.weights is None else self.weights > 0
+        self.edges = [np.array(midpoints(self.X[self.counted, column])) for column in range(n_columns)]
 
     @staticmethod
     def _some_views(rng, n_columns):
@@ -139,7 +137,7 @@ class Problem:
         bins = np.array([np.searchsorted(edges, x) for edges, x in zip(self.edges, X.T)])
         bins[np.isnan(X.T)] = self.missing_bin
         for column in self.categorical:
-            bins[column, ~np.isin(X[:, column], self.X[:, column])] = self.missing_bin
+            bins[column, ~np.isin(X[:, column], self.X[self.counted, column])] = self.missing_bin
         return bins
 
     def presence(self, X):
