@@ -254,8 +254,6 @@ def patterns_of_views(present: BoolArray, *, observed_only: bool = False) -> lis
     n_views = present.shape[1]
     if observed_only:
         return _observed_patterns(present)
-    if n_views == 1:
-        return []
     single = np.eye(n_views, dtype=bool)
     distinct = np.unique(np.vstack([~single, single, *_observed_patterns(present)]), axis=0)
     return [pattern for pattern in distinct if pattern.any() and not pattern.all()]
