@@ -74,6 +74,12 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
     "calibration": (
         ["classifiers/calibration.py", "fusion/calibration_and_scores.py"],
         [
+            "classifiers/test_calibration_optima.py",
+            "classifiers/test_newton_steps.py",
+            "classifiers/test_softmax_derivatives.py",
+            "fusion/test_calibration_evidence.py",
+            "fusion/test_fitted_patterns.py",
+            "fusion/test_scores_of_arms.py",
             "classifiers/test_calibration.py",
             "fusion/test_pattern_calibration.py",
             "fusion/test_assessment.py",
@@ -97,6 +103,9 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
             "boosting/gradient/losses.py",
         ],
         [
+            "boosting/gradient/test_losses.py",
+            "boosting/gradient/test_growth.py",
+            "boosting/gradient/test_split_finder.py",
             "boosting/gradient/test_splitting.py",
             "boosting/gradient/test_open_leaves.py",
             "boosting/gradient/test_against_naive.py",

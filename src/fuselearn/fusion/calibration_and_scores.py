@@ -142,7 +142,7 @@ def out_of_fold_logits(result: "PassResult", arms: Sequence[Arm], data: Training
     _, fold_of = deal_folds(len(data), data.groups)
     for fold in np.unique(fold_of):
         held_out = fold_of == fold
-        weighed = _weighed_on(~held_out, result, data) if not held_out.all() else result
+        weighed = _weighed_on(~held_out, result, data)
         full = replace(_fit(by_class(weighed.values), result.class_targets, data, ~held_out), log_shares=log_prior)
         calibration = _fit_patterns(full, weighed, arms, data, ~held_out, patterns)
         values, covered = values_to_calibrate(weighed, arms, calibration, present)
@@ -280,8 +280,6 @@ def patterns_of_views(present: BoolArray, *, observed_only: bool = False) -> lis
     n_views = present.shape[1]
     if observed_only:
         return _observed_patterns(present)
-    if n_views == 1:
-        return []
     single = np.eye(n_views, dtype=bool)
     distinct = np.unique(np.vstack([~single, single, *_observed_patterns(present)]), axis=0)
     return [pattern for pattern in distinct if pattern.any() and not pattern.all()]

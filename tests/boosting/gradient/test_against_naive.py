@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from fuselearn import ShareGradientBoostingClassifier, ShareGradientBoostingRegressor
+from fuselearn.boosting.gradient.growth import HistogramLeaves
+from fuselearn.boosting.gradient.local_gradient_rows import LocalGradientRows
 from fuselearn.boosting.gradient.losses import log_loss, regression_loss
 from tests.naive.gradient_boosting import naive_fit, naive_scores, presence_of
 from tests.naive.tree import midpoints
@@ -77,11 +79,9 @@ class Problem:
             "min_samples_leaf": int(rng.choice([1, 3, 8])),
         }
         self.l2 = float(rng.choice([0.0, 0.3, 5.0]))
-        # Rows without weight place no edges; their categories are known all the same.
-        counted = np.ones(n, dtype=bool) if self.weights is None else self.weights > 0
-        self.edges = [
-            np.array(midpoints(self.X[counted | (column in self.categorical), column])) for column in range(n_columns)
-        ]
+        # Rows without weight place no edges, and their categories are not known.
+        self.counted = np.ones(n, dtype=bool) if self.weights is None else self.weights > 0
+        self.edges = [np.array(midpoints(self.X[self.counted, column])) for column in range(n_columns)]
 
     @staticmethod
     def _some_views(rng, n_columns):
@@ -137,7 +137,7 @@ class Problem:
         bins = np.array([np.searchsorted(edges, x) for edges, x in zip(self.edges, X.T)])
         bins[np.isnan(X.T)] = self.missing_bin
         for column in self.categorical:
-            bins[column, ~np.isin(X[:, column], self.X[:, column])] = self.missing_bin
+            bins[column, ~np.isin(X[:, column], self.X[self.counted, column])] = self.missing_bin
         return bins
 
     def presence(self, X):
@@ -332,6 +332,42 @@ def test_more_values_than_bins(task):
     problem.edges = [row[:n] for row, n in zip(model.binning_.edges, model.binning_.n_edges)]
     assert max(len(edges) for edges in problem.edges) == 5
     assert_same_model(problem, model, problem.oracle())
+
+
+@pytest.fixture(params=["leaf by leaf", "many leaves at once"])
+def leaves_one_by_one(request, monkeypatch):
+    """Trees grow from the histograms of their leaves, as those of partitions and of large tables do."""
+
+    def leaves(self, tree, rounds):
+        def ask(questions):
+            return self.ask(rounds, questions)
+
+        self.ask(rounds, ())
+        columns = self._block.settings.columns(tree.view)
+        return HistogramLeaves(tree, columns, self._growth, ask, request.param == "many leaves at once", self._threads)
+
+    monkeypatch.setattr(LocalGradientRows, "leaves", leaves)
+
+
+@pytest.mark.parametrize(
+    ("task", "kinds"),
+    [
+        ("two_classes", ["missing", "categories"]),
+        ("three_classes", ["weighted", "missing"]),
+        ("squared_error", ["missing", "monotonic"]),
+        ("absolute_error", ["weighted", "missing", "categories"]),
+        ("quantile", ["monotonic"]),
+    ],
+)
+def test_trees_that_grow_from_histograms(task, kinds, leaves_one_by_one):
+    problem = Problem(1, task, n_rows=40, **dict.fromkeys(kinds, True))
+    problem.options |= {"min_samples_leaf": 1, "max_leaf_nodes": 9}
+    assert_same_model(problem, problem.fitted(), problem.oracle())
+
+
+def test_a_chain_of_histograms_ends_at_the_largest_depth(leaves_one_by_one):
+    problem = given_problem(np.arange(40.0)[:, None], 3.0 ** np.arange(-20, 20))
+    assert_same_model(problem, problem.fitted(), problem.oracle())
 
 
 def given_problem(X, y, signs=None, **options):

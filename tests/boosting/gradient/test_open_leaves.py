@@ -130,6 +130,21 @@ def test_few_histograms_are_all_kept():
     assert all(histograms.pop(node) is not None for node in range(3))
 
 
+@pytest.mark.parametrize("n_fitting", [1, 2, 3])
+def test_the_heaviest_histograms_that_fit_are_kept(n_fitting, monkeypatch):
+    """One is kept whatever its size; those that fill the memory just so are all kept."""
+    histogram = np.zeros((8, 3, 256), dtype=np.int64)
+    for n_bytes in (n_fitting * histogram.nbytes, (n_fitting - 1) * histogram.nbytes + 1):
+        monkeypatch.setattr(open_leaves, "HISTOGRAM_BYTES", n_bytes)
+        n_kept = n_fitting if n_bytes % histogram.nbytes == 0 else max(1, n_fitting - 1)
+        histograms, weights = KeptHistograms(), [30, 10, 50, 20, 40]
+        for node, weight in enumerate(weights):
+            histograms.keep(leaf(1.0, node, weight), histogram.copy())
+        heaviest = sorted(range(5), key=lambda node: -weights[node])[:n_kept]
+        assert [node for node in range(5) if histograms.pop(node) is not None] == sorted(heaviest)
+        assert histograms.pop(0) is None  # it is forgotten
+
+
 def test_many_leaves_grow_leaf_by_leaf(monkeypatch):
     """A search through all leaves before each split would take longer than the way through the interpreter."""
     whole = grown()
