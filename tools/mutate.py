@@ -62,7 +62,16 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "kernels": (
         ["kernels/correspondence.py", "kernels/meta_objects.py", "numeric/correspondence_loops.py"],
-        [f"kernels/test_{name}.py" for name in ("correspondence", "kernels", "kernel_options", "kernels_bad_input")],
+        [
+            "numeric/test_correspondence_loops.py",
+            "kernels/test_meta_objects.py",
+            "kernels/test_matching_input.py",
+            "kernels/test_correspondence_walk.py",
+            *(
+                f"kernels/test_{name}.py"
+                for name in ("correspondence", "kernels", "kernel_options", "kernels_bad_input")
+            ),
+        ],
     ),
     "multilabel": (
         ["multilabel/pool.py", "multilabel/mssboost.py", "multilabel/theorems.py"],
