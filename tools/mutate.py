@@ -45,10 +45,13 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
         ["boosting/rounds.py", "boosting/bounds.py", "boosting/vote_prediction.py", "numeric/votes.py"],
         [
             "numeric/test_votes.py",
+            "numeric/test_settled_votes.py",
+            "boosting/test_round_formulas.py",
             "boosting/test_exponential_loss.py",
             "boosting/test_boosting_oracle.py",
             "boosting/test_perfect_hypotheses.py",
             "boosting/test_bounds.py",
+            "boosting/test_margins.py",
             "boosting/test_base.py",
             "boosting/test_early_exit.py",
             "boosting/test_views_and_labels.py",
@@ -77,7 +80,7 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
         ["multilabel/pool.py", "multilabel/mssboost.py", "multilabel/theorems.py"],
         [
             f"multilabel/test_{name}.py"
-            for name in ("multilabel_oracle", "theorems", "ensembles", "multilabel_rounding")
+            for name in ("pool", "multilabel_oracle", "theorems", "ensembles", "multilabel_rounding")
         ],
     ),
     "calibration": (
