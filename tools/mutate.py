@@ -45,10 +45,13 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
         ["boosting/rounds.py", "boosting/bounds.py", "boosting/vote_prediction.py", "numeric/votes.py"],
         [
             "numeric/test_votes.py",
+            "numeric/test_settled_votes.py",
+            "boosting/test_round_formulas.py",
             "boosting/test_exponential_loss.py",
             "boosting/test_boosting_oracle.py",
             "boosting/test_perfect_hypotheses.py",
             "boosting/test_bounds.py",
+            "boosting/test_margins.py",
             "boosting/test_base.py",
             "boosting/test_early_exit.py",
             "boosting/test_views_and_labels.py",
@@ -62,13 +65,22 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
     ),
     "kernels": (
         ["kernels/correspondence.py", "kernels/meta_objects.py", "numeric/correspondence_loops.py"],
-        [f"kernels/test_{name}.py" for name in ("correspondence", "kernels", "kernel_options", "kernels_bad_input")],
+        [
+            "numeric/test_correspondence_loops.py",
+            "kernels/test_meta_objects.py",
+            "kernels/test_matching_input.py",
+            "kernels/test_correspondence_walk.py",
+            *(
+                f"kernels/test_{name}.py"
+                for name in ("correspondence", "kernels", "kernel_options", "kernels_bad_input")
+            ),
+        ],
     ),
     "multilabel": (
         ["multilabel/pool.py", "multilabel/mssboost.py", "multilabel/theorems.py"],
         [
             f"multilabel/test_{name}.py"
-            for name in ("multilabel_oracle", "theorems", "ensembles", "multilabel_rounding")
+            for name in ("pool", "multilabel_oracle", "theorems", "ensembles", "multilabel_rounding")
         ],
     ),
     "calibration": (

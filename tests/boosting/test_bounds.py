@@ -101,6 +101,12 @@ def test_rounds_of_greedy_boosting_are_the_first_that_suffice(rho, n):
     assert theory.rounds_of_greedy_boosting(rho, n) == naive.greedy_rounds(rho, n)
 
 
+def test_convergence_time_is_that_of_the_loss_unless_it_is_asked_for_another():
+    time = theory.convergence_time(0.8, 200, 3, 0.05)
+    assert time == naive.convergence_time(0.8, 200, 3, 0.05, False)
+    assert time > theory.convergence_time(0.8, 200, 3, 0.05, logarithmic=True)
+
+
 def test_convergence_time_is_that_of_the_policy():
     X, y, views = random_problem(0)
     n = len(y)
@@ -206,6 +212,27 @@ def test_the_infima_are_those_of_a_fine_grid(seed):
         assert there == pytest.approx(least["bound"], rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("margins", "scale", "theta", "bound"),
+    [
+        ([0.2, 0.2, 0.9, 0.9], 0.1, 0.2, 0.5),  # just below 0.2, where no row is, rather than at 0.9
+        ([0.2, 0.2, 0.9, 0.9], 0.45, 0.9, 1.0),
+        ([0.2, 0.2, 0.9, 0.9], 0.01, 0.2, 0.05),
+        ([-1.0, 0.0, 0.5, 0.5], 0.1, 0.5, 0.5 + 0.2),
+        ([0.3, 1.0, 1.0, 1.0], 0.3, 1.0, 0.25 + 0.3),  # just below 1
+        ([0.3, 0.4, 0.5, 1.0], 0.6, 1.0, 0.75 + 0.6),
+        ([1.0], 0.5, 1.0, 0.5),
+        ([-0.5, -0.2], 0.5, 1.0, 1.5),
+        ([0.5, 0.5 + 1e-14], 0.1, 0.5, 0.2),
+    ],
+)
+def test_infima_of_a_few_margins(margins, scale, theta, bound):
+    """The share of margins of at most θ and scale / θ, which is least just below a margin or at 1."""
+    least = theory.infimum(np.array(margins), lambda theta: {"term": scale / theta})
+    assert least == {"theta": pytest.approx(theta), "bound": pytest.approx(bound)}
+    assert theory.infimum(np.array(margins), lambda theta: None) is None
+
+
 def test_infima_of_a_model():
     X, y, views = random_problem(0)
     model = ShareBoostClassifier("stump", views=views, n_estimators=20).fit(X, y)
@@ -260,6 +287,12 @@ def test_vc_dimension_of_a_union(dimensions):
 
     largest = max(m for m in range(1, 80) if ways(m) >= 2**m)
     assert theory.vc_dimension_of_union(dimensions) == largest
+
+
+@pytest.mark.parametrize(("dimensions", "dimension"), [([1, 1], 3), ([2, 2], 5), ([4], 4), ([1, 6], 8), ([3, 1, 2], 6)])
+def test_vc_dimension_where_the_ways_to_label_are_just_enough(dimensions, dimension):
+    """Two classes of dimension d label 2d + 1 rows in 2^(2d + 1) ways: they may shatter them."""
+    assert theory.vc_dimension_of_union(dimensions) == dimension
 
 
 def test_vc_dimensions():

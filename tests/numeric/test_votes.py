@@ -1,10 +1,13 @@
 """Weights and votes of a round, one row at a time; decision values, probabilities and votes of pairs of classes."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.utils.multiclass import _ovr_decision_function
 
 from fuselearn.numeric.votes import (
     ABSENT,
@@ -60,9 +63,30 @@ def test_the_prior_has_votes_of_its_own(prior):
     assert_allclose(probabilities(decision), [prior])
 
 
+def test_outcomes_are_counted_from_minus_one():
+    """Where rows are partitioned, an outcome plus 1 is a place among three sums."""
+    assert list(range(-1, 2)) == [WRONG, ABSENT, RIGHT]
+
+
+def test_a_class_that_no_row_has_is_not_predicted():
+    votes = prior_votes(np.array([0.25, 0.0, 0.75]))
+    assert np.isfinite(votes).all()
+    assert_allclose(probabilities(votes[None]), [[0.25, 0.0, 0.75]], rtol=1e-12, atol=0)
+
+
 def test_ties_go_to_the_lowest_class():
     assert_array_equal(codes_of(np.array([0.0, 1e-9, -1.0])), [0, 1, 0])
     assert_array_equal(codes_of(np.array([[1.0, 1.0, 0.0], [0.0, 2.0, 2.0]])), [0, 1])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 5])
+def test_pairs_are_decided_as_scikit_learn_does(n_classes):
+    pairs = pairs_of_classes(n_classes)
+    assert pairs == list(combinations(range(n_classes), 2))
+    values = np.random.default_rng(0).normal(size=(30, len(pairs))) * 2
+    values[::3, 0] = 0.0  # a pair that is undecided goes to its first class
+    theirs = _ovr_decision_function(values > 0, values, n_classes)
+    assert_allclose(one_against_one(values, n_classes), theirs)
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6))

@@ -130,10 +130,8 @@ def infimum(margins: FloatArray, terms: Callable[[float], dict[str, float] | Non
     # Sums round: two rows of the same votes are one step.
     margins = np.sort(margins.round(12))
     thetas = np.unique(margins[(margins > 0) & (margins < 1)]).tolist()
-    shares = [*(np.searchsorted(margins, thetas, side="left") / len(margins)).tolist(), 1.0]
     thetas.append(1.0)
-    if margins[-1] >= 1:  # just below 1
-        shares[-1] = float(np.mean(margins < 1))
+    shares = (np.searchsorted(margins, thetas, side="left") / len(margins)).tolist()
     sums = [share + sum((terms(theta) or {}).values()) for share, theta in zip(shares, thetas)]
     least = int(np.argmin(sums))
     return {"theta": thetas[least], "bound": sums[least]}

@@ -40,7 +40,7 @@ class TomographicSettings:
     crossing: str
     l2: bool
     band: int
-    reference: int = 0
+    reference: int
 
 
 @dataclass

@@ -144,10 +144,10 @@ class MetaObjects:
         self._singles = (rows[single] >= 0).sum(axis=0)
         # Rows that several but not all views saw take in objects of the views they lack.
         self._lacking = (rows[partial] < 0).sum(axis=0)
-        self._members, self._links = np.empty((0, n_views), dtype=np.int64), np.empty(0, dtype=np.int64)
-        self._places = np.full(2, -1)
+        self._members = np.empty((0, n_views), dtype=np.int64)
+        self._links, self._places = np.empty((2, 0), dtype=np.int64)
         self._heads = np.full(self._sizes[0], -1)
-        self._tails = np.full(self._sizes[0], -1)
+        self._tails = np.empty(self._sizes[0], dtype=np.int64)  # read only where there is a head
         self._add(rows[complete])
 
     @property
@@ -221,7 +221,7 @@ class MetaObjects:
             n_members = self._counts[MEMBERS]
             before, links = self._members[:n_members], self._links[:n_members]
             self._members = np.empty((size, before.shape[1]), dtype=np.int64)
-            self._links = np.full(size, -1)
+            self._links = np.empty(size, dtype=np.int64)
             self._members[:n_members], self._links[:n_members] = before, links
             self._places = np.full(2 * size, -1)
             fill_places(self._members, n_members, self._places)
@@ -325,8 +325,8 @@ def _objects_and_rows(label: object, labels: list[AnyArray], known: IntArray) ->
     objects: list[IntArray] = [np.flatnonzero(column == label) for column in labels]
     columns = []
     for column, numbers in zip(known.T, objects):
-        position = np.searchsorted(numbers, np.maximum(column, 0)).clip(max=len(numbers) - 1)
-        columns.append(np.where((column >= 0) & (numbers[position] == column), position, -1))
+        position = np.searchsorted(numbers, column).clip(max=len(numbers) - 1)
+        columns.append(np.where(numbers[position] == column, position, -1))
     rows = np.column_stack(columns)
     rows = rows[(rows >= 0).any(axis=1)]
     singles = []
