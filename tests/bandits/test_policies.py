@@ -50,7 +50,7 @@ def test_draws_at_the_ends_of_their_ranges(uniform, probabilities, arm):
         def random(self):
             return uniform
 
-    assert sum([0.1] * 10) <= np.nextafter(1, 0)
+    assert np.cumsum([0.1] * 10)[-1] <= np.nextafter(1, 0)
     assert draw(probabilities, Generator()) == arm
 
 

@@ -143,13 +143,14 @@ def test_many_rows(monkeypatch):
 
 
 def test_dask_collections_and_files(three, tmp_path, monkeypatch):
+    dask = pytest.importorskip("dask")  # its scheduler, as its name makes Dask warn where a test has left a client
     dask_array = pytest.importorskip("dask.array")
     pandas = pytest.importorskip("pandas")
     X = dropped(table(40, 3, seed=8)[0], share=0.6)
     views, sets = three.next_view(X, min_gain=0.01), three.predict_set(X, coverage=0.8)
     there = dask_array.from_array(X, chunks=(15, 6))
-    assert_array_equal(three.next_view(there, min_gain=0.01).compute(scheduler="synchronous"), views)
-    assert_array_equal(three.predict_set(there, coverage=0.8).compute(scheduler="synchronous"), sets)
+    assert_array_equal(three.next_view(there, min_gain=0.01).compute(scheduler=dask.get), views)
+    assert_array_equal(three.predict_set(there, coverage=0.8).compute(scheduler=dask.get), sets)
     pandas.DataFrame(X, columns=list("abcdef")).to_parquet(tmp_path / "rows.parquet")
     assert_array_equal(three.next_view([tmp_path / "rows.parquet"], min_gain=0.01), views)
     assert_array_equal(three.predict_set([tmp_path / "rows.parquet"], coverage=0.8), sets)

@@ -197,7 +197,7 @@ FORGED_FORESTS = {
     "right child out of it": ("left", lambda left: put_at(0, len(left) - 1)(left)),
     "before it": ("left", put_at(0, -5)),
     "a column too many": ("feature", put_at(0, 3)),
-    "a number that overflows": ("left", lambda left: np.where(np.arange(len(left)) == 0, 2**63 - 1, left)),
+    "a number that overflows": ("left", lambda left: np.where(np.arange(len(left)) == 0, np.int64(2**63 - 1), left)),
     "root out of it": ("roots", put_at(-1, 10**6)),
     "root before it": ("roots", put_at(0, -1)),
     "roots of another shape": ("roots", lambda roots: roots[:, None]),

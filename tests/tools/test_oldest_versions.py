@@ -9,6 +9,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 EXTRAS = ("app", "serve", "dask", "excel", "datasets", "test")
 """The extras that `pip install '.[test]'` installs."""
+HELD_BACK = {"pyparsing"}
+"""Packages that those need, in versions of their time."""
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +29,7 @@ def tested():
 
 
 def test_each_lower_bound_is_the_version_that_is_tested(claimed, tested):
-    assert tested.keys() == claimed.keys()
+    assert tested.keys() - HELD_BACK == claimed.keys()
     for name, bound in claimed.items():
         assert [*bound.split("."), "0"][: len(tested[name].split("."))] == tested[name].split("."), name
 
@@ -35,5 +37,5 @@ def test_each_lower_bound_is_the_version_that_is_tested(claimed, tested):
 def test_the_documentation_names_these_versions(claimed):
     text = " ".join((ROOT / "docs" / "production.md").read_text(encoding="utf-8").split())
     named = {"scikit-learn": "scikit-learn", "NumPy": "numpy", "SciPy": "scipy", "numba": "numba", "pandas": "pandas"}
-    for word, name in {**named, "polars": "polars", "Dask": "dask"}.items():
+    for word, name in {**named, "polars": "polars", "pyarrow": "pyarrow", "Dask": "dask"}.items():
         assert re.search(rf"{word} {re.escape(claimed[name])}\b", text), word

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn import config_context, get_config
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from fuselearn.data import TrainingData, View, encode_known, per_view
@@ -238,6 +238,6 @@ def _check_frozen(estimator: Any, view: View, classes: AnyArray, feature_names: 
 def _tags(estimator: Any) -> Tags | None:
     """Return scikit-learn's tags; None for what is not a scikit-learn estimator."""
     try:
-        return get_tags(estimator)
+        return estimator.__sklearn_tags__()  # scikit-learn 1.6's `get_tags` would make some up
     except (AttributeError, TypeError):
         return None

@@ -336,6 +336,9 @@ def _is_of(value: Any, hint: Any) -> bool:
     if hint is bool:
         return isinstance(value, bool | np.bool_)
     origin, arguments = get_origin(hint), get_args(hint)
+    alias = getattr(origin or hint, "__value__", None)
+    if alias is not None:  # of a `type` statement, as NumPy's NDArray is from 2.5 on
+        return _is_of(value, alias[arguments] if arguments else alias)
     if origin in (Union, UnionType):
         return any(_is_of(value, option) for option in arguments)
     if origin is Literal:

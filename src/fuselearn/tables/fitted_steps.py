@@ -250,7 +250,8 @@ class Projection:
     @classmethod
     def of(cls, pca: Any) -> Self:
         """Return what scikit-learn's `PCA` has learnt."""
-        # In this order of memory the product has the bits of scikit-learn's, before and after saving.
+        # In this order of memory the product has the same bits before and after saving. They are scikit-learn's where
+        # its components lie in this order, too, as they do with SciPy before 1.18.
         return cls(np.array(pca.mean_, dtype=np.float64), np.ascontiguousarray(pca.components_.T, dtype=np.float64))
 
     @property

@@ -361,6 +361,7 @@ def test_categories_are_encoded_first():
 
 @pytest.mark.parametrize("kind", [Classifier, Regressor])
 def test_dask_collections_are_predicted_when_they_are_computed(kind):
+    dask = pytest.importorskip("dask")  # its scheduler, as its name makes Dask warn where a test has left a client
     da = pytest.importorskip("dask.array")
     dd = pytest.importorskip("dask.dataframe")
     problem = Problem(6, 3 if kind is Classifier else 2)
@@ -370,12 +371,12 @@ def test_dask_collections_are_predicted_when_they_are_computed(kind):
         expected = getattr(model, name)(problem.X)
         lazy = getattr(model, name)(da.from_array(problem.X, chunks=(9, 3)))
         assert lazy.dtype == expected.dtype
-        assert_array_equal(lazy.compute(scheduler="synchronous"), expected)
+        assert_array_equal(lazy.compute(scheduler=dask.get), expected)
     frame = pd.DataFrame(problem.X, columns=list("abcdefgh"))
     model.feature_names_in_ = np.array(list("abcdefgh"), dtype=object)
     for name in methods:
         lazy = getattr(model, name)(dd.from_pandas(frame, npartitions=3))
-        assert_array_equal(lazy.compute(scheduler="synchronous"), getattr(model, name)(frame))
+        assert_array_equal(lazy.compute(scheduler=dask.get), getattr(model, name)(frame))
 
 
 def test_arrays_on_a_gpu_are_copied_to_the_host():
