@@ -1,6 +1,6 @@
 """Cost of a round on a GPU, against reading the data there; of MSSBoost's candidates, and of kernels.
 
-Usage: ``python -m benchmarks.gpu [--quick] [--write]``
+Usage: ``python -m benchmarks.gpu [--quick]``
 """
 
 import platform
@@ -8,11 +8,10 @@ import time
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 
-from benchmarks.command_line import Options, parser, progress
+from benchmarks.command_line import progress, run_script
 from benchmarks.machine import cpu_model, n_cores
 from benchmarks.tables import at_most, markdown_table, milliseconds, number, quick_note, section
 from fuselearn import ShareBoostClassifier
@@ -23,8 +22,6 @@ from fuselearn.learners import Tree
 from fuselearn.numeric.execution import SERIAL
 from fuselearn.numeric.pairs import squared_distances
 
-README = Path(__file__).with_name("README.md")
-BEGIN, END = "<!-- gpu figures: begin -->", "<!-- gpu figures: end -->"
 LEARNERS = {"naive Bayes": "gaussian_nb", "stump": "stump", "tree of depth 3": Tree(3, impurity_tolerance=0.05)}
 LEARNING_RATE = 0.1
 """Small steps keep an edge for all rounds; see `per_round`."""
@@ -287,19 +284,5 @@ def report(options):
     return section("On a GPU", machine, *parts, *quick_note(options))
 
 
-def main():
-    """Print the section, and with ``--write`` put it into the README."""
-    command_line = parser(__doc__.splitlines()[0])
-    command_line.add_argument("--write", action="store_true", help=f"replace the GPU's figures in {README.name}")
-    arguments = command_line.parse_args()
-    figures = report(Options(arguments.quick))
-    print(figures)
-    if arguments.write:
-        text = README.read_text(encoding="utf-8")
-        before, rest = text.split(BEGIN)
-        _, after = rest.split(END)
-        README.write_text(f"{before}{BEGIN}\n\n{figures}\n\n{END}{after}", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    run_script(report, __doc__)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from benchmarks.command_line import Options, parser, progress
+from benchmarks.command_line import progress, run_script
 from benchmarks.gpu import clustered, copy_bandwidth
 from benchmarks.machine import cpu_model, n_cores
 from benchmarks.tables import at_least, markdown_table, milliseconds, number, quick_note, section
@@ -169,5 +169,4 @@ def report(options):
 
 
 if __name__ == "__main__":
-    arguments = parser(__doc__.splitlines()[0]).parse_args()
-    print(report(Options(arguments.quick)))
+    run_script(report, __doc__)

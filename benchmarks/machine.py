@@ -2,6 +2,7 @@
 
 import os
 import platform
+import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -17,6 +18,14 @@ def description():
     )
 
 
+def commit():
+    """Return the commit that is measured, and whether the sources differ from it."""
+    root = Path(__file__).resolve().parent.parent
+    name = _git(root, "rev-parse", "--short=10", "HEAD") or "unknown"
+    changed = _git(root, "status", "--porcelain", "--", "src", "benchmarks/*.py")
+    return f"{name} with changes" if changed else name
+
+
 def n_cores():
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
@@ -30,6 +39,11 @@ def cpu_model():
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()
+
+
+def _git(root, *arguments):
+    finished = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True)
+    return finished.stdout.strip()
 
 
 def _version(package):
