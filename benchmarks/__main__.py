@@ -1,6 +1,7 @@
 """Run benchmarks and print their figures as Markdown, each with its command, commit and machine.
 
-Usage: ``python -m benchmarks [NAME ...] [--quick] [--write] [--resume] [--mumbo-python PATH]``
+Usage: ``python -m benchmarks [NAME ...] [--quick] [--write] [--resume] [--keep FOLDER]
+[--mumbo-python PATH]``
 """
 
 import re
@@ -54,6 +55,17 @@ SCRIPTS = (
 )
 GPU_SCRIPTS = ("gpu", "gradient_gpu", "fusion --beyond gpu")
 """Run only where they are named: on a machine that has a GPU."""
+KEEPING = (
+    "prediction_sets",
+    "acquisition",
+    "fusion",
+    "fusion --not_looked_at",
+    "fusion --missing",
+    "fusion --few",
+    "fusion --large",
+    "fusion --growth",
+)
+"""Scripts of many fits, which keep those that are finished where they are told to."""
 README = Path(__file__).with_name("README.md")
 END = "<!-- end -->"
 
@@ -63,12 +75,15 @@ def begin(script):
     return f"<!-- python -m benchmarks.{script} -->"
 
 
-def run(script, options):
+def run(script, options, keep=None):
     """Run a script, given with its own options, in a new process; return its Markdown, or None where it failed.
 
-    A new process inherits neither the memory nor the caches of another script.
+    A new process inherits neither the memory nor the caches of another script. Finished fits are kept in the folder
+    `keep`, where one is given.
     """
     name, *own_options = script.split()
+    if keep is not None and script in KEEPING:
+        own_options += ["--keep", str(Path(keep).resolve() / f"{script.replace(' --', '_')}.jsonl")]
     command = [sys.executable, "-m", f"benchmarks.{name}", *own_options, *options.as_arguments()]
     measured_at, start = commit(), time.perf_counter()
     finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=README.parents[1])
@@ -106,6 +121,7 @@ def main():
         "--write", action="store_true", help=f"replace their sections in benchmarks/{README.name}"
     )
     command_line.add_argument("--resume", action="store_true", help="leave out those that it has of this commit")
+    command_line.add_argument("--keep", metavar="FOLDER", help="keep finished fits in files there, and go on from them")
     arguments = command_line.parse_args()
     unknown = sorted(set(arguments.names) - {*SCRIPTS, *GPU_SCRIPTS})
     if unknown:
@@ -115,7 +131,7 @@ def main():
         if arguments.resume and has_section(README.read_text(encoding="utf-8"), script, commit()):
             continue
         progress(f"python -m benchmarks.{script}")
-        markdown = run(script, options)
+        markdown = run(script, options, arguments.keep)
         all_succeeded &= markdown is not None
         print(f"\n{markdown or section(script, '**Failed**: see its messages.')}", flush=True)
         if arguments.write and markdown is not None:

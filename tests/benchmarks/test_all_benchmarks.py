@@ -38,15 +38,20 @@ def test_a_section_without_its_place_is_refused(text):
         all_benchmarks.replace_section(text, "a", "new")
 
 
-def test_sections_name_their_command_commit_and_machine(monkeypatch):
-    calls = []
+def recorded_in(calls):
+    """Return a stand-in of `subprocess.run` that notes the command."""
 
     def finished(command, **settings):
         calls.append(command)
         return SimpleNamespace(returncode=0, stdout="### Title\n\nfigures\n")
 
+    return finished
+
+
+def test_sections_name_their_command_commit_and_machine(monkeypatch):
+    calls = []
     monkeypatch.setattr(all_benchmarks, "commit", lambda: "0123456789")
-    monkeypatch.setattr(subprocess, "run", finished)
+    monkeypatch.setattr(subprocess, "run", recorded_in(calls))
     markdown = all_benchmarks.run("fusion --large", Options(quick=True))
     assert calls[0][1:] == ["-m", "benchmarks.fusion", "--large", "--quick"]
     assert markdown.startswith("### Title\n\nfigures\n\n`python -m benchmarks.fusion --large`: commit 0123456789, ")
@@ -61,10 +66,20 @@ def test_a_script_that_fails_replaces_nothing(monkeypatch, tmp_path, capsys):
     readme.write_text(TWO, encoding="utf-8")
     monkeypatch.setattr(all_benchmarks, "README", readme)
     monkeypatch.setattr(all_benchmarks, "SCRIPTS", ("a", "a --b"))
-    monkeypatch.setattr(all_benchmarks, "run", lambda script, options: None if script == "a" else "### new")
+    monkeypatch.setattr(all_benchmarks, "run", lambda script, options, keep: None if script == "a" else "### new")
     monkeypatch.setattr("sys.argv", ["benchmarks", "--write"])
     assert all_benchmarks.main() == 1
     text = readme.read_text(encoding="utf-8")
     assert "old a\n" in text
     assert "old a --b" not in text
     assert "**Failed**" in capsys.readouterr().out
+
+
+def test_only_scripts_of_many_fits_keep_them(monkeypatch, tmp_path):
+    calls = []
+    monkeypatch.setattr(subprocess, "run", recorded_in(calls))
+    for script in ("fusion --large", "memory"):
+        all_benchmarks.run(script, Options(), tmp_path)
+    kept, not_kept = [call for call in calls if "benchmarks" in " ".join(call)]
+    assert kept[-3:] == ["--large", "--keep", str(tmp_path / "fusion_large.jsonl")]
+    assert "--keep" not in not_kept
