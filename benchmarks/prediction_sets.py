@@ -1,28 +1,36 @@
 """Coverage and size of FusionClassifier's prediction sets where views are missing, beside MAPIE's cross-conformal sets.
 
-    FUSELEARN_DATA=… python -m benchmarks.prediction_sets [--sets mfeat …] [--splits 20] [--keep FILE] [--mapie 2]
+Usage: ``FUSELEARN_DATA=... python -m benchmarks.prediction_sets [--quick] [--sets mfeat ...] [--splits 20]
+[--mapie 1] [--noisy 2] [--keep FILE]``
 
-40 % of the pairs of a row and a view are missing, in training and test rows alike; every row keeps a view. Results of
-splits are kept in a file, and those it has are not computed again.
+40 % of the pairs of a row and a view are missing, in training and test rows alike; every row keeps a view. Finished
+splits are kept in a file where one is named, and those it has are not computed again.
 """
 
-import argparse
-import json
 import time
-from pathlib import Path
+from importlib.util import find_spec
 
 import numpy as np
 from sklearn.model_selection import train_test_split
+from threadpoolctl import threadpool_limits
 
-from benchmarks.command_line import progress
+from benchmarks.command_line import Options, parser, progress
 from benchmarks.data import real_views
 from benchmarks.fusion_missing import drop_views
-from benchmarks.tables import markdown_table
+from benchmarks.fusion_store import open_store, source_of_ours
+from benchmarks.tables import at_least, at_most, markdown_table, quick_note, section
 from fuselearn import FusionClassifier, add_label_noise
 
 SETS = {"mfeat": (1200, 800), "leaf_flavia": (1144, 763), "movies": (4000, 20_000), "diamonds": (4000, 20_000)}
 """Training and test rows."""
-COVERAGE, MISSING, LEAST_POOLED = 0.9, 0.4, 1000
+COVERAGE, MISSING, LEAST_POOLED, WRONG = 0.9, 0.4, 1000, 0.3
+LEAST_COVERED, MOST_COVERED = 0.88, 0.92
+PROTOCOL = (
+    f"Coverage asked for {COVERAGE:.2f}; {MISSING:.0%} of the pairs of a row and a view are missing at random, in "
+    "training and test rows alike, and every row keeps a view. "
+    + ", ".join(f"{n_train:,} ({name})" for name, (n_train, _) in SETS.items())
+    + " training rows. Rows of all splits are pooled; patterns are those of the views that a row has."
+)
 
 
 def rows_of_split(name, run, noise=0.0):
@@ -110,92 +118,145 @@ def shares(sums):
     return sums[1] / sums[0], sums[2] / sums[0], sums[3] / sums[0]
 
 
-def report(kept, sets):
-    """Return the tables of what was kept, as Markdown."""
-    by_views, pattern_rows, size_rows = [], [], []
-    for name in sets:
-        results = [entry for key, entry in kept.items() if key.startswith(f"ours {name} 0.0 ")]
-        if not results:
-            continue
-        totals, everything = summary(results)
-        for n_views in range(1, len(next(iter(totals))) + 1):
-            some = [sums for key, sums in totals.items() if key.count("x") == n_views]
-            coverage, accuracy, size = shares(np.sum(some, axis=0))
-            n_rows = f"{np.sum(some, axis=0)[0]:,}"
-            by_views.append((name, str(n_views), n_rows, f"{accuracy:.3f}", f"{coverage:.3f}", f"{size:.2f}"))
-        large = {key: shares(sums) for key, sums in totals.items() if sums[0] >= LEAST_POOLED}
-        hard = {key: found[0] for key, found in large.items() if found[1] < COVERAGE}
-        bounds = (f"{min(hard.values()):.3f} to {max(hard.values()):.3f}") if hard else "–"
-        least = f"{min(found[0] for found in large.values()):.3f}" if large else "–"
-        counts = [str(len(some)) for some in (results, totals, large)]
-        pattern_rows.append((name, *counts, least, str(len(hard)), bounds))
-        coverage, accuracy, size = shares(everything)
-        seconds = np.mean([[entry["fit"], entry["sets"]] for entry in results], axis=0)
-        size_rows.append((name, "predict_set", str(len(results)), f"{coverage:.3f}", f"{size:.2f}", *_text(seconds)))
-        theirs = [entry for key, entry in kept.items() if key.startswith(f"mapie {name} ")]
-        if theirs:
-            runs = {key.split()[-1] for key in kept if key.startswith(f"mapie {name} ")}
-            same = [kept[f"ours {name} 0.0 {run}"] for run in sorted(runs) if f"ours {name} 0.0 {run}" in kept]
-            as_asked, as_reached = zip(*theirs)
-            for method, entries in (
-                ("predict_set, same splits", same),
-                ("MAPIE", as_asked),
-                ("MAPIE, coverage as reached", as_reached),
-            ):
-                coverage, accuracy, size = shares(summary(entries)[1])
-                seconds = np.mean([[entry["fit"], entry["sets"]] for entry in entries], axis=0)
-                size_rows.append((name, method, str(len(entries)), f"{coverage:.3f}", f"{size:.2f}", *_text(seconds)))
-    noisy = []
-    for name in sets:
-        for noise in sorted({key.split()[2] for key in kept if key.startswith(f"ours {name} ")} - {"0.0"}):
-            results = [entry for key, entry in kept.items() if key.startswith(f"ours {name} {noise} ")]
-            coverage, accuracy, size = shares(summary(results)[1])
-            noisy.append((name, noise, str(len(results)), f"{accuracy:.3f}", f"{coverage:.3f}", f"{size:.2f}"))
-    header = (
-        "set",
-        "splits",
-        "patterns",
-        f"with {LEAST_POOLED:,} rows",
-        "least coverage",
-        "below 90 % right",
-        "theirs",
-    )
-    tables = [
-        markdown_table(header, pattern_rows),
-        markdown_table(("set", "views", "rows", "predicted right", "covered", "mean size"), by_views),
-        markdown_table(("set", "sets by", "splits", "covered", "mean size", "fit, CPU s", "sets, CPU s"), size_rows),
-    ]
-    if noisy:
-        tables.append(markdown_table(("set", "wrong labels", "splits", "predicted right", "covered", "size"), noisy))
-    return "\n\n".join(tables)
+def coverage_row(name, results):
+    """Return the row of a set: coverage and size of all rows, and coverage of patterns with many rows."""
+    totals, everything = summary(results)
+    coverage, accuracy, size = shares(everything)
+    hard = [sums for sums in totals.values() if sums[2] < COVERAGE * sums[0]]
+    pooled_hard = f"{shares(np.sum(hard, axis=0))[0]:.3f}" if hard else "–"
+    of_patterns = [shares(sums)[0] for sums in totals.values() if sums[0] >= LEAST_POOLED]
+    bounds = f"{min(of_patterns):.3f} to {max(of_patterns):.3f}" if of_patterns else "–"
+    of_all_rows = (f"{everything[0]:,}", f"{accuracy:.3f}", f"{coverage:.3f}", f"{size:.2f}")
+    return (name, str(len(results)), *of_all_rows, pooled_hard, str(len(of_patterns)), bounds)
 
 
-def _text(seconds):
-    return [f"{value:.2f}" for value in seconds]
+def verdicts(by_set):
+    """Return in words whether patterns of many rows are covered as often as was asked for."""
+    totals = [sums for results in by_set.values() for sums in summary(results)[0].values()]
+    large = [shares(sums) for sums in totals if sums[0] >= LEAST_POOLED]
+    if not large:
+        return []
+    unsure = [coverage for coverage, accuracy, _ in large if accuracy < COVERAGE]
+    least = at_least(min(coverage for coverage, _, _ in large), LEAST_COVERED)
+    parts = [f"Patterns of {LEAST_POOLED:,} rows and more, least coverage: {least}"]
+    if unsure:
+        most = at_most(max(unsure), MOST_COVERED)
+        parts.append(f"largest where fewer than {COVERAGE:.0%} are predicted right: {most}")
+    return ["; ".join(parts) + "."]
+
+
+def mapie_rows(name, same_splits, of_both):
+    """Return rows of a set: ours, and MAPIE's as asked for and where it is asked for what ours reach."""
+    as_asked, as_reached = zip(*of_both)
+    rows = []
+    for method, results in (
+        ("predict_set", same_splits),
+        ("MAPIE", as_asked),
+        ("MAPIE, asked for what predict_set reaches", as_reached),
+    ):
+        coverage, _, size = shares(summary(results)[1])
+        seconds = np.mean([[result["fit"], result["sets"]] for result in results], axis=0)
+        rows.append((name, method, f"{coverage:.3f}", f"{size:.2f}", *(f"{value:.2f}" for value in seconds)))
+    return rows
+
+
+def slowest_of_mapie(by_set, of_mapie_by_set):
+    """Return the largest ratio of the time of a fit and its sets to MAPIE's, of the same splits."""
+    ratios = []
+    for name, of_both in of_mapie_by_set.items():
+        ours_took = sum(result["fit"] + result["sets"] for result in by_set[name][: len(of_both)])
+        ratios.append(ours_took / sum(asked["fit"] + asked["sets"] for asked, _ in of_both))
+    return max(ratios)
+
+
+def noisy_row(name, results):
+    """Return the row of a set whose training labels are partly wrong."""
+    coverage, accuracy, size = shares(summary(results)[1])
+    return (name, str(len(results)), f"{accuracy:.3f}", f"{coverage:.3f}", f"{size:.2f}")
+
+
+def results_of(kind, name, runs, store, measure):
+    """Return the results of splits, from the store where it has them."""
+    results = []
+    for run in runs:
+        key = (kind, name, run, source_of_ours())
+        if key not in store:
+            progress(f"prediction_sets: {name}, {kind}, split {run}")
+            if not results:
+                ours(name, run)  # loops are compiled and loaded before the clock starts
+            store.add(key, measure(name, run))
+        results.append(store[key])
+    return results
+
+
+def report(options, sets=tuple(SETS), splits=20, mapie=1, noisy=2, keep=None):
+    """Return the section of the report, as Markdown."""
+    splits, mapie, noisy = (1, 0, 0) if options.quick else (splits, min(mapie, splits), noisy)
+    sets, left_out = _loadable(sets[:1] if options.quick else sets)
+    has_mapie, store = find_spec("mapie") is not None, open_store(keep, PROTOCOL)
+    by_set = {name: results_of("ours", name, range(splits), store, ours) for name in sets}
+    parts = [f"*Left out, since they were not found: {', '.join(left_out)}.*"] if left_out else []
+    header = ("set", "splits", "test rows", "predicted right", "covered", "mean size")
+    header += (f"covered where fewer than {COVERAGE:.0%} are right", f"patterns of {LEAST_POOLED:,} rows")
+    rows = [coverage_row(name, results) for name, results in by_set.items()]
+    parts += [markdown_table((*header, "their coverage"), rows), *verdicts(by_set)] if rows else []
+    if mapie and has_mapie and by_set:
+        of_both = {
+            name: results_of(
+                "mapie",
+                name,
+                range(mapie),
+                store,
+                lambda name, run: of_mapie(name, run, shares(summary([by_set[name][run]])[1])[0]),
+            )
+            for name in sets
+        }
+        rows = [row for name in sets for row in mapie_rows(name, by_set[name][:mapie], of_both[name])]
+        parts += [
+            f"Beside MAPIE's cross-conformal sets (`lac`, five folds) around the same model; splits: {mapie}. Where "
+            "the model is sure, MAPIE leaves sets empty.",
+            markdown_table(("set", "sets by", "covered", "mean size", "fit, CPU s", "sets, CPU s"), rows),
+            "Fit and sets together as part of MAPIE's time, worst set: "
+            f"{at_most(slowest_of_mapie(by_set, of_both), 0.2)}.",
+        ]
+    elif mapie and not has_mapie:
+        parts.append("*Without MAPIE, which is not installed.*")
+    if noisy and by_set:
+        rows = [
+            noisy_row(name, results_of("noisy", name, range(noisy), store, lambda name, run: ours(name, run, WRONG)))
+            for name in sets
+        ]
+        parts += [
+            f"With {WRONG:.0%} wrong labels in the one column of training labels; test labels are clean:",
+            markdown_table(("set", "splits", "predicted right", "covered", "mean size"), rows),
+        ]
+    return section("Prediction sets", PROTOCOL, *parts, *quick_note(options))
+
+
+def _loadable(names):
+    """Return the sets that are there, and those that are not."""
+    found, left_out = [], []
+    for name in names:
+        try:
+            real_views(name)
+            found.append(name)
+        except FileNotFoundError:
+            left_out.append(name)
+    return found, left_out
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", nargs="+", default=list(SETS))
-    parser.add_argument("--splits", type=int, default=20)
-    parser.add_argument("--mapie", type=int, default=0, help="splits on which MAPIE is measured, too")
-    parser.add_argument("--noise", type=float, default=0.0, help="share of wrong labels in the training rows")
-    parser.add_argument("--keep", type=Path, default=Path("prediction_sets.json"))
-    options = parser.parse_args()
-    kept = json.loads(options.keep.read_text()) if options.keep.exists() else {}
-    for name in options.sets:
-        for run in range(options.splits):
-            jobs = {f"ours {name} {options.noise} {run}": lambda name=name, run=run: ours(name, run, options.noise)}
-            if run < options.mapie:
-                jobs[f"mapie {name} {run}"] = lambda name=name, run=run: of_mapie(
-                    name, run, shares(summary([kept[f"ours {name} 0.0 {run}"]])[1])[0]
-                )
-            for key, job in jobs.items():
-                if key not in kept:
-                    progress(f"sets: {key}")
-                    kept[key] = job()
-                    options.keep.write_text(json.dumps(kept))
-    print(report(kept, options.sets))
+    """Parse the command line and print the section."""
+    command_line = parser(__doc__.splitlines()[0])
+    command_line.add_argument("--sets", nargs="+", default=list(SETS), choices=list(SETS))
+    command_line.add_argument("--splits", type=int, default=20)
+    command_line.add_argument("--mapie", type=int, default=1, help="splits on which MAPIE is measured, too")
+    command_line.add_argument("--noisy", type=int, default=2, help="splits with wrong labels in the training rows")
+    command_line.add_argument("--keep", metavar="FILE", help="keep finished splits in this file, and go on from it")
+    given = command_line.parse_args()
+    options = Options(given.quick, given.mumbo_python)
+    with threadpool_limits(1):
+        print(report(options, tuple(given.sets), given.splits, given.mapie, given.noisy, given.keep))
 
 
 if __name__ == "__main__":
