@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics.pairwise import linear_kernel, polynomial_kernel, rbf_kernel
 from sklearn.svm import SVC
 
+from fuselearn.numeric import svm
 from fuselearn.numeric.svm import SumOfGrams, solve_svm
 
 KERNELS = {
@@ -182,3 +183,68 @@ def test_a_sum_over_views_is_solved_as_its_matrix_is(start):
     assert by_sum.intercept == pytest.approx(by_matrix.intercept, abs=1e-4)
     some = np.arange(0, 60, 2)
     np.testing.assert_array_equal(parts.some_items(some).diagonal(), whole.diagonal()[some])
+
+
+@pytest.mark.parametrize("every", [1, 8])
+@pytest.mark.parametrize("start", [None, 0.5])
+@pytest.mark.parametrize("rare", [False, True])
+def test_setting_items_aside_leaves_the_solution_as_it_is(monkeypatch, every, start, rare):
+    monkeypatch.setattr(svm, "SAMPLED_FROM", 40)
+    monkeypatch.setattr(svm, "STEPS_BETWEEN", 7)
+    monkeypatch.setattr(svm, "EVERY", every if every > 1 else 39)
+    rng = np.random.default_rng(1)
+    points = [rng.normal(size=(n, 2)) for n in (20, 15)]
+    objects = np.column_stack([rng.integers(len(own), size=200) for own in points])
+    values = points[0][objects[:, 0], 0] + points[1][objects[:, 1], 1] + 0.5 * rng.normal(size=200)
+    signs = np.where(values > (2.2 if rare else 0.3), 1.0, -1.0)
+    parts = SumOfGrams.of([rbf_kernel(own) for own in points], objects)
+    options = {
+        "upper": rng.uniform(0.5, 2.0, size=200),
+        "tolerance": 1e-6,
+        "alpha": None if start is None else np.full(200, start),
+    }
+    found = solve_svm(parts, signs, **options)
+    monkeypatch.setattr(svm, "SAMPLED_FROM", 10**9)
+    expected = solve_svm(parts, signs, **options)
+    assert found.converged
+    assert found.objective == pytest.approx(expected.objective, rel=1e-9)
+    assert found.intercept == pytest.approx(expected.intercept, abs=1e-4)
+    decisions = [parts.times(solution.alpha * signs) for solution in (found, expected)]
+    np.testing.assert_allclose(*decisions, atol=1e-4)
+    assert abs((found.alpha * signs).sum()) < 1e-9
+    assert ((found.alpha >= 0) & (found.alpha <= options["upper"])).all()
+
+
+def test_items_set_aside_count_where_the_steps_run_out(monkeypatch):
+    monkeypatch.setattr(svm, "SAMPLED_FROM", 40)
+    monkeypatch.setattr(svm, "STEPS_BETWEEN", 5)
+    rng = np.random.default_rng(2)
+    points = rng.normal(size=(30, 2))
+    objects = rng.integers(30, size=(100, 1))
+    signs = np.where(rng.random(100) < 0.5, 1.0, -1.0)
+    parts = SumOfGrams.of([rbf_kernel(points)], objects)
+    solution = solve_svm(parts, signs, 1.0, max_iter=12, alpha=np.zeros(100))
+    assert not solution.converged
+    assert solution.n_iter == 12
+    beta = solution.alpha * signs
+    # The objective follows from the gradient, which must know of the last steps.
+    assert solution.objective == pytest.approx(0.5 * beta @ parts.times(beta) - signs @ beta)
+
+
+def test_a_sample_without_one_of_the_classes_is_no_start():
+    parts = SumOfGrams.of([np.eye(4)], np.arange(32)[:, None] % 4)
+    signs = np.where(np.arange(32) == 1, 1.0, -1.0)
+    assert svm._start_from_sample(parts, signs, np.ones(32), 1e-3) is None
+
+
+def test_a_start_from_a_sample_meets_the_constraints():
+    rng = np.random.default_rng(3)
+    points = rng.normal(size=(40, 2))
+    objects = rng.integers(40, size=(400, 1))
+    signs = np.where(points[objects[:, 0], 0] + rng.normal(size=400) > 0.8, 1.0, -1.0)
+    upper = rng.uniform(0.5, 2.0, size=400)
+    alpha = svm._start_from_sample(SumOfGrams.of([rbf_kernel(points)], objects), signs, upper, 1e-3)
+    assert abs(alpha @ signs) < 1e-9
+    assert ((alpha >= 0) & (alpha <= upper)).all()
+    assert ((alpha > 0) & (alpha < upper)).sum() <= 1
+    assert (alpha > 0).any()

@@ -270,7 +270,7 @@ def unmatched_halves(
     is the same classifier on whole training objects without scaling, so a plain SVM on the sum of kernels, as S4 has
     it; "scaled" is with its defaults. Halves are scikit-learn's SVC. "augmented, halves apart" asks the augmented
     machine for each half of a test object on its own, and takes the mean of the two accuracies. S4's way is what takes
-    long: its walk ends with about 130,000 meta-objects on pima, and the machine on them takes minutes for each fold.
+    long: its walk ends with about 130,000 meta-objects on pima, and each fold takes seconds.
 
     S4's Mahalanobis distance is "over the marginal features". Over single columns it would be the same in every trial,
     so it is taken in each half, with the pooled covariance of the classes over all objects.
