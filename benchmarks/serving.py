@@ -1,11 +1,12 @@
 """``fuselearn serve`` over the loopback interface: requests a second, latency, and malformed requests.
 
-``python -m benchmarks.serving MODEL ROWS.csv`` serves a model in a process of its own, sends it one row and 100 rows at
-a time over connections that are kept open, by one and by four clients, then malformed requests, of which none may
-crash it or be answered with 500.
+Usage: ``python -m benchmarks.serving [MODEL ROWS.csv] [--quick]``
+
+Serves a model in a process of its own, sends it one row and 100 rows at a time over connections that are kept open, by
+one and by four clients, then malformed requests, of which none may crash it or be answered with 500. Without a model it
+fits two, of few and of many columns.
 """
 
-import argparse
 import csv
 import http.client
 import json
@@ -13,16 +14,31 @@ import os
 import re
 import socket
 import subprocess
-import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from benchmarks.machine import description
+from benchmarks.command_line import Options, parser, progress
+from benchmarks.fitted_files import fit_fusion, fuselearn
+from benchmarks.tables import at_most, markdown_table, milliseconds, quick_note, section
+from benchmarks.timing import best_times
+from fuselearn.cli.console import Notes
+from fuselearn.cli.prediction_service import PredictionService
+from fuselearn.cli.saved_models import load_model
+
+N_COLUMNS = (8, 384)
+ROWS_OF_REQUESTS, CLIENTS = (1, 100), (1, 4)
+N_REQUESTS, N_MALFORMED = 400, 10_000
+QUICK_REQUESTS, QUICK_MALFORMED = 20, 200
+HEALTH = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
 
 ODD_TEXTS = (
     "",
@@ -157,9 +173,9 @@ def latencies(port: int, body: bytes, requests: int, clients: int) -> tuple[np.n
 
 
 @contextmanager
-def served(model: str) -> Iterator[int]:
+def served(model: str | Path) -> Iterator[int]:
     """Serve a model in another process, and yield its port."""
-    command = [sys.executable, "-c", "from fuselearn.cli import main; main()", "serve", model, "--port", "0"]
+    command = fuselearn("serve", model, "--port", "0")
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ) as process:
         try:
             line = next((line for line in process.stderr or [] if "Serving" in line), "")
@@ -168,35 +184,116 @@ def served(model: str) -> Iterator[int]:
             process.terminate()
 
 
-def main() -> None:
-    """Print a table, and the statuses of malformed requests."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model")
-    parser.add_argument("rows")
-    parser.add_argument("--requests", type=int, default=400)
-    parser.add_argument("--malformed", type=int, default=10_000)
-    options = parser.parse_args()
-    with open(options.rows, newline="") as file:
-        records = [
-            {name: _value(cell) for name, cell in record.items()} for _, record in zip(range(100), csv.DictReader(file))
+def read_records(rows: str | Path) -> list[dict[str, Any]]:
+    """Return the first rows of a CSV file as JSON has them, as many as the largest request takes."""
+    n_rows = max(ROWS_OF_REQUESTS)
+    with open(rows, newline="", encoding="utf-8") as file:
+        found = [
+            {name: _value(cell) for name, cell in record.items()} for record in islice(csv.DictReader(file), n_rows)
         ]
-    print(description())
-    with served(options.model) as port:
-        latencies(port, json.dumps(records[:1]).encode(), 20, 1)
-        for n_rows in (1, 100):
-            rows = (records * -(-n_rows // len(records)))[:n_rows]
-            for clients in (1, 4):
-                times, seconds = latencies(port, json.dumps(rows).encode(), options.requests, clients)
-                middle, late = 1000 * np.quantile(times, [0.5, 0.99])
-                print(
-                    f"{n_rows} rows, {clients} clients: {len(times) / seconds:.0f} requests a second, "
-                    f"median {middle:.1f} ms, p99 {late:.1f} ms"
-                )
-        counts = statuses(port, options.malformed, list(records[0]))
-        alive = send(port, b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-    print(f"{options.malformed} malformed requests: {dict(sorted(counts.items()))}; then /health: {alive}")
-    assert counts[500] == 0
-    assert alive == 200
+    return (found * -(-n_rows // len(found)))[:n_rows]
+
+
+def table_rows(
+    name: str, port: int, service: PredictionService, records: list[dict[str, Any]], n_requests: int
+) -> list[tuple[str, ...]]:
+    """Return the rows of the table for a model that is served at a port, and loaded in this process as well."""
+    rows = []
+    latencies(port, json.dumps(records[:1]).encode(), 20, 1)
+    for n_rows in ROWS_OF_REQUESTS:
+        request = f"{name}, {n_rows} {'row' if n_rows == 1 else 'rows'}"
+        progress(f"serving: {request}")
+        body = json.dumps(records[:n_rows]).encode()
+        [processor] = best_times({"": lambda body=body: service.predict(body, "json")}, 20).values()
+        rates, medians, late = [], [], []
+        for clients in CLIENTS:
+            times, seconds = latencies(port, body, n_requests, clients)
+            rates.append(f"{len(times) / seconds:,.0f}")
+            medians.append(milliseconds(np.median(times)))
+            late.append(milliseconds(np.quantile(times, 0.99)))
+        rows.append((request, milliseconds(processor.seconds), *map(" / ".join, (rates, medians, late))))
+    return rows
+
+
+def malformed_answers(port: int, count: int, names: list[str]) -> tuple[Counter, bool]:
+    """Return how often malformed requests were answered with which status, and whether the server was well after it."""
+    progress(f"serving: {count:,} malformed requests")
+    try:
+        return statuses(port, count, names), send(port, HEALTH) == 200
+    except OSError:  # nobody listens any more, or answers
+        return Counter(), False
+
+
+def status_words(counts: Counter) -> str:
+    """Return in words how often there was which status, the most frequent first."""
+    return ", ".join(
+        f"{count:,} times {status}" if status else f"{count:,} times a closed connection without a status"
+        for status, count in counts.most_common()
+    )
+
+
+def harm(counts: Counter, is_well: bool, count: int) -> str:
+    """Return in words what malformed requests did, and whether that is no harm."""
+    crashes = int(not is_well)
+    return (
+        f"{count:,} malformed requests, of which some are in order after all: "
+        f"{status_words(counts) or 'answers not counted'}; afterwards the server was "
+        f"{'well' if is_well else '**not well**'}. Answers with status 500, and crashes: "
+        f"{at_most(counts[500] + crashes, 0)}."
+    )
+
+
+def report(options: Options, model: str | None = None, rows: str | None = None) -> str:
+    """Return the section of the report, as Markdown: of a model and a file of rows, or of two that are made for it."""
+    n_requests = QUICK_REQUESTS if options.quick else N_REQUESTS
+    n_malformed = QUICK_MALFORMED if options.quick else N_MALFORMED
+    lines, answers, sizes = [], None, []
+    with tempfile.TemporaryDirectory() as folder:
+        files = [(model, rows)] if model else [fit_fusion(Path(folder) / str(width), width) for width in N_COLUMNS]
+        for path, table in files:
+            loaded, note = load_model(str(path), Notes(quiet=True), None)
+            service, records = PredictionService(loaded, note), read_records(table)
+            service.warm()
+            described = service.describe()
+            sizes.append(_size(described, loaded))
+            with served(path) as port:
+                lines += table_rows(f"{described['n_columns']} columns", port, service, records, n_requests)
+                if answers is None:
+                    answers = malformed_answers(port, n_malformed, list(records[0]))
+    header = (
+        "model, rows of a request",
+        "processor time, ms",
+        f"requests a second, {' / '.join(map(str, CLIENTS))} clients",
+        "median, ms",
+        "p99, ms",
+    )
+    return section(
+        "A server",
+        f"`fuselearn serve` of {' and of '.join(dict.fromkeys(sizes))}, over the loopback interface, connections kept "
+        f"open, rows as JSON, {n_requests} requests for each figure; median and p99 are latencies, with as many "
+        "clients. Clients and server share the cores. Processor time is that of `PredictionService.predict` alone, "
+        "the least of 20 calls.",
+        markdown_table(header, lines),
+        harm(*answers, n_malformed),
+        *quick_note(options),
+    )
+
+
+def main() -> None:
+    """Parse the command line and print the section."""
+    command_line = parser(__doc__.splitlines()[0])
+    command_line.add_argument("model", nargs="?", metavar="MODEL", help="a file of `fuselearn fit` (default: two)")
+    command_line.add_argument("rows", nargs="?", metavar="ROWS.csv", help="rows that it can predict")
+    arguments = command_line.parse_args()
+    if arguments.model and not arguments.rows:
+        command_line.error("a model needs rows: MODEL ROWS.csv")
+    print(report(Options(arguments.quick, arguments.mumbo_python), arguments.model, arguments.rows))
+
+
+def _size(described: dict[str, Any], loaded: Any) -> str:
+    """Return in words what a model is, with the number of its base models where it has some."""
+    base_models = getattr(getattr(loaded, "model_", loaded), "arms_", None)
+    return described["model"] + (f" with {len(base_models)} base models" if base_models is not None else "")
 
 
 def _value(cell: str) -> float | str | None:
