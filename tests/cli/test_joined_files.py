@@ -340,3 +340,7 @@ def test_a_file_as_a_view_without_ids_is_refused_with_the_way(files):
     assert "matches 'rna.csv' of the view 'rna'. It is a file: --on, with the column of ids, joins" in result.stderr
     result = run("fit", "labels.csv", "--target", "Outcome", "--output", "model.fuse")
     assert "Did you mean 'outcome'?" in result.stderr
+    # No file can have such a name.
+    result = run("fit", "labels.csv", "--target", "outcome", "--view", f"a={'x' * 300}", "--output", "model.fuse")
+    assert result.exit_code == 1
+    assert "of the view 'a'." in result.stderr

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from fuselearn import FusionClassifier
+from fuselearn import FusionClassifier, ShareBoostClassifier, TableClassifier, compare
 from fuselearn.data import ViewBlocks
 
 ARRAY = np.arange(20.0).reshape(5, 4)
@@ -38,7 +38,7 @@ def test_a_run_of_columns_is_a_window_not_a_copy():
 
 @pytest.mark.parametrize("tables", [[ARRAY, ARRAY[:, :1]], (ARRAY, ARRAY), {"a": ARRAY, "b": pd.DataFrame(ARRAY)}])
 def test_a_table_for_each_view_is_refused_with_the_way(tables):
-    with pytest.raises(TypeError, match=r"X must be one table, not a \w+ of 2 tables: join them by numpy.hstack"):
+    with pytest.raises(TypeError, match=r"X must be one table; got a \w+ of 2 tables. stack_views puts"):
         FusionClassifier().fit(tables, [0, 1, 0, 1, 0])
 
 
@@ -46,3 +46,27 @@ def test_a_missing_class_is_refused_by_its_row():
     y = pd.Series(["ill", "well", np.nan, "ill", "well"])
     with pytest.raises(ValueError, match=r"y has no class in 1 of 5 rows \(nan in row 2\); leave such rows out of fit"):
         FusionClassifier().fit(ARRAY, y)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, lambda y: y.to_numpy()[:, None], list])
+def test_a_missing_class_is_refused_by_its_row_in_whatever_holds_it(make):
+    y = make(pd.Series(["ill", "well", np.nan, "ill", "well"], dtype=object))
+    with pytest.raises(ValueError, match=r"y has no class in 1 of 5 rows \(nan in row 2\)"):
+        FusionClassifier().fit(ARRAY, y)
+
+
+def test_a_missing_class_among_numbers_is_refused_by_its_row():
+    with pytest.raises(ValueError, match=r"y has no class in 1 of 5 rows \(nan in row 4\)"):
+        FusionClassifier().fit(ARRAY, [0.0, 1.0, 1.0, 0.0, np.nan])
+
+
+def test_a_table_for_each_view_is_refused_wherever_tables_are_read():
+    model = ShareBoostClassifier(n_estimators=2).fit(ARRAY, [0, 1, 0, 1, 0])
+    frames = [pd.DataFrame(ARRAY), pd.DataFrame(ARRAY)]
+    for read in (
+        lambda: model.predict([ARRAY, ARRAY]),
+        lambda: compare([ARRAY, ARRAY], [0, 1, 0, 1, 0], views=None),
+        lambda: TableClassifier(FusionClassifier()).fit(frames, [0, 1, 0, 1, 0]),
+    ):
+        with pytest.raises(TypeError, match="X must be one table; got a list of 2 tables"):
+            read()

@@ -67,7 +67,7 @@ def test_other_scores_where_classes_are_unequal():
         ({}, "This is significantly better than always predicting “well”"),
         ({"quality__p_value": 0.3}, "does not differ significantly from always predicting “well”"),
         ({"quality__score": 0.5}, "This is significantly worse than"),
-        ({"training__likeness": "same"}, "That is to be compared with always predicting “well”"),
+        ({"training__likeness": "same"}, "For comparison: always predicting “well”"),
     ],
 )
 def test_against_usual_class(changes, words):

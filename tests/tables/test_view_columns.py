@@ -181,3 +181,8 @@ def test_categories_of_earlier_versions_keep_their_white_space():
     encoded = encoding.transform(np.array([" a", "a", "a ", "b ", "b"], dtype=object))
     assert encoded.argmax(axis=1).tolist()[:4] == [0, 1, 1, 2]
     assert encoded[4].tolist() == [0, 0, 0]
+
+
+def test_columns_alone_need_no_target(table):
+    columns = ViewColumns({"rna": "rna_*"})
+    np.testing.assert_array_equal(columns.fit_transform(table, None), table.filter(like="rna_").to_numpy())

@@ -3,6 +3,7 @@
 Views are given by ``--view NAME=GLOB``, by a TOML file, or guessed from prefixes; settings by ``--set KEY=VALUE``.
 """
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -344,7 +345,8 @@ def matching_columns(
                 )
             near = get_close_matches(glob, columns, n=1)
             hint = blank_hint(glob, columns) or (f" Did you mean {near[0]!r}?" if near else "")
-            if Path(glob.partition("::")[0]).is_file():
+            # `Path.is_file` would raise for names that no file can have.
+            if not hint and os.path.isfile(glob.partition("::")[0]):
                 hint = " It is a file: --on, with the column of ids, joins files of views."
             refuse(f"{source}: no column of the data matches {glob!r} of the view {name!r}.{hint}")
         matching |= dict.fromkeys(matched)

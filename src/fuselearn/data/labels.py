@@ -227,14 +227,20 @@ def is_missing_value(value: Any) -> bool:
     return value is None or not (isinstance(same, bool | np.bool_) and same)
 
 
+def check_known(y: AnyArray) -> None:
+    """Refuse labels in one column of which one is missing."""
+    labels = y.ravel()
+    missing = np.flatnonzero(_is_missing(labels))
+    if len(missing) and len(labels) == len(y):
+        raise ValueError(
+            f"y has no class in {len(missing)} of {len(y)} rows ({labels[missing[0]]!r} in row {missing[0]}); leave "
+            "such rows out of fit, or give them a class."
+        )
+
+
 def check_labels(y: AnyArray) -> None:
     """Refuse labels of which one is missing, or which cannot be sorted."""
-    missing = np.flatnonzero(_is_missing(y.ravel()))
-    if len(missing) and y.ndim == 1:
-        raise ValueError(
-            f"y has no class in {len(missing)} of {len(y)} rows ({y[missing[0]]!r} in row {missing[0]}); leave such "
-            "rows out of fit, or give them a class."
-        )
+    check_known(y)
     kinds = {type(label).__name__ for label in y.ravel()[:1000].tolist()}
     if "str" in kinds and len(kinds) > 1:
         raise TypeError(

@@ -5,13 +5,14 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from fuselearn.arguments import resolve_views
 from fuselearn.data.folds import encode_groups
 from fuselearn.data.labels import (
     NO_LABEL,
     ClassWeight,
-    check_labels,
+    check_known,
     check_sample_weight,
     check_target,
     check_two_classes,
@@ -425,11 +426,13 @@ def _read_rows(
     negligible_weight: float = 0.0,
 ) -> _CheckedRows:
     """Check table and weights, and resolve the views; weights are in units of the largest."""
+    if isinstance(y, list) and is_classifier(model):
+        check_known(np.asarray(y, dtype=object))  # an array of text would have the class "nan"
     try:
         table, y, features = reader.read_table(model, X, y, reset=reset)
     except ValueError as error:
-        if str(error) == "Input contains NaN":  # in `y`: where it is in X, scikit-learn says so
-            check_labels(np.asarray(y, dtype=object))
+        if "contains NaN" in str(error) and is_classifier(model):  # in `y`: in X, NaN is a missing value
+            check_known(np.asarray(y, dtype=object))
         raise
     names, columns = resolve_views(model.views, X, table.shape[1])
     weights = check_sample_weight(reader.read_labels(sample_weight, table, "sample_weight"), table)

@@ -63,7 +63,7 @@ def read_table(
     """
     for name, values in (("X", X), ("y", y)):
         check_on_host(values, name, type(model).__name__)
-    _check_one_table(X)
+    check_one_table(X)
     checks = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan", **checks}
     with _naming_the_way(model, X):
         # scikit-learn sets attributes of the columns on the estimator that it checks for: here on a copy.
@@ -72,17 +72,18 @@ def read_table(
     return table, y, {name: getattr(stand_in, name) for name in FEATURE_ATTRIBUTES if hasattr(stand_in, name)}
 
 
-def _check_one_table(X: TableLike) -> None:
+def check_one_table(X: TableLike) -> None:
     """Refuse a table for each view, as other packages take them."""
     tables = list(X.values() if isinstance(X, dict) else X) if isinstance(X, dict | list | tuple) else []
     if tables and all(getattr(table, "ndim", 0) == 2 or hasattr(table, "columns") for table in tables):
-        kind = f"{type(X).__name__} of {len(tables)} tables"
-        raise TypeError(f"X must be one table, not a {kind}: join them by numpy.hstack or stack_views; see views=….")
+        kind = f"{type(X).__name__} of {len(tables)} table{'s' if len(tables) > 1 else ''}"
+        raise TypeError(f"X must be one table; got a {kind}. stack_views puts tables side by side and returns views.")
 
 
 def read_new_rows(model: Estimator, X: TableLike) -> FloatArray:
     """Return rows to predict as an array, checked against the columns that the model was fitted on."""
     check_on_host(X, "X", type(model).__name__)
+    check_one_table(X)
     with _naming_the_way(model, X):
         return validate_data(model, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
 

@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from fuselearn.arguments import check_choice, check_count, check_flag, check_jobs
 from fuselearn.consensus import LabelConsensus
-from fuselearn.data import ViewBlocks, check_on_host, encode_view_labels, resolve_views
+from fuselearn.data import ViewBlocks, check_on_host, check_one_table, encode_view_labels, resolve_views
 from fuselearn.data.folds import encode_groups
 from fuselearn.data.labels import check_target
 from fuselearn.evaluation.cells import CONSENSUS, PROTOCOLS, CellResult, Protocol, Score, Task, run_cell
@@ -192,6 +192,7 @@ def _checked_data(
 ) -> tuple[FloatArray, AnyArray, dict[str, IntArray], bool]:
     """Return X and y as arrays, the columns of each view, and whether numbers are predicted."""
     check_on_host(X, "X", "compare")
+    check_one_table(X)
     check_on_host(y, "y", "compare")
     table = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator="compare")
     names, columns = resolve_views(views, X, table.shape[1])

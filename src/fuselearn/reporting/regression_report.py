@@ -30,8 +30,6 @@ MOST_DOTS = 1500
 LARGEST_ERRORS = 10
 LEAST_ROWS = 20
 """Rows of a pattern of views that it needs to be listed by itself."""
-
-
 NO_BIAS = 1e-6
 """Part of the mean absolute error up to which a mean error is one of rounding."""
 

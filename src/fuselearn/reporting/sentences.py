@@ -119,7 +119,7 @@ def against_usual_class(summary: Record) -> str | None:
     else:
         baseline = f"always predicting the same class, whose balanced accuracy is {percent(quality['baseline'])}"
     if summary["training"]["likeness"] == "same":
-        return f"That is to be compared with {baseline}."
+        return f"For comparison: {baseline}."
     if quality["p_value"] >= 0.05:
         return f"On these rows this does not differ significantly from {baseline}."
     if quality["score"] < quality["baseline"]:

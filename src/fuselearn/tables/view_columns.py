@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from fuselearn.data import per_view, resolve_views
+from fuselearn.data import check_one_table, per_view, resolve_views
 from fuselearn.persistence.validation import check_contents, check_texts, is_fitted
 from fuselearn.tables.fitted_steps import Projection
 from fuselearn.tables.view_preparation import ViewPreparation
@@ -118,7 +118,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             The views side by side.
         """
         table = _as_frame(X)
-        if len(y) != len(table):
+        if y is not None and np.ndim(y) and len(y) != len(table):
             raise ValueError(f"X has {len(table)} rows and y {len(y)} values; each row needs its own.")
         names, numbers = resolve_views(self.views, X, len(table.columns))
         views = {name: [table.columns[number] for number in members] for name, members in zip(names, numbers)}
@@ -371,6 +371,7 @@ def _as_frame(X: TableLike) -> Any:
     try:
         return nw.from_native(X, eager_only=True)
     except TypeError:
+        check_one_table(X)
         raise TypeError(
             f"X must be a data frame or an Arrow table, whose columns have names; got {type(X).__name__}."
         ) from None
