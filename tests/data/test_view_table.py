@@ -48,6 +48,7 @@ def test_a_missing_class_is_refused_by_its_row():
         FusionClassifier().fit(ARRAY, y)
 
 
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
 @pytest.mark.parametrize("make", [pd.DataFrame, lambda y: y.to_numpy()[:, None], list])
 def test_a_missing_class_is_refused_by_its_row_in_whatever_holds_it(make):
     y = make(pd.Series(["ill", "well", np.nan, "ill", "well"], dtype=object))
