@@ -98,3 +98,12 @@ def test_importances(model):
     alone = clone(MODEL).set_params(views={"a": slice(0, 5)}, max_fits=3).fit(rows, labels)
     assert_array_equal(alone.view_importances_, [1.0])
     assert_allclose(model.out_of_sample_score_, np.mean((model.out_of_sample_decision_ > 0) == labels), atol=0.01)
+
+
+def test_views_that_matter_together_share_what_neither_says_alone():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(600, 4))
+    labels = (rows[:, 0] * rows[:, 2] > 0).astype(int)
+    model = FusionClassifier(views={"a": [0, 1], "b": [2, 3]}, random_state=0).fit(rows, labels)
+    assert model.score(rows, labels) > 0.9
+    assert_allclose(model.view_importances_, 0.5, atol=0.05)

@@ -164,6 +164,18 @@ def test_predictions(method, many, client, tmp_path, monkeypatch):
     same(np.asarray(lazy), here)
 
 
+def test_views_to_measure_next_of_a_frame_are_names_or_none(many, client):
+    X, _, _ = rows()
+    named = pickle.loads(pickle.dumps(local_model("weights")))
+    named.feature_names_in_ = np.array(COLUMNS, dtype=object)
+    frame = pd.DataFrame(X, columns=COLUMNS)
+    here = named.next_view(frame)
+    assert None in here
+    lazy = named.next_view(dd.from_pandas(frame, npartitions=2)).compute()
+    assert lazy.dtype == object
+    assert lazy.tolist() == here.tolist()
+
+
 def test_files_that_cannot_be_predicted(many, tmp_path):
     X, _, _ = rows()
     model = local_model("two classes")

@@ -102,10 +102,10 @@ def tomographic_correspondence(
         farthest pair of each view, in all ways. Where all ways are more than `max_meta_objects` leaves room for, "full"
         is as "sample"; if that is so in every band, there is a warning.
     l2 : bool, default=False
-        Whether pairs lead on to another meta-object only if this is within the ball whose radius is the distance of the
-        band, the ball inside the box that they can reach otherwise: Σ of the views' squared distances at most that of
-        the band, where otherwise each of them is. Pairs of a narrow band are nearly as long as the band's distance in
-        every view, so little is joined then, and nearly all of it is crossed.
+        Whether pairs lead on to another meta-object only if this is within the ball inside the box that they can reach
+        otherwise: Σ of the views' squared distances at most the least of the distances up to which the views are read.
+        Pairs of a narrow band are nearly as long as the band's distance in every view, so little is joined then, and
+        nearly all of it is crossed.
     band : int, default=5
         Largest number of pairs in a band.
     max_meta_objects : int or inf, default=None
@@ -296,8 +296,7 @@ def _read_bands(
         ends = _counters(pairs, starts, end)
         if end < len(reference) and any(start == stop for start, stop in zip(starts[1:], ends[1:])):
             continue  # the reference band widens until every view has pairs
-        # The box that a band's pairs reach has the sides √distance: this is the radius of the ball inside it.
-        squared_radius = float(reference.distances[end - 1]) if settings.l2 else np.inf
+        squared_radius = _shortest_side(pairs, ends) if settings.l2 else np.inf
         first_pairs, last_pairs = (offsets + np.array(counters) for counters in (starts, ends))
         starts = ends
         any_incomplete, joins, rest = meta_objects.joins(all_pairs, first_pairs, last_pairs, squared_radius, most)
@@ -328,6 +327,15 @@ def _counters(pairs: list[SortedPairs], starts: list[int], end: int) -> list[int
         pairs_of_view.nearest(distance, max(start - 1, 0)) + 1 if len(pairs_of_view) else 0
         for pairs_of_view, start in zip(pairs[1:], starts[1:])
     ]
+
+
+def _shortest_side(pairs: list[SortedPairs], ends: list[int]) -> float:
+    """Return the squared radius of the ball inside the box that the pairs read so far reach.
+
+    A side of the box is the root of a view's longest distance. That is about the reference's, but for the last band,
+    where each view is read to its own end. A view without pairs reaches nowhere, whatever the radius.
+    """
+    return min(float(pairs_of_view.distances[end - 1]) for pairs_of_view, end in zip(pairs, ends) if end)
 
 
 def _crossed(

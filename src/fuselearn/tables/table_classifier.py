@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fuselearn.data.training_data import index_of
-from fuselearn.data.view_table import data_frame
+from fuselearn.data.view_table import check_one_table, data_frame
 from fuselearn.explanation import Explanation
 from fuselearn.persistence.validation import check_contents, check_index, is_fitted
 from fuselearn.records import Records
@@ -88,6 +88,7 @@ class TableModel(BaseEstimator):
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         if not named:
+            check_one_table(X)
             X, y = validate_data(self, X, y, ensure_all_finite="allow-nan")
         y = np.asarray(y)
         matrix = columns.fit_transform(X if named else _frame_of(X), y)

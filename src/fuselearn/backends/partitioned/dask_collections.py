@@ -345,7 +345,8 @@ def predict_frame(rows: TableLike, model: FittedModel, method: PredictMethod, **
     values = predict_array(rows, model, method, **options)
     if values.ndim == 2:
         return pd.DataFrame(values, index=rows.index, columns=_prediction_format(model, method)[1])
-    return pd.Series(values, index=rows.index, name=method)
+    # Named views and None for none are objects: pandas would take them for texts, and None for NaN.
+    return pd.Series(values, index=rows.index, name=method, dtype=values.dtype)
 
 
 def _prediction_format(model: FittedModel, method: PredictMethod) -> tuple[np.dtype[Any], AnyArray | None]:
