@@ -418,7 +418,8 @@ def _shares_of_views(
     values: FloatArray, learner: str, arms: Sequence[Arm], arm_values: FloatArray, n_views: int
 ) -> FloatArray:
     """Return the shares of the views in values of an arm of all views: the non-negative combination of the values that
-    the same learner has for each view alone which comes nearest to them."""
+    the same learner has for each view alone which comes nearest to them. What it leaves unexplained, the views matter
+    for together: it is shared equally among those that say anything."""
     single = [
         (number, arm.view)
         for number, arm in enumerate(arms)
@@ -428,10 +429,18 @@ def _shares_of_views(
     rows = ~np.isnan(values[:, 0])
     shares = np.zeros(n_views)
     if single and rows.any():
+        whole = values[rows].ravel()
         parts = np.nan_to_num(arm_values[numbers][:, rows].reshape(len(numbers), -1))  # an absent view adds nothing
         products = parts @ parts.T
         # A small ridge: views with the same values have equal shares.
         root = cholesky(products + (RIDGE * np.trace(products) or 1.0) * np.eye(len(numbers)))
-        factors, _ = nnls(root, solve_triangular(root, parts @ values[rows].ravel(), trans=1))
-        shares[views] = np.sqrt(np.diag(products)) * factors
+        factors, _ = nnls(root, solve_triangular(root, parts @ whole, trans=1))
+        lengths = np.sqrt(np.diag(products))
+        explained = lengths * factors
+        length = whole @ whole
+        unexplained = min(1.0, np.sum((whole - factors @ parts) ** 2) / length) if length > 0 else 0.0
+        if explained.any():
+            says_something = lengths > RIDGE * lengths.max()
+            shares[views] = (1 - unexplained) * explained / explained.sum()
+            shares[views] += unexplained * says_something / says_something.sum()
     return shares / shares.sum() if shares.any() else np.full(n_views, 1 / n_views)
