@@ -125,7 +125,8 @@ def arms_of(*views):
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("n_targets", [1, 2])
 def test_an_arm_of_all_views_is_shared_out_by_least_squares(size, n_targets):
-    """The combination of the single views' values, none of them negative, that is nearest to its values."""
+    """By the combination of the single views' values, none of them negative, that is nearest to its values; what this
+    leaves unexplained, equally."""
     rng = np.random.default_rng(0)
     values = rng.normal(size=(4, 50, n_targets))
     values[1] += 0.7 * values[0]  # what two views say is related
@@ -136,10 +137,13 @@ def test_an_arm_of_all_views_is_shared_out_by_least_squares(size, n_targets):
     parts = np.nan_to_num(values[:3][:, rows]).reshape(3, -1)
     ridge = np.sqrt(1e-3 * (parts**2).sum())
     factors = nnls(np.vstack([parts.T, ridge * np.eye(3)]), np.r_[values[3][rows].ravel(), np.zeros(3)])[0]
-    expected = factors * np.sqrt((parts**2).sum(axis=1))
-    assert expected[2] == 0
+    explained = factors * np.sqrt((parts**2).sum(axis=1))
+    assert explained[2] == 0
+    whole = values[3][rows].ravel()
+    unexplained = ((whole - factors @ parts) ** 2).sum() / (whole**2).sum()
+    expected = (1 - unexplained) * explained / explained.sum() + unexplained / 3
     importances = importances_of_views(arms_of(0, 1, 2, None), np.array([0.0, 0.0, 0.0, 0.4]), values, 3)
-    assert_allclose(importances, expected / expected.sum(), atol=1e-6)
+    assert_allclose(importances, expected, atol=1e-6)
 
 
 def test_importances_are_weights_times_sizes():

@@ -327,11 +327,14 @@ def walk(found, D, band, crossing, l2, rng):
         return
     k = [0] * M
     while k[0] < len(pairs[0]):
-        previous, (k, d) = k, next_band(pairs, D, band_ends, k)
+        previous, k = k, next_band(pairs, D, band_ends, k)
         T = [pairs[m][previous[m] : k[m]] for m in range(M)]
         if all(found.is_complete(m, x) for m in range(M) for pair in T[m] for x in pair):
             continue  # ours: all that the band holds is matched already
-        joining, used = joined(found, T, D, d, l2)
+        last = [pairs[m][k[m] - 1] if k[m] else None for m in range(M)]
+        # The views reach a box whose sides are the roots of their last distances: the ball inside it has the shortest.
+        shortest = min(D[m][pair[0]][pair[1]] for m, pair in enumerate(last) if pair)
+        joining, used = joined(found, T, D, shortest if l2 else math.inf)
         if not found.admit(joining):
             return
         T = [[pair for pair in T[m] if pair not in used[m]] for m in range(M)]  # step 15
@@ -372,7 +375,7 @@ def bisected(run, band):
 
 
 def next_band(pairs, D, band_ends, k):
-    """S4 steps 12 and 13: the counters k_m(n), and the distance d of the last reference pair."""
+    """S4 steps 12 and 13: the counters k_m(n)."""
     for end in [end for end in band_ends if end > k[0]]:  # ours: widened while a view has no pair in the band
         i, j = pairs[0][end - 1]
         d = D[0][i][j]
@@ -381,7 +384,7 @@ def next_band(pairs, D, band_ends, k):
             counters = [len(own) for own in pairs]
         if all(counters[m] > k[m] for m in range(1, len(pairs))):
             break
-    return counters, d
+    return counters
 
 
 def nearest(pairs, D, k, d):
@@ -394,7 +397,7 @@ def nearest(pairs, D, k, d):
     return best
 
 
-def joined(found, T, D, d, l2):
+def joined(found, T, D, squared_radius):
     """S4 step 14: the far ends h of pairs whose near ends g (either end: ours) are in the set, and the pairs used."""
     M = len(T)
     joining, used = [], [set() for _ in range(M)]
@@ -402,7 +405,7 @@ def joined(found, T, D, d, l2):
         for choice in itertools.product(*[[pair for pair in T[m] if s[m] in pair] for m in range(M)]):
             total = math.fsum(D[m][i][j] for m, (i, j) in enumerate(choice))
             h = tuple(j if i == s[m] else i for m, (i, j) in enumerate(choice))
-            if l2 and total > d * (1 + TIE):  # the ball inside the box whose sides are sqrt(d)
+            if total > squared_radius * (1 + TIE):
                 continue
             if all(found.is_complete(m, x) for m, x in enumerate(h)) or len(joining) == LOOKED_AT * found.cap:
                 continue  # ours: what is matched already leads nowhere, and a band has its limit

@@ -185,7 +185,7 @@ def test_data(kind, arguments, message):
     [
         ({"y": np.zeros(60)}, "y must hold at least two classes; it has one class only"),
         ({"y": rng.normal(size=60)}, "Unknown label type"),
-        ({"y": np.r_[np.nan, np.ones(59)]}, "Input y contains NaN"),
+        ({"y": np.r_[np.nan, np.ones(59)]}, r"y has no class in 1 of 60 rows \(nan in row 0\)"),
         ({"sample_weight": (y == 0).astype(float)}, "positive sample_weight are all of one class"),
         ({"groups": y}, "early_stopping holds out whole groups, and in 20 draws .* set early_stopping=False"),
         ({"view_labels": y}, r"view_labels must have shape \(n_samples, n_views\) = \(60, 2\).* got shape \(60,\)"),
