@@ -124,9 +124,11 @@ class ShareBoostClassifier(BaseBoost):
     that votes gets the class prior. With more than two classes votes follow SAMME, which for two is AdaBoost.
 
     A vote is that of an error of at least 1/(2n), with n the rows of weight, so that a hypothesis without errors does
-    not silence all others. Under ``"best"`` it joins once: it moves no weights, and its arm, which would win every
-    later round, is set aside. With ``resample=True``, and where a policy draws the arms, its arm goes on like the
-    others. As n counts rows, a row of weight 2 is not the same as that row twice where an error is that small.
+    not silence all others. Under ``"best"`` it joins once, and its arm is set aside: where all rows have its view, it
+    moves no weights, and its arm would win every later round. Where rows lack the view, these gain weight against the
+    others, and the arm is set aside all the same. With ``resample=True``, and where a policy draws the arms, its arm
+    goes on like the others. As n counts rows, a row of weight 2 is not the same as that row twice where an error is
+    that small.
 
     `predict` reads views in the order `view_order_`, largest Σ|α| first, and stops at a row once the rest cannot change
     its class; `views_used` returns the views that each row needed.
