@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.metrics.pairwise import linear_kernel
 
 from fuselearn.boosting import IndependentBoostClassifier
 from fuselearn.ensembles import ViewStackingClassifier, ViewVotingClassifier
@@ -160,12 +161,16 @@ def quadratic_kernel(X: FloatArray, Y: FloatArray) -> FloatArray:
     return products**2
 
 
+PRINTED_KERNELS = {"poly": quadratic_kernel, "linear": linear_kernel}
+"""S0's kernels about the origin, as printed; the "linear" of our estimators is about the means of the training rows."""
+
+
 def _sdp_with(kernels: Sequence[str]) -> Callable[[ViewColumns, int], Any]:
     """Return SDP with these kernels on the first views, and Gaussian ones on the others."""
 
     def make(views: ViewColumns, rounds: int) -> MKLClassifier:
         names = [*kernels, *["rbf"] * len(views)]
-        by_view = {view: quadratic_kernel if name == "poly" else name for view, name in zip(views, names)}
+        by_view = {view: PRINTED_KERNELS.get(name, name) for view, name in zip(views, names)}
         return MKLClassifier(views=views, weights="mkl", kernel=by_view)
 
     return make
