@@ -139,6 +139,11 @@ def _boost(views: ViewColumns, rounds: int, **settings: Any) -> Any:
     return fuselearn.ShareBoostClassifier(views=views, n_estimators=rounds, **settings)
 
 
+def _independent(views: ViewColumns, rounds: int, **settings: Any) -> Any:
+    """Return boosting of views that keep weights of their own."""
+    return fuselearn.IndependentBoostClassifier(views=views, n_estimators=rounds, **settings)
+
+
 def _gradient(views: ViewColumns, rounds: int, trees: str) -> Any:
     """Return gradient boosting."""
     return fuselearn.ShareGradientBoostingClassifier(views=views, trees=trees, n_estimators=rounds)
@@ -175,7 +180,7 @@ METHODS: dict[str, Method] = {
         Method("shareboost", lambda views, rounds: _boost(views, rounds)),
         Method("rshareboost", lambda views, rounds: _boost(views, rounds, view_policy="exp3p")),
         Method("bssd", lambda views, rounds: _boost(views, rounds, resample=True)),
-        Method("iboost", lambda views, rounds: fuselearn.IndependentBoostClassifier(views=views, n_estimators=rounds)),
+        Method("iboost", lambda views, rounds: _independent(views, rounds)),
         Method("gradient", lambda views, rounds: _gradient(views, rounds, "joint"), rounds=GRADIENT_ROUNDS),
         Method("gradient_views", lambda views, rounds: _gradient(views, rounds, "per_view"), rounds=GRADIENT_ROUNDS),
         Method("adaboost_vote", lambda views, rounds: _vote(_adaboost(rounds), views)),
@@ -226,6 +231,8 @@ UNMATCHED_METHODS: dict[str, Method] = {
 PAPER_METHODS: dict[str, Method] = {
     method.name: method
     for method in (
+        Method("bisd", lambda views, rounds: _independent(views, rounds, resample=True)),
+        Method("shared_trees", lambda views, rounds: _boost(views, rounds, estimator="tree", resample=True)),
         Method("mssboost", lambda views, rounds: _by_class(fuselearn.MSSBoostClassifier, views, rounds), rounds=100),
         Method("nsboost", lambda views, rounds: _by_class(fuselearn.NSBoostClassifier, views, rounds), rounds=100),
         Method("rsbag", lambda views, rounds: _by_class(fuselearn.RSBagClassifier, views, rounds), rounds=100),
@@ -242,10 +249,17 @@ PAPER_METHODS: dict[str, Method] = {
             whole_views=True,
             one_label=True,
         ),
+        Method(
+            "matched_kernels",
+            lambda views, rounds: fuselearn.TomographicClassifier(views=views),
+            whole_views=True,
+            one_label=True,
+        ),
     )
 }
-"""Methods of S2 and S4 that `compare` knows by name. Those of S2 have a label for each class; those of S4 are trained
-on rows that are torn into views."""
+"""More methods of the papers that `compare` knows by name: S0's BISD, S3's boosted trees on rows drawn by shared
+weights, S2's and S4's. Those of S2 have a label for each class; those of S4 are trained on rows that are torn into
+views, but for ``"matched_kernels"``, S4's benchmark: the same machine where the matches are known."""
 LIBRARY_METHODS: dict[str, Method] = {
     "forest": Method(
         "forest",
@@ -349,7 +363,7 @@ def find_method(name: str, view_names: Sequence[str], *, unmatched: bool = False
         Names of the views.
     unmatched : bool, default=False
         Whether methods for views whose objects are not matched are known, as `fuselearn fit` has them, in place of
-        those of other libraries and of S2 and S4, as `compare` has them.
+        those of other libraries and `PAPER_METHODS`, as `compare` has them.
 
     Returns
     -------

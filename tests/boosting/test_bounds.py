@@ -157,6 +157,19 @@ def test_regret_needs_the_theorys_parameters():
         )
 
 
+def test_the_regret_bound_is_for_the_rounds_that_were_planned():
+    """Theorem 1's γ and α are chosen for T rounds: a run that has passed T has no bound."""
+    X, y, views = random_problem(0)
+    settings = {"views": views, "warm_start": True, "random_state": 0}
+    model = ShareBoostClassifier(n_estimators=10, view_policy=Exp3P("theory", "theory"), **settings).fit(X, y)
+    assert model.bounds()["regret"] == theory.regret_bound(2, 10, 0.05)
+    model.set_params(n_estimators=11).fit(X, y)
+    assert model.n_iter_ == 11
+    assert model.bounds()["regret"] is None
+    planned = Exp3P("theory", "theory", horizon=5)
+    assert ShareBoostClassifier(n_estimators=6, view_policy=planned, **settings).fit(X, y).bounds()["regret"] is None
+
+
 def test_delta_is_that_of_the_policy():
     X, y, views = random_problem(0)
     theory_of = Exp3P("theory", "theory", delta=0.2)

@@ -18,10 +18,10 @@ from fuselearn.boosting.rounds import (
     error,
     first_least,
     has_edge,
+    is_set_aside,
     normaliser,
     reweighting,
     vote_weight,
-    would_always_win,
 )
 
 N = 1000
@@ -99,13 +99,13 @@ def test_the_first_of_the_least_values_wins():
 
 
 def test_who_would_win_every_later_round():
-    assert would_always_win(0.0, PLAIN)
-    assert would_always_win(5e-13, PLAIN)
-    assert would_always_win(0.0, replace(PLAIN, view_policy=None))
-    assert not would_always_win(1e-11, PLAIN)
-    assert not would_always_win(0.0, replace(PLAIN, resample=True))
-    assert not would_always_win(0.0, replace(PLAIN, view_policy=UniformRandom()))
-    assert not would_always_win(np.nan, PLAIN)
+    assert is_set_aside(0.0, PLAIN)
+    assert is_set_aside(5e-13, PLAIN)
+    assert is_set_aside(0.0, replace(PLAIN, view_policy=None))
+    assert not is_set_aside(1e-11, PLAIN)
+    assert not is_set_aside(0.0, replace(PLAIN, resample=True))
+    assert not is_set_aside(0.0, replace(PLAIN, view_policy=UniformRandom()))
+    assert not is_set_aside(np.nan, PLAIN)
 
 
 def winner_of(*tallies, settings=PLAIN):

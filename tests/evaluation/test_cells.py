@@ -1,5 +1,7 @@
 """Splits of the papers' protocols, and majority labels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,11 +27,14 @@ def test_protocols(name):
 
 
 def test_what_the_papers_do():
-    assert PROTOCOLS["bssd"] == Protocol(runs=20, train_size=0.6)
-    assert PROTOCOLS["shareboost"] == Protocol(runs=30, train_size=0.6, n_estimators=150)
-    assert PROTOCOLS["shared_distribution"] == Protocol(runs=10, train_size=0.5, n_estimators=30)
-    assert PROTOCOLS["mssboost"] == Protocol(runs=10, train_size=0.75)
-    assert PROTOCOLS["tomographic"] == Protocol(runs=1400, folds=3)
+    expected = {
+        "bssd": Protocol(runs=20, train_size=0.6),
+        "shareboost": Protocol(runs=30, train_size=0.6, n_estimators=150),
+        "shared_distribution": Protocol(runs=10, train_size=0.5, n_estimators=30),
+        "mssboost": Protocol(runs=10, train_size=0.75),
+        "tomographic": Protocol(runs=1400, folds=3),
+    }
+    assert {name: replace(protocol, methods=()) for name, protocol in PROTOCOLS.items()} == expected
 
 
 @given(st.integers(0, 2**32 - 1))

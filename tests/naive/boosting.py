@@ -5,8 +5,8 @@ K classes, absent views, resampling and stopping are as ``docs/shared_boosting.m
 absence all of it is the papers' rule: alpha = 1/2 ln((1 - eps) / eps), w <- w exp(-alpha y h) / Z, where eps is kept
 within [1/(2n), 1 - 1/(2n)], with n the rows of weight.
 
-An arm whose hypothesis wins and is never wrong would win every later round: it is set aside, and the others go on. Not
-so where arms are drawn, nor where rows are: the next hypothesis is then another.
+An arm whose hypothesis wins and is never wrong is set aside, and the others go on: without absent rows it would win
+every later round. Not so where arms are drawn, nor where rows are: the next hypothesis is then another.
 """
 
 import math

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from fuselearn.evaluation.leaderboard import interval, paired_tests
+from fuselearn.evaluation.leaderboard import half_interval, interval, paired_tests
 from fuselearn.papers.verdicts import (
     HOLDS,
     NOT_SHOWN,
@@ -12,8 +12,10 @@ from fuselearn.papers.verdicts import (
     Effort,
     Finding,
     Pair,
+    interval_text,
     judge,
     judge_number,
+    judge_signs,
     mean_interval,
 )
 
@@ -74,6 +76,41 @@ def test_interval_of_one_set_is_that_of_the_corrected_test():
     # Four independent sets with the same scores halve the interval, and have more degrees of freedom besides.
     _, low_of_four, high_of_four = mean_interval([Pair("set", first, second, 0.5)] * 4)
     assert high_of_four - low_of_four < (high - low) / 2
+
+
+@pytest.mark.parametrize(
+    ("mean", "low", "high", "line", "text"),
+    [
+        (-0.0189, -0.0378, -0.0004, 0.0, "-0.019 (-0.038 to -0.0004)"),
+        (0.0189, 0.00004, 0.0378, 0.0, "+0.019 (+0.00004 to +0.038)"),
+        (0.0, 0.0, 0.0, 0.0, "+0.000 (+0.000 to +0.000)"),
+        (0.01, 0.001, 0.02, 0.0, "+0.010 (+0.001 to +0.020)"),
+        (0.0, -0.0203, 0.0001, -0.02, "+0.000 (-0.0203 to +0.000)"),  # the line of a margin
+    ],
+)
+def test_no_end_of_an_interval_is_rounded_to_the_line_that_decides(mean, low, high, line, text):
+    assert interval_text(mean, low, high, line) == text
+
+
+def test_the_evidence_of_a_refuted_claim_is_below_0():
+    """Where the interval ends just below 0."""
+    scores = np.random.default_rng(0).normal(0, 0.02, 20)
+    scores -= scores.mean() + half_interval(scores) + 0.0001
+    refuted = judge("claim", [Pair("set", scores, np.zeros(20))])
+    assert refuted.verdict == REFUTED
+    assert refuted.evidence.endswith(" to -0.0001): set -0.008*")
+
+
+def test_sign_tests_of_several_sets():
+    """Each set is tested alone: a large one does not outvote another."""
+    finding = judge_signs("claim", {"large": (60, 18, 78), "small": (0, 10, 10)})
+    assert finding.verdict == NOT_SHOWN
+    assert finding.evidence == "large 60 of 78 (p = 2e-06*), small 0 of 10 (p = 0.002*)"
+    assert judge_signs("claim", {"large": (60, 18, 78), "small": (3, 3, 6)}).verdict == HOLDS
+    assert judge_signs("claim", {"large": (18, 60, 78), "small": (3, 3, 6)}).verdict == REFUTED
+    assert judge_signs("claim", {"a": (9, 5, 14), "b": (6, 0, 6)}).verdict == NOT_SHOWN
+    assert judge_signs("claim", {"ties": (0, 0, 5)}).verdict == NOT_SHOWN
+    assert judge_signs("claim", {}).verdict == UNTESTED
 
 
 def test_a_number_decides():

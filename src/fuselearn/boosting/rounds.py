@@ -10,8 +10,10 @@ which is least at α = ½·(ln(W₊/W₋) + ln(K-1)). For K = 2 and W₀ = 0 the
 and 3f, S1 equation 7); for K = 2 and W₀ > 0 they are Schapire and Singer's for hypotheses that abstain. So that no
 vote is infinite, or so large that one hypothesis silences all others, ε is at least 1/(2n) and at most 1 - 1/(2n) in α.
 
-A hypothesis without errors leaves the weights of the rows as they are, so its arm would win every later round. It joins
-once, its arm is set aside, and the others go on. None is set aside where arms or rows are drawn: the next one differs.
+A hypothesis without errors joins once, its arm is set aside, and the others go on. It lowers the weights of all rows
+that have its view alike: where no row lacks the view, nothing changes, and its arm would win every later round. Where
+rows lack it, these gain weight against the others, and the arm is set aside all the same. None is set aside where arms
+or rows are drawn: the next one differs.
 
 The weights of the rows follow from the data and the record (`Trace`), so a run can be continued where it ended.
 """
@@ -291,7 +293,7 @@ class SharedRound:
         hypothesis, tally = trials[winner]
         alpha = self.trace.settings.learning_rate * vote_weight(tally, self.n_classes, self.n_rows)
         update = Update(winner, hypothesis, alpha)
-        if would_always_win(error(tally), self.trace.settings):
+        if is_set_aside(error(tally), self.trace.settings):
             self.set_aside.add(winner)
         round_ = Round(
             winner=update,
@@ -310,7 +312,7 @@ class SharedRound:
         """Bring rows and policy to where they were after a recorded round."""
         self.state.pull()
         self.state.update(past.winner.arm, 1 - past.normaliser)
-        if would_always_win(past.error, self.trace.settings):
+        if is_set_aside(past.error, self.trace.settings):
             self.set_aside.add(past.winner.arm)
         return _replay_updates(rows, number, past, self.n_classes, self.n_rows)
 
@@ -369,7 +371,7 @@ class IndependentRound:
         for arm, update in updates.items():
             rows.reweight(arm, *reweighting(update.alpha, trials[arm].tally, self.n_classes))
         tally = trials[winner].tally
-        if would_always_win(error(tally), self.trace.settings):
+        if is_set_aside(error(tally), self.trace.settings):
             self.set_aside.add(winner)
         return Round(
             winner=updates[winner],
@@ -383,7 +385,7 @@ class IndependentRound:
 
     def replay(self, rows: Rows, number: int, past: Round) -> bool:
         """Bring the rows to where they were after a recorded round."""
-        if would_always_win(past.error, self.trace.settings):
+        if is_set_aside(past.error, self.trace.settings):
             self.set_aside.add(past.winner.arm)
         return _replay_updates(rows, number, past, self.n_classes, self.n_rows)
 
@@ -394,8 +396,8 @@ def error(tally: Tally) -> float:
     return tally.wrong / judged if judged > 0 else nan
 
 
-def would_always_win(epsilon: float, settings: RunSettings) -> bool:
-    """Return whether the arm of a winner, which makes no error but for rounding, would win every later round."""
+def is_set_aside(epsilon: float, settings: RunSettings) -> bool:
+    """Return whether the arm of a winner is set aside: no error but for rounding, and neither arms nor rows drawn."""
     draws_arms = settings.view_policy is not None and not settings.view_policy.competes
     return epsilon <= TIE and not settings.resample and not draws_arms
 

@@ -124,9 +124,11 @@ class ShareBoostClassifier(BaseBoost):
     that votes gets the class prior. With more than two classes votes follow SAMME, which for two is AdaBoost.
 
     A vote is that of an error of at least 1/(2n), with n the rows of weight, so that a hypothesis without errors does
-    not silence all others. Under ``"best"`` it joins once: it moves no weights, and its arm, which would win every
-    later round, is set aside. With ``resample=True``, and where a policy draws the arms, its arm goes on like the
-    others. As n counts rows, a row of weight 2 is not the same as that row twice where an error is that small.
+    not silence all others. Under ``"best"`` it joins once, and its arm is set aside: where all rows have its view, it
+    moves no weights, and its arm would win every later round. Where rows lack the view, these gain weight against the
+    others, and the arm is set aside all the same. With ``resample=True``, and where a policy draws the arms, its arm
+    goes on like the others. As n counts rows, a row of weight 2 is not the same as that row twice where an error is
+    that small.
 
     `predict` reads views in the order `view_order_`, largest Σ|α| first, and stops at a row once the rest cannot change
     its class; `views_used` returns the views that each row needed.
@@ -219,8 +221,8 @@ class ShareBoostClassifier(BaseBoost):
             ``"theorem_3_infimum"``, ``"sharper_infimum"``: the ``"theta"`` at which each bound is least, and the
             ``"bound"`` there, with constants of 1.
             ``"sdp"``: terms of S0's equation 2, the bound for SDP, at the margin θ.
-            ``"regret"``: S1's Theorem 1, for ``Exp3P(gamma="theory", alpha="theory")``, and
-            ``"regret_observed"``: what a policy that pulls single arms did lose to the best of them.
+            ``"regret"``: S1's Theorem 1, for ``Exp3P(gamma="theory", alpha="theory")`` and no more rounds than its T,
+            and ``"regret_observed"``: what a policy that pulls single arms did lose to the best of them.
             ``"convergence_time"``: rounds until the training error is 0, when `rho` is given.
             A value that is not defined is None.
 
@@ -231,7 +233,8 @@ class ShareBoostClassifier(BaseBoost):
         known, and Theorem 3 also where d is so near n that its printed term falls again.
 
         S1's regret bound is loose: 444 for three views and 150 rounds, where no more than 150 can be lost. It is in
-        units of the policy's reward, per cost where it has costs.
+        units of the policy's reward, per cost where it has costs. Its γ and α are chosen for T rounds: for a run that
+        ``warm_start`` took beyond T, it is None.
 
         The convergence time of ``"best"`` is ln n / -ln √(1 - ρ²), as long as the view of edge ρ is not set aside. S1's
         Theorem 2 for rShareBoost does not hold as printed; that of `Exp3P` is what does follow from its ingredients,
@@ -245,7 +248,8 @@ class ShareBoostClassifier(BaseBoost):
         product = theory.training_error(normalisers)
         regret = None
         if isinstance(policy, Exp3P) and policy.follows_theory:
-            regret = regret_bound(n_arms, self.trace_.horizon if policy.horizon is None else policy.horizon, delta)
+            horizon = self.trace_.horizon if policy.horizon is None else policy.horizon
+            regret = regret_bound(n_arms, horizon, delta) if len(self.trace_) <= horizon else None
         result: dict[str, Any] = {
             "training_error": product,
             "tightening": None,

@@ -72,7 +72,7 @@ def compare(
     methods: Annotated[str, typer.Option(help="Names with commas, or default, or all.")] = "default",
     noise: Annotated[float, typer.Option(help="Share of each view's training labels to flip.")] = 0.0,
     consensus: Annotated[bool, typer.Option(help="Try every method on agreed labels too.")] = False,
-    protocol: Annotated[str | None, typer.Option(help="Runs, split and rounds of a paper.")] = None,
+    protocol: Annotated[str | None, typer.Option(help="Runs, split, rounds and methods of a paper.")] = None,
     runs: Annotated[int, typer.Option(help="Random splits.")] = 20,
     train_size: Annotated[float, typer.Option(help="Share of the rows to train on.")] = 0.6,
     scoring: Annotated[str, typer.Option(help="Any score of scikit-learn; R² for numbers.")] = "accuracy",

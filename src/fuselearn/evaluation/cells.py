@@ -7,6 +7,7 @@ it can be trained on when each view has labels of its own (S0 §3.1).
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 import numpy as np
@@ -56,12 +57,15 @@ class Protocol:
         Instead of one split, a run is a cross-validation of so many folds, and its score their mean.
     n_estimators : int or None
         Rounds of boosting methods.
+    methods : tuple of str
+        Methods of the paper whose protocol it is, by their names in `fuselearn.registry`.
     """
 
     runs: int
     train_size: float | None = None
     folds: int | None = None
     n_estimators: int | None = None
+    methods: tuple[str, ...] = ()
 
     @property
     def train_share(self) -> float:
@@ -108,12 +112,27 @@ class Protocol:
                 yield [split]
 
 
+TUNED_SVMS = ("tuned_svm_vote", "tuned_stacking")
+ADABOOST = ("adaboost_vote", "adaboost_concatenated")
+# MKL by alternation reaches the optimum of the conic program, for which CVXPY is needed.
+SDP = "sdp" if find_spec("cvxpy") else "mkl"
 PROTOCOLS = {
-    "bssd": Protocol(runs=20, train_size=0.6),
-    "shareboost": Protocol(runs=30, train_size=0.6, n_estimators=150),
-    "mssboost": Protocol(runs=10, train_size=0.75),
-    "shared_distribution": Protocol(runs=10, train_size=0.5, n_estimators=30),
-    "tomographic": Protocol(runs=1400, folds=3),
+    "bssd": Protocol(runs=20, train_size=0.6, methods=("bssd", "bisd", *ADABOOST, *TUNED_SVMS, SDP)),
+    "shareboost": Protocol(
+        runs=30,
+        train_size=0.6,
+        n_estimators=150,
+        methods=("shareboost", "rshareboost", "iboost", SDP, *ADABOOST, *TUNED_SVMS),
+    ),
+    "mssboost": Protocol(runs=10, train_size=0.75, methods=("mssboost", "nsboost", "rsbag", "svm_concatenated")),
+    "shared_distribution": Protocol(
+        runs=10, train_size=0.5, n_estimators=30, methods=("shared_trees", "tuned_svm_vote", "super_kernel")
+    ),
+    "tomographic": Protocol(
+        runs=1400,
+        folds=3,
+        methods=("unmatched_tomographic", "unmatched_cartesian", "unmatched_augmented", "matched_kernels"),
+    ),
 }
 """Those of S0, S1, S2, S3 and S4."""
 

@@ -25,7 +25,7 @@ from fuselearn.evaluation.leaderboard import Comparison, Trial
 from fuselearn.evaluation.result_store import CellStore, Key, fingerprint
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.progress import counted_steps
-from fuselearn.registry import Method, Methods, resolve_methods
+from fuselearn.registry import SINGLE, Method, Methods, resolve_methods
 from fuselearn.regression_methods import resolve_regression_methods
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
@@ -65,8 +65,9 @@ def compare(
     views : dict, list or None, default=None
         Views of the columns of `X`. None is one view of all columns.
     methods : "default", "all", list of names and estimators, or dict of name to estimator or name, default="default"
-        See :data:`fuselearn.registry.METHODS`, and :data:`fuselearn.registry.PAPER_METHODS` for those of S2 and S4
-        (many labels, one for each class; views that are not matched). "view:NAME" is the view of that name alone, and
+        See :data:`fuselearn.registry.METHODS`, and :data:`fuselearn.registry.PAPER_METHODS` for more of the papers
+        (many labels, one for each class; views that are not matched). With a `protocol`, "default" are the methods of
+        that paper, and every view alone. "view:NAME" is the view of that name alone, and
         "forest", "lightgbm" and "xgboost" get the columns of all views, where these libraries are installed. An
         estimator in a list has the name of its class.
     noise : float, default=0.0
@@ -81,7 +82,8 @@ def compare(
     consensus : bool, default=False
         Try every method once more on the labels that :class:`~fuselearn.LabelConsensus` agrees on.
     protocol : {"bssd", "shareboost", "mssboost", "shared_distribution", "tomographic"}, default=None
-        Runs, split and rounds of a paper, instead of `runs` and `train_size`.
+        Runs, split and rounds of a paper, instead of `runs` and `train_size`, and its methods unless `methods` names
+        others. Its SDP is ``"sdp"`` where CVXPY is installed, and otherwise ``"mkl"``, which has the same optimum.
     runs : int, default=20
         Number of random splits.
     train_size : float, default=0.6
@@ -141,8 +143,10 @@ def compare(
     if numbers:
         _check_for_classes_only(noise, view_labels, consensus, protocol)
         scoring = "r2" if isinstance(scoring, str) and scoring == "accuracy" else scoring
-    chosen = (resolve_regression_methods if numbers else resolve_methods)(methods, list(columns))
     splits = _checked_protocol(protocol, runs, train_size)
+    if splits.methods and isinstance(methods, str) and methods == "default":
+        methods = [*splits.methods, *(f"{SINGLE}{name}" for name in columns)]
+    chosen = (resolve_regression_methods if numbers else resolve_methods)(methods, list(columns))
     # Numbers are split as if they were all of one class.
     strata = np.zeros(len(y), dtype=np.intp) if numbers else y
     _check_class_sizes(strata, splits, [] if numbers else chosen, consensus)

@@ -1,12 +1,12 @@
 """S2's table 2 and figures 5 to 8 as tables, and the costs of its section 4.4."""
 
 import numpy as np
-from scipy import stats
 
 from fuselearn.evaluation.leaderboard import half_interval, paired_tests
 from fuselearn.evaluation.result_table import Cell, Table
 from fuselearn.multilabel.theorems import speedup
 from fuselearn.papers.model_shared_boosting import ENSEMBLES, FEW_MODELS, TEST_SHARE, Comparison, Run
+from fuselearn.papers.verdicts import sign_test
 from fuselearn.typing import BoolArray, FloatArray
 
 
@@ -117,11 +117,6 @@ def labels_ahead(comparison: Comparison, rival: str) -> tuple[int, int, int]:
     gains = comparison.label_precisions("MSSBoost") - comparison.label_precisions(rival)
     gains = gains[np.isfinite(gains)]
     return int(np.count_nonzero(gains > 0)), int(np.count_nonzero(gains < 0)), len(gains)
-
-
-def sign_test(ahead: int, behind: int) -> float:
-    """Return the p-value of the sign test; ties decide nothing."""
-    return float(stats.binomtest(ahead, ahead + behind).pvalue) if ahead + behind else 1.0
 
 
 def cost_table(comparison: Comparison) -> Table:

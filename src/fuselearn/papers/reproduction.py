@@ -41,8 +41,8 @@ SETTLED = (
     "earlier one asked for a lead on most sets, and left most claims open); SVMs do not standardise principal "
     "components (it cut the vote on the glasses from 0.90 to 0.77; without it S3's claims no longer hold in short "
     "runs); the sum of SVMs is judged on noisy and on clean labels separately; synthetic labels are drawn anew each "
-    "time. There is no correction for the number of claims. Records of an older revision keep their numbers; verdicts "
-    "on them were given anew by the rule above."
+    "time; sign tests are of each set (an earlier one pooled the labels of all sets). There is no correction for the "
+    "number of claims."
 )
 
 

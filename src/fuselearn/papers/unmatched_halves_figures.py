@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fuselearn.papers.verdicts import HOLDS, NOT_SHOWN, REFUTED, Finding
+from fuselearn.papers.verdicts import HOLDS, NOT_SHOWN, REFUTED, Finding, interval_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,7 +28,7 @@ def trend_finding(claim: str, result: "UnmatchedHalves", fusion: str = "tomograp
     half = 1.96 / np.sqrt(len(z_values) * (deficits.shape[1] - 3))
     low, mean, high = np.tanh(np.mean(z_values) + half * np.array([-1, 0, 1]))
     verdict = HOLDS if low > 0 else REFUTED if high < 0 else NOT_SHOWN
-    return Finding(claim, verdict, f"Correlation {mean:+.2f} ({low:+.2f} to {high:+.2f}): {', '.join(by_set)}")
+    return Finding(claim, verdict, f"Correlation {interval_text(mean, low, high, digits=2)}: {', '.join(by_set)}")
 
 
 def plot_trials(figure: "Figure", result: "UnmatchedHalves") -> None:
