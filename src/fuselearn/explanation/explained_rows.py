@@ -167,17 +167,18 @@ class ExplainsRows:
 
 def _view_values(rows: ExplainedRows) -> ColumnTerms:
     """Return the terms of the views; those that a row lacks have none."""
+    n_rows, n_views = rows.present.shape
     few = rows.present.sum(axis=1) <= MOST_EXACT_VIEWS
     exact, terms = np.flatnonzero(few), None
     if len(exact):
         game = shapley_values_of_rows(lambda numbers, views: rows.decisions(exact[numbers], views), rows.present[exact])
-        terms = ColumnTerms.zeros(*rows.present.shape, game.empty.shape[1])
+        terms = ColumnTerms.zeros(n_rows, n_views, game.empty.shape[1])
         terms.put(exact, ColumnTerms(game.empty, game.values))
     many = np.flatnonzero(~few)
     for pattern, places in rows_by_views(rows.present[many]) if len(many) else ():
         of_group = _sampled_view_values(rows, many[places], pattern)
         if terms is None:
-            terms = ColumnTerms.zeros(*rows.present.shape, of_group.base.shape[1])
+            terms = ColumnTerms.zeros(n_rows, n_views, of_group.base.shape[1])
         terms.put(many[places], of_group)
     assert terms is not None  # there is at least one row
     return terms
