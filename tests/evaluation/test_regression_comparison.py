@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import r2_score
 from sklearn.model_selection import ShuffleSplit
 
@@ -96,3 +96,20 @@ def test_methods_by_name_and_as_estimators():
         resolve_regression_methods(["fusion", "fusion"], ["a"])
     with pytest.raises(ValueError, match="empty"):
         resolve_regression_methods([], ["a"])
+
+
+def test_regressors_alone_predict_whole_numbers():
+    result = compare(X, np.round(Y), views=VIEWS, methods={"ridge": Ridge()}, runs=2, random_state=0)
+    assert list(result.table.columns)[1] == "r2"
+
+
+@pytest.mark.parametrize(
+    ("methods", "y", "message"),
+    [
+        ({"ridge": Ridge(), "fusion": "fusion"}, np.arange(120) % 3, "the regressor Ridge.*pass task='regression'"),
+        ([LogisticRegression()], Y, "the classifier LogisticRegression.*task='classification'"),
+    ],
+)
+def test_estimators_of_the_other_task_are_refused_before_any_fit(methods, y, message):
+    with pytest.raises(ValueError, match=message):
+        compare(X, y, views=VIEWS, methods=methods, runs=2)

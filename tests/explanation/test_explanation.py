@@ -74,6 +74,12 @@ def test_bad_arguments(explanations, call, message):
         call(explanations[3])
 
 
+def test_one_decision_is_for_the_second_class_only(explanations):
+    with pytest.raises(ValueError, match="class_ is for more than two classes; got 'x'"):
+        explanations[2].plot(0, class_="x")
+    assert explanations[2].of_row(0, class_=explanations[2].classes[1])[0] == explanations[2].of_row(0)[0]
+
+
 def test_a_model_without_columns_says_so():
     found = Explanation(np.zeros((1, 2)), 0.0, None, None, np.zeros(1), ["a", "b"], ["x0"], [np.arange(1)] * 2)
     assert found.to_frame().shape[0] == 3

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from fuselearn.explanation.column_terms import ColumnTerms, function_terms, linear_terms
-from fuselearn.explanation.games import shapley_values
+from fuselearn.explanation.games import shapley_values, shapley_values_of_rows
 from tests.naive.shapley import shapley_by_subsets
 
 
@@ -62,3 +62,30 @@ def test_terms_are_added_with_numbers_and_matrices():
     assert total.base.tolist() == [[1.0, 3.5]]
     assert total.values[0, 0].tolist() == [2.0, -1.0]
     assert total.errors[0, 0].tolist() == [0.0, 1.0]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_rows_with_players_of_their_own_are_those_of_separate_games(seed):
+    n_rows, n_players = 9, 4
+    value_of = random_game(seed, n_players, n_rows)
+    present = np.random.default_rng(seed).uniform(size=(n_rows, n_players)) < 0.6
+    valued = []
+
+    def value_of_rows(rows, members):
+        valued.append(members.tolist())
+        return value_of(members)[rows]
+
+    games = shapley_values_of_rows(value_of_rows, present)
+    for row in range(n_rows):
+        there = np.flatnonzero(present[row])
+
+        def of_set(members, row=row, there=there):
+            mask = np.zeros(n_players, dtype=bool)
+            mask[there[list(members)]] = True
+            return value_of(mask)[row]
+
+        expected = np.zeros((n_players, 2))
+        if len(there):
+            expected[there] = shapley_by_subsets(of_set, len(there))
+        assert_allclose(games.values[row], expected, atol=1e-12)
+    assert len(valued) == len({tuple(members) for members in valued}) <= 2**n_players

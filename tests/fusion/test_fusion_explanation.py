@@ -168,3 +168,14 @@ def test_a_saved_model_explains_the_same(one_pass, tmp_path):
 def test_rows_that_are_not_in_memory_are_refused(one_pass):
     with pytest.raises(TypeError, match="explain takes rows in memory"):
         one_pass.explain("rows.parquet")
+
+
+def test_boosted_trees_of_a_regression_on_few_rows_are_explained_exactly():
+    X, y = table(80, 3)
+    model = FusionRegressor(views=VIEWS, learners="boosting", random_state=0).fit(X, y + X[:, 0])
+    rows = with_missing_views(X_NEW[:12])
+    explanation = model.explain(rows)
+    assert explanation.column_errors is None
+    assert explanation.notes == []
+    assert_allclose(explanation.column_base + explanation.column_values.sum(axis=1), model.predict(rows), atol=1e-9)
+    assert np.abs(explanation.column_values).max() > 0

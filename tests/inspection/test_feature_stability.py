@@ -142,3 +142,29 @@ def test_three_groups():
     boosted = ShareGradientBoostingClassifier(views=VIEWS, n_estimators=5, min_samples_leaf=5)
     found = feature_stability(boosted, X, scores > 0, groups=np.arange(120) % 3, n_subsamples=2, random_state=0)
     assert np.isfinite(found.p_values).all()
+
+
+def test_settings_that_name_columns_of_a_frame_mean_the_same_in_subsamples():
+    X, scores = planted(n_rows=150)
+    X[:, 1] = np.round(X[:, 1])
+    frame = pd.DataFrame(X[:, :10], columns=[f"c{column}" for column in range(10)])
+    fit = {"n_estimators": 5, "min_samples_leaf": 5, "random_state": 0}
+    settings = {"categorical_features": ["c1"], "monotonic_cst": {"c5": -1}}
+    numbers = {"categorical_features": [1], "monotonic_cst": [0, 0, 0, 0, 0, -1, 0, 0, 0, 0]}
+    typed = frame.assign(c1=frame["c1"].astype(int).astype("category"))
+    expected = feature_stability(
+        ShareGradientBoostingClassifier(**fit, **numbers), X[:, :10], scores > 0, n_subsamples=2, random_state=0
+    )
+    for table, given in ((frame, settings), (typed, {**settings, "categorical_features": "from_dtype"})):
+        model = ShareGradientBoostingClassifier(**fit, **given)
+        found = feature_stability(model, table, scores > 0, n_subsamples=2, random_state=0)
+        np.testing.assert_array_equal(found.importances, expected.importances)
+        np.testing.assert_array_equal(found.p_values, expected.p_values)
+
+
+@pytest.mark.parametrize("dtype", ["category", "object"])
+def test_columns_of_text_are_refused_by_name(dtype):
+    X, scores = planted(n_rows=30)
+    frame = pd.DataFrame(X).rename(columns=str).assign(colour=pd.Series(["red", "blue"] * 15, dtype=dtype))
+    with pytest.raises(ValueError, match=r"columns of numbers, but 'colour' holds"):
+        feature_stability(ShareGradientBoostingClassifier(), frame, scores > 0)

@@ -138,3 +138,17 @@ def test_estimators_name_the_way_for_tables(estimator, column, table, y):
 def test_rows_without_their_label_are_counted(table, y):
     with pytest.raises(ValueError, match=f"X has {len(y)} rows and y 9 values; each row needs its own"):
         TableClassifier(FusionClassifier(), views=VIEWS).fit(table, y[:9])
+
+
+def test_sets_and_next_views_are_those_of_the_model(model, table):
+    rows = table.drop(columns=["rna_1", "rna_2"]).head(20)
+    matrix = model.matrix(rows)
+    np.testing.assert_array_equal(model.predict_set(rows, 0.8), model.model_.predict_set(matrix, 0.8))
+    costs = {"rna": 2.0, "clinic": 1.0}
+    expected = model.model_.next_view(matrix, costs=costs, min_gain=0.01)
+    np.testing.assert_array_equal(model.next_view(rows, costs=costs, min_gain=0.01), expected)
+    assert "rna" in expected
+    assert repr(model.set_coverage(by="views")) == repr(model.model_.set_coverage(by="views"))
+    assert not hasattr(
+        TableClassifier(ShareBoostClassifier(), views=VIEWS).fit(table, np.arange(N_ROWS) % 2), "next_view"
+    )

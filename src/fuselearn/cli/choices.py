@@ -153,7 +153,10 @@ def find_method(name: str, view_names: list[str], task: str = "classification") 
     try:
         return registry.find_method(name, view_names, unmatched=True)
     except ValueError as error:
-        refuse(f"--method {name!r} is not known; {str(error).partition('; ')[2]}")
+        from fuselearn.regression_methods import REGRESSION_METHODS
+
+        also = f" With --task regression there are {', '.join(REGRESSION_METHODS)}." if task == "auto" else ""
+        refuse(f"--method {name!r} is not known; {str(error).partition('; ')[2]}{also}")
 
 
 def make_estimator(

@@ -1,7 +1,7 @@
 """Compare methods on the same splits, and test their differences."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Real
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from joblib import Parallel, delayed
 from joblib import hash as content_hash
+from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
 from sklearn.utils import check_array, check_random_state, column_or_1d
 from sklearn.utils.multiclass import type_of_target
@@ -139,7 +140,8 @@ def compare(
     if verbose is not None:
         check_count("verbose", verbose, least=0)
     check_choice("task", task, TASKS)
-    table, y, columns, numbers = _checked_data(X, y, views, task)
+    table, y, columns, numbers = _checked_data(X, y, views, _task_of(methods, task))
+    _check_kinds(methods, numbers)
     if numbers:
         _check_for_classes_only(noise, view_labels, consensus, protocol)
         scoring = "r2" if isinstance(scoring, str) and scoring == "accuracy" else scoring
@@ -213,6 +215,34 @@ def _checked_data(
     if len(np.unique(y)) < 2:
         raise ValueError(f"y must hold at least two classes; it has {np.unique(y).tolist()}.")
     return table, y, dict(zip(names, columns)), False
+
+
+def _given_estimators(methods: Methods) -> list[Any]:
+    """Return the estimators among the methods, which are not named but given."""
+    values = methods.values() if isinstance(methods, Mapping) else methods if isinstance(methods, list | tuple) else ()
+    return [value for value in values if not isinstance(value, str) and hasattr(value, "get_params")]
+
+
+def _task_of(methods: Methods, task: str) -> str:
+    """Return the task; regressors alone decide it where `y`, which may hold whole numbers, is to decide."""
+    estimators = _given_estimators(methods)
+    only_regressors = bool(estimators) and all(is_regressor(estimator) for estimator in estimators)
+    return "regression" if task == "auto" and only_regressors and len(estimators) == len(methods) else task
+
+
+def _check_kinds(methods: Methods, numbers: bool) -> None:
+    """Refuse estimators of the other task before anything is fitted."""
+    for estimator in _given_estimators(methods):
+        if numbers and is_classifier(estimator):
+            raise ValueError(
+                f"methods has the classifier {estimator!r:.80}, but y is taken for numbers to predict. For classes, "
+                "pass task='classification' and a y of labels."
+            )
+        if not numbers and is_regressor(estimator):
+            raise ValueError(
+                f"methods has the regressor {estimator!r:.80}, but y is taken for classes. To predict numbers, pass "
+                "task='regression'."
+            )
 
 
 def _check_for_classes_only(noise: float, view_labels: ArrayLike | None, consensus: bool, protocol: str | None) -> None:

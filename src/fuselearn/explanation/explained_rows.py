@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from fuselearn.data.view_table import row_location
 from fuselearn.explanation.column_terms import ColumnTerms
 from fuselearn.explanation.explanation import Explanation
-from fuselearn.explanation.games import shapley_values
+from fuselearn.explanation.games import shapley_values, shapley_values_of_rows
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.typing import BoolArray, FloatArray, IntArray, TableLike
 
@@ -168,25 +168,37 @@ class ExplainsRows:
 def _view_values(rows: ExplainedRows) -> ColumnTerms:
     """Return the terms of the views; those that a row lacks have none."""
     n_rows, n_views = rows.present.shape
-    terms: ColumnTerms | None = None
-    for pattern, numbers in rows_by_views(rows.present):
-        there = np.flatnonzero(pattern)
-
-        def value_of(members: BoolArray, numbers: IntArray = numbers, there: IntArray = there) -> FloatArray:
-            views = np.zeros(n_views, dtype=bool)
-            views[there[members]] = True
-            return rows.decisions(numbers, views)
-
-        game = shapley_values(value_of, len(there), most_exact=MOST_EXACT_VIEWS, n_pairs=PAIRS_OF_VIEWS)
+    few = rows.present.sum(axis=1) <= MOST_EXACT_VIEWS
+    exact, terms = np.flatnonzero(few), None
+    if len(exact):
+        game = shapley_values_of_rows(lambda numbers, views: rows.decisions(exact[numbers], views), rows.present[exact])
+        terms = ColumnTerms.zeros(n_rows, n_views, game.empty.shape[1])
+        terms.put(exact, ColumnTerms(game.empty, game.values))
+    many = np.flatnonzero(~few)
+    for pattern, places in rows_by_views(rows.present[many]) if len(many) else ():
+        of_group = _sampled_view_values(rows, many[places], pattern)
         if terms is None:
-            terms = ColumnTerms.zeros(n_rows, n_views, game.empty.shape[1])
-        of_group = ColumnTerms.zeros(len(numbers), n_views, game.empty.shape[1])
-        of_group.base[:], of_group.values[:, there] = game.empty, game.values
-        if game.errors is not None:
-            of_group.errors = np.zeros(of_group.values.shape)
-            of_group.errors[:, there] = game.errors
-        terms.put(numbers, of_group)
+            terms = ColumnTerms.zeros(n_rows, n_views, of_group.base.shape[1])
+        terms.put(many[places], of_group)
     assert terms is not None  # there is at least one row
+    return terms
+
+
+def _sampled_view_values(rows: ExplainedRows, numbers: IntArray, pattern: BoolArray) -> ColumnTerms:
+    """Return the terms of the views of rows that have the same ones, more than can be tried in all sets."""
+    there = np.flatnonzero(pattern)
+
+    def value_of(members: BoolArray) -> FloatArray:
+        views = np.zeros(len(pattern), dtype=bool)
+        views[there[members]] = True
+        return rows.decisions(numbers, views)
+
+    game = shapley_values(value_of, len(there), most_exact=MOST_EXACT_VIEWS, n_pairs=PAIRS_OF_VIEWS)
+    assert game.errors is not None
+    terms = ColumnTerms.zeros(len(numbers), len(pattern), game.empty.shape[1])
+    terms.base[:], terms.values[:, there] = game.empty, game.values
+    terms.errors = np.zeros(terms.values.shape)
+    terms.errors[:, there] = game.errors
     return terms
 
 

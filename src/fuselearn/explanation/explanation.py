@@ -198,9 +198,17 @@ class Explanation:
         base, values = self._arrays(kind)
         names = self.column_names if kind == "columns" else self.view_names
         if values.ndim == 2:
+            self._check_class(class_)
             return float(base[row]), values[row], names
         number = self.class_number(row, class_)
         return float(base[row, number]), values[row, :, number], names
+
+    def _check_class(self, class_: Any) -> None:
+        """Refuse a class where there is one decision value: it is for the second class, or of a number."""
+        if class_ is None or (self.classes is not None and class_ == self.classes[-1]):
+            return
+        what = "numbers" if self.classes is None else f"the class {self.classes[-1]!r} against {self.classes[0]!r}"
+        raise ValueError(f"class_ is for more than two classes; got {class_!r}. These are contributions to {what}.")
 
     def class_number(self, row: int, class_: Any = None) -> int:
         """Return the number of a class, or of the class of the largest decision value of a row.

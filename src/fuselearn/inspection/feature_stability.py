@@ -7,6 +7,7 @@ the p-values of two tests (`column_tests`), so that the expected share of false 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,7 +18,10 @@ from sklearn.base import clone
 from sklearn.utils import check_array, check_random_state
 
 from fuselearn.arguments import check_choice, check_count, check_jobs, resolve_views
+from fuselearn.boosting.gradient.gradient_base import monotonic_signs
+from fuselearn.data.categories import categorical_columns
 from fuselearn.data.folds import encode_groups
+from fuselearn.data.table_columns import frame_of
 from fuselearn.data.view_table import data_frame
 from fuselearn.inspection.column_tests import LabelledRows, TrendTest, batches, changes_by_shuffling, gain_chances
 from fuselearn.inspection.conditional_columns import ConditionalColumns
@@ -163,13 +167,13 @@ def feature_stability(
         raise ValueError(f"fdr must be a number between 0 and 1, such as 0.1; got {fdr!r}.")
     if not hasattr(model, "explain") or not hasattr(model, "views"):
         raise ValueError(f"model must be an estimator of fuselearn that has views and explain; got {model!r:.80}.")
+    _check_columns(X)
     table = check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", ensure_min_samples=8)
     target = np.asarray(y)
     if target.shape != (len(table),):
         raise ValueError(f"y must have an entry for each of the {len(table)} rows of X; got shape {target.shape}.")
     names, view_columns = resolve_views(model.views, X, table.shape[1])
-    # Clones see arrays, in which columns have no names.
-    model = clone(model).set_params(views=dict(zip(names, view_columns)))
+    model = clone(model).set_params(views=dict(zip(names, view_columns)), **_settings_by_number(model, X, table))
     n_columns = table.shape[1]
     if n_top is None:
         n_top = min(n_columns, max(5, round(n_columns / 10)))
@@ -217,6 +221,32 @@ def feature_stability(
         q_values <= fdr,
         float(fdr),
     )
+
+
+def _check_columns(X: TableLike) -> None:
+    """Refuse a data frame with columns that do not hold numbers, by name."""
+    frame = frame_of(X, eager_only=True)
+    for name in [] if frame is None else frame.columns:
+        try:
+            np.asarray(frame[name].to_numpy(), dtype=np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"X must have columns of numbers, but {name!r} holds {frame.schema[name]}. Replace text by numbers; "
+                "where the model has categorical_features, name the column there."
+            ) from None
+
+
+def _settings_by_number(model: Any, X: TableLike, table: FloatArray) -> dict[str, Any]:
+    """Return the settings of a model that name columns or types of X, for arrays, in which there are neither."""
+    settings = model.get_params(deep=False)
+    by_number: dict[str, Any] = {}
+    if "categorical_features" in settings:
+        columns = categorical_columns(settings["categorical_features"], X, table.shape[1])
+        by_number["categorical_features"] = columns.tolist() if len(columns) else None
+    if isinstance(settings.get("monotonic_cst"), Mapping):
+        features = {"n_features_in_": table.shape[1], "feature_names_in_": getattr(X, "columns", None)}
+        by_number["monotonic_cst"] = monotonic_signs(settings["monotonic_cst"], features).tolist()
+    return by_number
 
 
 def _shares_of_first(importances: FloatArray, n_top: int) -> FloatArray:

@@ -1,6 +1,6 @@
 """Models of tables by column names: `ViewColumns` makes a matrix of them, any estimator learns from it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -15,7 +15,7 @@ from fuselearn.explanation import Explanation
 from fuselearn.persistence.validation import check_contents, check_index, is_fitted
 from fuselearn.records import Records
 from fuselearn.tables.view_columns import ViewColumns
-from fuselearn.typing import AnyArray, ArrayLike, Classifier, FloatArray, TableLike, Views
+from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Classifier, FloatArray, TableLike, Views
 
 
 def model_has(name: str) -> Callable[["TableModel"], bool]:
@@ -330,6 +330,66 @@ class TableClassifier(ClassifierMixin, TableModel):
         columns = {name: found[name] for name in found.columns}
         rows = columns.pop("row").astype(np.intp)
         return Records({"row": rows, "index": self._index[rows], **columns})
+
+    @available_if(model_has("predict_set"))
+    def predict_set(self, X: TableLike, coverage: float = 0.9) -> BoolArray:
+        """Predict sets of classes that hold the true one as often as asked for, as the model does.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table or array
+            The rows.
+        coverage : float, default=0.9
+            Share of rows whose set is to hold the true class.
+
+        Returns
+        -------
+        bool ndarray of shape (n_samples, n_classes)
+            The classes in the set of each row; at least one.
+        """
+        rows = self.matrix(X)
+        sets: BoolArray = self.model_.predict_set(rows, coverage)
+        return sets
+
+    @available_if(model_has("set_coverage"))
+    def set_coverage(self, coverage: float = 0.9, *, by: str = "class") -> Any:
+        """Return how often sets hold the class of training rows that their model has not seen.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Share of rows whose set is to hold the true class.
+        by : {"class", "views"}, default="class"
+            What a line of the table is for: a class, or a set of views that rows have.
+
+        Returns
+        -------
+        Records
+            A table.
+        """
+        check_is_fitted(self)
+        return self.model_.set_coverage(coverage, by=by)
+
+    @available_if(model_has("next_view"))
+    def next_view(self, X: TableLike, *, costs: Mapping[str, float] | None = None, min_gain: float = 0.005) -> AnyArray:
+        """Name the view of each row that is worth measuring next, as the model does.
+
+        Parameters
+        ----------
+        X : data frame, Arrow table or array
+            The rows; a view that was not measured is empty.
+        costs : dict of str to float or None, default=None
+            Cost of each view, in any unit; None is 1 for each.
+        min_gain : float, default=0.005
+            Least gain in the probability of being right that a view is measured for.
+
+        Returns
+        -------
+        object ndarray of shape (n_samples,)
+            Names of views; None where nothing is worth measuring.
+        """
+        rows = self.matrix(X)
+        return self.model_.next_view(rows, costs=costs, min_gain=min_gain)
 
     def _new_model(self) -> Any:
         """Return an unfitted classifier."""

@@ -6,6 +6,7 @@ from tests.cli.bad_input.refusals import FIT, N_ROWS, write
 from tests.cli.command_line import run
 
 VIEWS = {
+    "method for numbers": (["--method", "ridge"], ["--method 'ridge' is not known", "--task regression", "view:"]),
     "unknown view": (["--method", "view:sound"], ["--method 'view:sound' is not known"]),
     "glob of nothing": (["--view", "a=sound_*"], ["no column of the data matches 'sound_*' of the view 'a'"]),
     "name that is near": (["--view", "a=rna_01"], ["'rna_01'", "Did you mean 'rna_1'?"]),

@@ -1,16 +1,19 @@
 """What each column contributes to the values of fitted base models.
 
 Each kind of base model has its own closed form: sums for linear machines, quadrature for Gaussian kernels and trees.
-Support vector machines say tanh of a sum of kernels, of which a small part is sampled; classifiers of the user's are
-sampled altogether. In all of them the terms add up to what `predict` of the model says.
+Support vector machines say tanh of a sum of kernels, of which a small part is sampled. Classifiers of the user's are
+sampled altogether, and so are boosted trees that are cross-fitted for their probabilities. In all of them the terms add
+up to what `predict` of the model says.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from fuselearn.boosting.gradient.regressor import ShareGradientBoostingRegressor
 from fuselearn.explanation.column_terms import ColumnTerms, function_terms, linear_terms
 from fuselearn.explanation.kernel_values import kernel_shapley, squashed_kernel_shapley
 from fuselearn.explanation.tree_values import TreeNodes, tree_shapley
@@ -24,6 +27,7 @@ from fuselearn.fusion.base_models.ridge_features import RidgeModel
 from fuselearn.fusion.base_models.support_vector_machines import SupportVectorMachines
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.forest import Forest
+from fuselearn.numeric.gradients import ALL_VIEWS
 from fuselearn.typing import FloatArray, IntArray
 
 
@@ -66,6 +70,8 @@ def model_terms(
         return _boosted_terms(model, cells, players, n_players, threads)
     if isinstance(model, RidgeModel):
         return _ridge_terms(model, cells, players, n_players, threads)
+    if isinstance(model, CrossFittedRegressors) and all(_sums_its_trees(one) for one in model.models):
+        return _tree_regressor_terms(model.models, cells, players, n_players, threads)
     if isinstance(model, CrossFittedModel | CrossFittedRegressors):
         if model.reference is None:
             raise ValueError(_of_earlier_version("a classifier"))
@@ -153,6 +159,27 @@ def _boosted_terms(
     centred = ColumnTerms.zeros(len(cells), n_players, n_outputs)
     centred.add(terms, np.eye(n_outputs) - 1 / n_outputs)
     return centred
+
+
+def _sums_its_trees(regressor: Any) -> bool:
+    """Return whether a regressor is gradient boosting of which every tree counts, whatever views a row has."""
+    ours = isinstance(regressor, ShareGradientBoostingRegressor)
+    return ours and regressor.categories_ is None and bool(np.all(regressor.trees_.view == ALL_VIEWS))
+
+
+def _tree_regressor_terms(
+    regressors: Sequence[ShareGradientBoostingRegressor],
+    cells: FloatArray,
+    players: IntArray,
+    n_players: int,
+    threads: Threads,
+) -> ColumnTerms:
+    """Return the terms of the mean of gradient boosting regressors."""
+    terms = ColumnTerms.zeros(len(cells), n_players, 1)
+    for regressor in regressors:
+        base, values = tree_shapley(regressor.trees_.nodes(), cells, players, n_players, 1, threads)
+        terms.add(ColumnTerms(base + regressor.baseline_, values), 1 / len(regressors))
+    return terms
 
 
 def _ridge_terms(
