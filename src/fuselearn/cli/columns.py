@@ -38,7 +38,7 @@ class TrainingTable:
 
 def training_table(table: pyarrow.Table, task: "Task", path: str, notes: Notes) -> TrainingTable:
     """Return the rows to learn from, checked; those without a class are left out, and that is noted."""
-    check_view_columns(table, task.choices, task.categorical, path)
+    check_view_columns(table, task.choices, task.categorical, path, notes)
     known = rows_with_target(table.column(task.target))
     labelled: BoolArray = known.to_numpy()
     total, table = table.num_rows, table.filter(known)
@@ -64,7 +64,9 @@ def training_table(table: pyarrow.Table, task: "Task", path: str, notes: Notes) 
     return TrainingTable(table, y if numbers is None else numbers, view_labels, groups, labelled, numbers is not None)
 
 
-def check_view_columns(table: pyarrow.Table, choices: dict[str, ViewChoice], categorical: str, path: str) -> None:
+def check_view_columns(
+    table: pyarrow.Table, choices: dict[str, ViewChoice], categorical: str, path: str, notes: Notes
+) -> None:
     """Refuse columns that hold what a view cannot; `categorical` is for views that do not say it themselves."""
     for view, choice in choices.items():
         # Rows are those of DATA, also where a column comes from another file.
@@ -74,7 +76,7 @@ def check_view_columns(table: pyarrow.Table, choices: dict[str, ViewChoice], cat
             if types.is_string(column.type):
                 from fuselearn.cli.text_columns import check_text_column
 
-                check_text_column(column, name, view, choice.categorical or categorical, of_view, of_rows)
+                check_text_column(column, name, view, choice.categorical or categorical, of_view, of_rows, notes)
             else:
                 _check_type(column.type, name, of_view, view)
                 _check_finite(column, name, of_view, of_rows)

@@ -216,7 +216,7 @@ def _matrix(
         name: replace(choice, categorical=None if choice.categorical == "target" else choice.categorical)
         for name, choice in choices.items()
     }
-    check_view_columns(table, choices, "onehot", path)
+    check_view_columns(table, choices, "onehot", path, notes)
     columns = ViewColumns({name: choice.columns for name, choice in choices.items()})
     with warnings.catch_warnings(record=True) as caught, refusing(ValueError, TypeError, what=path):
         warnings.simplefilter("always")

@@ -7,6 +7,7 @@ standard input, which cannot be read twice, can be read with the types that a mo
 import codecs
 import csv
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
@@ -28,6 +29,8 @@ MAX_NAME_LINES = 100
 MAX_NAME_BYTES = 64 << 20
 """Bytes that the names may take: more of them are not the first line of a table."""
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+DELIMITER_LINE = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([\x00-\x7f])"?\r?\n')
+"""A line above the names that tells Excel the delimiter."""
 NOTHING = arrow_csv.ConvertOptions().null_values
 """Words for nothing; the empty one is the first."""
 USUAL_WORDS = (
@@ -45,6 +48,7 @@ USUAL_WORDS = (
     "Missing",
     "MISSING",
     "unknown",
+    "Unknown",
 )
 """Words that often stand for nothing, and might be categories: they are offered as ``--na-values``."""
 MAX_BLANKS = 8
@@ -55,6 +59,9 @@ TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
 
 class TableFile:
     """What files of all formats have: where they are, the `names` of their columns, and cells that were odd."""
+
+    states_delimiter = False
+    """Whether a line above the names says what the delimiter is."""
 
     def __init__(self, source: "Source", kind: str) -> None:
         self.source, self.kind = source, kind
@@ -189,6 +196,11 @@ class CsvFile(TableFile):
     def _read_names(self) -> list[str]:
         """Read the names of the columns."""
         line = decompressed(self._stream.readline, MAX_NAME_BYTES)
+        stated = DELIMITER_LINE.fullmatch(line)
+        if stated is not None:
+            self._delimiter = self.source.delimiter or stated[1].decode()
+            self.states_delimiter = True
+            line = decompressed(self._stream.readline, MAX_NAME_BYTES)
         if not line:
             refuse(f"{self.source.name} is empty; it needs a line of column names, and rows below it.")
         kind = content_of(line)

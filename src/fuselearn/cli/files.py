@@ -7,6 +7,7 @@ all, and in the place of another file with ``--force`` only. Whatever is wrong w
 import errno
 import gzip
 import os
+import re
 import shutil
 import stat
 import sys
@@ -108,7 +109,7 @@ def date_formats(options: list[str] | None) -> Mapping[str, tuple[str, ...]]:
     """Return the formats of dates, by column, from ``FORMAT`` or ``COLUMN=FORMAT``."""
     if not options:
         return {}
-    from fuselearn.cli.odd_cells import check_formats
+    from fuselearn.cli.dates import check_formats
 
     return check_formats(options)
 
@@ -190,12 +191,24 @@ def open_file(source: Source, content: IO[bytes] | None = None) -> Iterator["Pla
         with reading(source.name, kind):
             opened = reader(source, content or stack.enter_context(_stream(source, kind)), kind)
         names = opened.names
-        name, count = Counter(names).most_common(1)[0] if names else ("", 0)
-        if count > 1:
-            refuse(f"{source.name} has the column {name!r} {count} times; give each column its own name.")
-        if not names:
-            refuse(f"{source.name} has no columns.")
+        _check_names(names, source.name)
         yield opened
+
+
+def _check_names(names: list[str], path: str) -> None:
+    """Refuse a file without names, or with one for several columns; some may have none, as those of row numbers."""
+    if not names:
+        refuse(f"{path} has no columns.")
+    filled = [name for name in names if name.strip()]
+    name, count = Counter(filled).most_common(1)[0] if filled else ("", 0)
+    if count > 1:
+        refuse(f"{path} has the column {name!r} {count} times; give each column its own name.")
+    n_blank = len(names) - len(filled)
+    if len(filled) == 1 and n_blank > 1:
+        refuse(
+            f"{path} has {name!r} in its first line, and {n_blank} columns without a name: is the first line a title? "
+            "It must hold the names of the columns; delete what is above them."
+        )
 
 
 def read_opened(
@@ -304,6 +317,12 @@ def _stream(source: Source, kind: str) -> Iterator[Any]:
 
 def _advice(kind: str, message: str) -> str:
     """Return what to do about a file that cannot be read."""
+    counts = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
+    if counts and int(counts[1]) <= 2 and int(counts[3]) == int(counts[2]) + 1:
+        return (
+            " The first line has one name fewer than the rows have cells: give the first column a name, which R leaves "
+            "out, or delete the delimiter at the end of each row."
+        )
     if "Expected" in message and "columns" in message:
         return (
             " Every row needs a cell for each name in the first line; quote cells that hold the delimiter, and close "

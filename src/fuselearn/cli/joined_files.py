@@ -63,6 +63,8 @@ def qualified(view: str, column: str) -> str:
 class JoinedFiles:
     """A file and those of its views, which are read as one: `names` are those of DATA, then those of the views."""
 
+    states_delimiter = False
+
     def __init__(self, source: Source, data: "PlainFile", files: "dict[str, PlainFile]") -> None:
         self.source, self.kind = source, data.kind
         self.on = str(source.on)

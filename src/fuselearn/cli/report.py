@@ -97,7 +97,8 @@ def report(
                 what = "classes" if hasattr(loaded, "classes_") else "true numbers"
                 notes.add(f"There is no column of {what} in the data: the report says nothing about quality.")
             X, y, ids, columns, facts = labelled_rows(loaded, opened, target, identifier, allow_missing_columns, notes)
-            as_pandas = not (facts.pop("padded_labels") or opened.remarks or columns.lost)
+            has_more = opened.remarks or opened.states_delimiter
+            as_pandas = not (facts.pop("padded_labels") or has_more or columns.lost)
             in_python = python_reading(source, columns.dates) if as_pandas else None
         from fuselearn.cli.model_columns import names_in_order
 

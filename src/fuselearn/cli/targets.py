@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow
 from pyarrow import compute, types
 
-from fuselearn.cli.console import Notes, refuse
-from fuselearn.cli.csv_files import na_hint, reads_as_number
+from fuselearn.cli.console import Notes, counted, refuse
+from fuselearn.cli.csv_files import USUAL_WORDS, na_hint, reads_as_number
 from fuselearn.cli.odd_cells import are_few, with_points
 from fuselearn.cli.text_columns import comma_number, number_hint
 from fuselearn.typing import AnyArray, BoolArray, FloatArray
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from fuselearn.cli.files import OpenedFile
 
 MANY_CLASSES = 20
+FEW_CLASSES = 10
+"""Classes of text that may well be numbers with a unit, as those of doses."""
 TRUTH = {spelling for word in ("true", "false") for spelling in (word, word.title(), word.upper())}
 """Spellings of true and false in CSV."""
 LARGEST = 2**63
@@ -164,6 +166,8 @@ def check_target(y: AnyArray, name: str, path: str, notes: Notes | None = None) 
             f"Warning: the target {name!r} has {str(words[0])!r} among numbers, in {n_words} of {len(y)} rows: a class "
             f"of its own here. Fix the cells if it is not meant to be{na_hint(words.tolist())}."
         )
+    if notes is not None and y.dtype.kind == "U":
+        _note_odd_classes(y, classes, words, name, notes)
     many = len(classes) > MANY_CLASSES or (len(classes) > 10 and len(y) < 5 * len(classes))
     if many and y.dtype.kind in "iuf" and notes is not None:
         notes.add(
@@ -171,12 +175,38 @@ def check_target(y: AnyArray, name: str, path: str, notes: Notes | None = None) 
             f"{text_of(classes[-1])}, and each of them is a class here. To predict the number itself, add "
             "--task regression."
         )
+    hint = number_hint(classes.tolist()) if y.dtype.kind == "U" and len(classes) > FEW_CLASSES else None
+    shown = str((words if len(words) else classes)[0])[:40]
     if len(classes) > max(MANY_CLASSES, len(y) / 2):
         where = f"{path} has {len(classes)} classes in {len(y)} rows of the target {name!r}"
-        hint = number_hint(classes.tolist()) if y.dtype.kind == "U" else None
         if hint is not None:
-            refuse(f"{where}, such as {str((words if len(words) else classes)[0])[:40]!r}: {hint}.")
+            refuse(f"{where}, such as {shown!r}: {hint.rstrip('?')}{'?' if hint.endswith('?') else '.'}")
         refuse(f"{where}; is it an id or a measured number? Name the column of classes.")
+    if hint is not None and notes is not None:
+        notes.add(
+            f"Warning: the target {name!r} has {len(classes)} different texts, such as {shown!r}, and each of them is "
+            f"a class here. They look like {hint}{'' if hint.endswith('?') else '.'}"
+        )
+
+
+def _note_odd_classes(y: AnyArray, classes: AnyArray, words: AnyArray, name: str, notes: Notes) -> None:
+    """Note classes of text that often stand for nothing, and those that differ in the spelling of a number only."""
+    nothing = [word for word in words.tolist() if word in USUAL_WORDS]
+    n_rows = int(np.isin(y, nothing).sum())
+    if len(words) == len(classes) and len(nothing) > 0 and len(words) - len(nothing) >= 2 and are_few(n_rows, len(y)):
+        notes.add(
+            f"Warning: the target {name!r} has the class {nothing[0]!r}; in {counted(n_rows, 'row')} it, or another "
+            f"such word, is a class of its own here{na_hint(nothing)}."
+        )
+    spellings: dict[float, str] = {}
+    for text in classes.tolist():
+        number = _finite_number(text)
+        if number is not None and spellings.setdefault(number, text) != text:
+            notes.add(
+                f"Warning: the target {name!r} has {spellings[number]!r} beside {text!r}: two classes here. Spell them "
+                "alike if they are one."
+            )
+            return
 
 
 def model_labels(

@@ -19,6 +19,8 @@ from fuselearn.typing import FloatArray
 if TYPE_CHECKING:
     from fuselearn.cli.files import Source
 
+YEARS = ("0001-01-01", "9999-12-31")
+"""First and last day that a date of Python can be."""
 LARGEST_POWER = 22
 """Largest power of ten that a double holds exactly."""
 POWERS_OF_TEN = np.array([float(10**power) for power in range(LARGEST_POWER + 1)])
@@ -120,7 +122,10 @@ def typed(
     """
     kinds, source = column_types or {}, opened.source
     as_they_are = {identifier, *(name for name, kind in kinds.items() if types.is_string(kind))}
-    columns = [_plain(column, name in as_they_are) for name, column in zip(table.column_names, table.columns)]
+    columns = [
+        _in_microseconds(_plain(column, name in as_they_are), name, source, first_row)
+        for name, column in zip(table.column_names, table.columns)
+    ]
     table = pyarrow.table(columns, names=table.column_names)
     texts = [
         name
@@ -223,6 +228,32 @@ def _plain(column: pyarrow.ChunkedArray, exact: bool) -> pyarrow.ChunkedArray:
     return column
 
 
+def _in_microseconds(column: pyarrow.ChunkedArray, name: str, source: "Source", first_row: int) -> pyarrow.ChunkedArray:
+    """Return dates and times in microseconds, in which all are; a year that Python does not have is refused."""
+    kind = column.type
+    if not types.is_timestamp(kind) and not types.is_date(kind):
+        return column
+    unit = kind.unit if types.is_timestamp(kind) else "D" if types.is_date32(kind) else "ms"
+    numbers = column.cast(pyarrow.int32()) if unit == "D" else column
+    numbers = numbers.cast(pyarrow.int64())
+    # Nanoseconds in 64 bits cannot leave these years, and the ends of these would not fit into them.
+    if unit != "ns":
+        first, last = (np.datetime64(end).astype(f"datetime64[{unit}]").astype(np.int64) for end in YEARS)
+        outside = compute.or_(compute.less(numbers, int(first)), compute.greater(numbers, int(last)))
+        row = compute.index(outside, True).as_py()
+        if row >= 0:
+            refuse(
+                f"{source.name} has the year {_year_of(numbers[row].as_py(), unit)} in row {row + first_row} of the "
+                f"column {name!r}; years go from 1 to 9999: is the unit of {kind} right?"
+            )
+    return column.cast(pyarrow.timestamp("us", kind.tz), safe=False) if types.is_timestamp(kind) else column
+
+
+def _year_of(number: int, unit: str) -> int:
+    """Return the year of a number of units since 1970, which may be any."""
+    return 1970 + int(number / {"D": 365.2425, "s": 31556952, "ms": 31556952e3, "us": 31556952e6}[unit])
+
+
 def _converted(
     column: pyarrow.ChunkedArray, kind: pyarrow.DataType, name: str, source: "Source", first_row: int
 ) -> pyarrow.ChunkedArray:
@@ -234,7 +265,7 @@ def _converted(
     is_date = types.is_date(column.type) or types.is_timestamp(column.type)
     if is_date and types.is_timestamp(kind):
         # A moment with a time zone is the same moment in UTC, as it would be read from a text.
-        return column.cast(pyarrow.timestamp("us", getattr(column.type, "tz", None))).cast(kind)
+        return column.cast(pyarrow.timestamp("us", getattr(column.type, "tz", None)), safe=False).cast(kind)
     numeric = types.is_integer(column.type) or types.is_floating(column.type)
     if not numeric or types.is_timestamp(kind):
         refuse(
