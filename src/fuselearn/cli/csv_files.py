@@ -136,6 +136,7 @@ class CsvFile(TableFile):
             for name, kind in zip(table.column_names, table.schema.types)
             if arrow_types.is_string(kind) and name not in given
         ]
+        table = in_microseconds(table)
         return self.odd_cells.settled(table, texts) if texts else table
 
     def batches(
@@ -172,6 +173,15 @@ class CsvFile(TableFile):
 
     def _check_error(self, error: pyarrow.ArrowInvalid) -> None:
         """Raise what pyarrow could not read, in words where the reason is known; that there are no rows is no error."""
+        if "Expected" in str(error):
+            first = (self._rows.first or b"").decode("utf-8", "replace")
+            cells = next(csv.reader([first], delimiter=self._delimiter), [])
+            if len(cells) == len(self.names) + 1:
+                refuse(
+                    f"{self.source.name} has {len(self.names)} names in its first line, and {len(cells)} cells in the "
+                    "next: one name fewer than the rows have cells. Name the first column, as R does not, or delete "
+                    "the delimiter at the end of each row."
+                )
         if "Empty CSV file" not in str(error):
             raise error
 
@@ -291,13 +301,24 @@ def read_texts(table: pyarrow.Table, source: "Source") -> pyarrow.Table:
     names = list(table.column_names)
     dates = {name: pyarrow.string() for name in names if name in source.formats}
     options = csv_options(names, None, dates, source.na_values, decimal=source.decimal, block_bytes=block_bytes)
-    read = arrow_csv.read_csv(written, **options)
+    read = in_microseconds(arrow_csv.read_csv(written, **options))
     if "" not in source.formats:
         return read
     # What looks like ISO may be a date of the format that was given, with day and month the other way round.
     is_date = [arrow_types.is_date(kind) or arrow_types.is_timestamp(kind) for kind in read.schema.types]
     columns = [text if dated else column for column, text, dated in zip(read.columns, table.columns, is_date)]
     return pyarrow.table(columns, names=names)
+
+
+def in_microseconds(table: pyarrow.Table) -> pyarrow.Table:
+    """Return a table whose times are in microseconds, as a model takes them; what is below one is left out."""
+    columns = [
+        column.cast(pyarrow.timestamp("us", column.type.tz), safe=False)
+        if arrow_types.is_timestamp(column.type) and column.type.unit == "ns"
+        else column
+        for column in table.columns
+    ]
+    return pyarrow.table(columns, names=table.column_names)
 
 
 def without_words_for_nothing(table: pyarrow.Table, identifier: str | None, na_values: Sequence[str]) -> pyarrow.Table:

@@ -14,7 +14,8 @@ class Rows(io.RawIOBase):
     """The lines below the names, which are counted, without blank ones at the end.
 
     `blank` are the bytes of a blank line; where there are none, every line is a row. `n_lines` counts line breaks
-    outside of quotes, as those inside belong to a cell; at the end `in_quotes` says that a quote was not closed.
+    outside of quotes, as those inside belong to a cell; at the end `in_quotes` says that a quote was not closed. The
+    first line is `first`.
     """
 
     def __init__(self, stream: IO[bytes], blank: bytes, delimiter: bytes = b",") -> None:
@@ -23,6 +24,7 @@ class Rows(io.RawIOBase):
         self._held = b""
         self._last = b"\n"
         self._is_closed_quote = False
+        self.first: bytes | None = None
         self.n_lines = 0
         self.in_quotes = False
 
@@ -42,6 +44,8 @@ class Rows(io.RawIOBase):
                 chunk = self._held + read
                 text = chunk.rstrip(self._blank) if self._blank else chunk
                 chunk, self._held = text, chunk[len(text) :]
+            if self.first is None:
+                self.first = chunk.partition(b"\n")[0]
             if chunk or not read:
                 self._count(chunk)
                 return chunk

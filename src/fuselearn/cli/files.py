@@ -7,7 +7,6 @@ all, and in the place of another file with ``--force`` only. Whatever is wrong w
 import errno
 import gzip
 import os
-import re
 import shutil
 import stat
 import sys
@@ -317,12 +316,6 @@ def _stream(source: Source, kind: str) -> Iterator[Any]:
 
 def _advice(kind: str, message: str) -> str:
     """Return what to do about a file that cannot be read."""
-    counts = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
-    if counts and int(counts[1]) <= 2 and int(counts[3]) == int(counts[2]) + 1:
-        return (
-            " The first line has one name fewer than the rows have cells: give the first column a name, which R leaves "
-            "out, or delete the delimiter at the end of each row."
-        )
     if "Expected" in message and "columns" in message:
         return (
             " Every row needs a cell for each name in the first line; quote cells that hold the delimiter, and close "

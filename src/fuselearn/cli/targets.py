@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow
 from pyarrow import compute, types
 
-from fuselearn.cli.console import Notes, counted, refuse
+from fuselearn.cli.console import Notes, refuse
 from fuselearn.cli.csv_files import USUAL_WORDS, na_hint, reads_as_number
 from fuselearn.cli.odd_cells import are_few, with_points
 from fuselearn.cli.text_columns import comma_number, number_hint
@@ -193,10 +193,11 @@ def _note_odd_classes(y: AnyArray, classes: AnyArray, words: AnyArray, name: str
     """Note classes of text that often stand for nothing, and those that differ in the spelling of a number only."""
     nothing = [word for word in words.tolist() if word in USUAL_WORDS]
     n_rows = int(np.isin(y, nothing).sum())
-    if len(words) == len(classes) and len(nothing) > 0 and len(words) - len(nothing) >= 2 and are_few(n_rows, len(y)):
+    if len(words) == len(classes) >= len(nothing) + 2 and nothing and are_few(n_rows, len(y)):
+        which = "a class of its own" if len(nothing) == 1 else "classes of their own"
         notes.add(
-            f"Warning: the target {name!r} has the class {nothing[0]!r}; in {counted(n_rows, 'row')} it, or another "
-            f"such word, is a class of its own here{na_hint(nothing)}."
+            f"Warning: the target {name!r} has {' and '.join(map(repr, nothing))} in {n_rows} of {len(y)} rows: "
+            f"{which} here. Fix the cells if that is not meant{na_hint(nothing)}."
         )
     spellings: dict[float, str] = {}
     for text in classes.tolist():

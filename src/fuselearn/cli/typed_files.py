@@ -13,14 +13,14 @@ import pyarrow
 from pyarrow import compute, feather, ipc, parquet, types
 
 from fuselearn.cli.console import refuse
-from fuselearn.cli.csv_files import TableFile, read_texts, without_words_for_nothing
+from fuselearn.cli.csv_files import TableFile, in_microseconds, read_texts, without_words_for_nothing
 from fuselearn.typing import FloatArray
 
 if TYPE_CHECKING:
     from fuselearn.cli.files import Source
 
-YEARS = ("0001-01-01", "9999-12-31")
-"""First and last day that a date of Python can be."""
+YEARS = ("0001-01-01", "10000-01-01")
+"""The first day that a date of Python can be, and the day after the last one."""
 LARGEST_POWER = 22
 """Largest power of ten that a double holds exactly."""
 POWERS_OF_TEN = np.array([float(10**power) for power in range(LARGEST_POWER + 1)])
@@ -122,11 +122,10 @@ def typed(
     """
     kinds, source = column_types or {}, opened.source
     as_they_are = {identifier, *(name for name, kind in kinds.items() if types.is_string(kind))}
-    columns = [
-        _in_microseconds(_plain(column, name in as_they_are), name, source, first_row)
-        for name, column in zip(table.column_names, table.columns)
-    ]
-    table = pyarrow.table(columns, names=table.column_names)
+    columns = [_plain(column, name in as_they_are) for name, column in zip(table.column_names, table.columns)]
+    for name, column in zip(table.column_names, columns):
+        _check_years(column, name, source, first_row)
+    table = in_microseconds(pyarrow.table(columns, names=table.column_names))
     texts = [
         name
         for name, kind in zip(table.column_names, table.schema.types)
@@ -228,25 +227,21 @@ def _plain(column: pyarrow.ChunkedArray, exact: bool) -> pyarrow.ChunkedArray:
     return column
 
 
-def _in_microseconds(column: pyarrow.ChunkedArray, name: str, source: "Source", first_row: int) -> pyarrow.ChunkedArray:
-    """Return dates and times in microseconds, in which all are; a year that Python does not have is refused."""
+def _check_years(column: pyarrow.ChunkedArray, name: str, source: "Source", first_row: int) -> None:
+    """Refuse dates of years that Python does not have."""
     kind = column.type
-    if not types.is_timestamp(kind) and not types.is_date(kind):
-        return column
+    # Nanoseconds in 64 bits cannot leave these years.
+    if not types.is_date(kind) and (not types.is_timestamp(kind) or kind.unit == "ns"):
+        return
     unit = kind.unit if types.is_timestamp(kind) else "D" if types.is_date32(kind) else "ms"
-    numbers = column.cast(pyarrow.int32()) if unit == "D" else column
-    numbers = numbers.cast(pyarrow.int64())
-    # Nanoseconds in 64 bits cannot leave these years, and the ends of these would not fit into them.
-    if unit != "ns":
-        first, last = (np.datetime64(end).astype(f"datetime64[{unit}]").astype(np.int64) for end in YEARS)
-        outside = compute.or_(compute.less(numbers, int(first)), compute.greater(numbers, int(last)))
-        row = compute.index(outside, True).as_py()
-        if row >= 0:
-            refuse(
-                f"{source.name} has the year {_year_of(numbers[row].as_py(), unit)} in row {row + first_row} of the "
-                f"column {name!r}; years go from 1 to 9999: is the unit of {kind} right?"
-            )
-    return column.cast(pyarrow.timestamp("us", kind.tz), safe=False) if types.is_timestamp(kind) else column
+    numbers = (column.cast(pyarrow.int32()) if unit == "D" else column).cast(pyarrow.int64())
+    first, last = (int(np.datetime64(end).astype(f"datetime64[{unit}]").astype(np.int64)) for end in YEARS)
+    row = compute.index(compute.or_(compute.less(numbers, first), compute.greater_equal(numbers, last)), True).as_py()
+    if row >= 0:
+        refuse(
+            f"{source.name} has the year {_year_of(numbers[row].as_py(), unit)} in row {row + first_row} of the column "
+            f"{name!r}; years go from 1 to 9999: is the unit of {kind} right?"
+        )
 
 
 def _year_of(number: int, unit: str) -> int:
