@@ -4,7 +4,9 @@ import builtins
 import json
 import sys
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 
 from fuselearn.cli import columns
 from tests.cli import numbers_for_nothing, text_tables
@@ -130,7 +132,7 @@ def test_few_rows_with_another_decimal_sign_are_refused(tmp_path):
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ('"1,5"', "--decimal , reads a comma"),
+        ('"1,5"', "Add --decimal , if the comma"),
         ("1.234.567", "write them plainly"),
         ("1.5 mg", "where there were numbers"),
     ],
@@ -144,6 +146,19 @@ def test_one_row_of_numbers_gone_wrong_is_refused(cell, words, n_rows, fit, tmp_
     assert result.exit_code == 1
     assert words in result.stderr
     assert cell.strip('"') in result.stderr
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_row_with_a_unit_beside_one_without_is_predicted(suffix, fit, tmp_path):
+    fit("t.csv", plain(w=X))
+    cells = {"id": ["p", "q"], "x": [1.5, 2.5], "w": ["1.5 mg", "2.5"]}
+    (tmp_path / "new.csv").write_text(
+        "\n".join(map(",".join, zip(*([name, *map(str, cells[name])] for name in cells))))
+    )
+    parquet.write_table(pyarrow.table(cells), tmp_path / "new.parquet")
+    result = run("predict", "model.fuse", f"new.{suffix}")
+    assert result.exit_code == 0, result.stderr
+    assert "'1.5 mg' in 'w'" in result.stderr
 
 
 @pytest.mark.parametrize("cell", ["<5", "not recorded"])

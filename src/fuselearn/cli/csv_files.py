@@ -158,6 +158,7 @@ class CsvFile(TableFile):
         except pyarrow.ArrowInvalid as error:
             self._check_error(error)
         self._check_rows(count)
+        self.odd_cells.check_read()
 
     def _options(self, columns: list[str] | None, types: dict[str, pyarrow.DataType] | None) -> dict[str, Any]:
         """Return the options of pyarrow's reader."""

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow
@@ -102,6 +102,15 @@ class OddCells:
         ]
         return pyarrow.table(columns, names=table.column_names)
 
+    def check_read(self) -> None:
+        """Refuse a column of which nothing was read, as its cells are numbers or dates that are spelled otherwise.
+
+        However few they are, they are what the model would have to know.
+        """
+        for name, cells in self._counts.items():
+            if self._n_read.get(name) == 0 and all(spelled_otherwise(cell, self._kinds[name]) for cell in cells):
+                self._refuse_column(name)
+
     def settled(self, table: pyarrow.Table, names: list[str]) -> pyarrow.Table:
         """Return a table in which columns of text that are numbers or dates, but for a few odd cells, are that."""
         columns = dict(zip(table.column_names, table.columns))
@@ -144,18 +153,21 @@ class OddCells:
         self._note(texts, odd, name, kind, first_row)
         self._n_read[name] += len(values) - values.null_count
         n_odd, n_read = self._counts[name].total() if name in self._counts else 0, self._n_read[name]
-        cells = self._counts.get(name, Counter())
-        are_many = n_odd >= (FEW if n_read else LEAST_ODD) and n_odd >= n_read
-        if are_many or (n_odd and not n_read and all(spelled_otherwise(cell, kind) for cell in cells)):
-            cell = next(iter(cells))
-            such = f", and such text in {n_odd} of its first {n_odd + n_read} cells" if n_odd + n_read > 1 else ""
-            comma = "--decimal , reads a comma as the decimal sign; see" if DECIMAL_COMMA.fullmatch(cell) else "See"
-            refuse(
-                f"{self._source.name} has {cell[:40]!r} in the column {name!r}{such}, where there were "
-                f"{WORDS.get(str(kind), str(kind))} at fit; is it the same column? {comma} --decimal and "
-                f"--date-format{na_hint([cell])}."
-            )
+        if n_odd >= (FEW if n_read else LEAST_ODD) and n_odd >= n_read:
+            self._refuse_column(name)
         return values
+
+    def _refuse_column(self, name: str) -> NoReturn:
+        """Refuse a column that is not what it was at fit."""
+        cell, n_odd = next(iter(self._counts[name])), self._counts[name].total()
+        n_cells = n_odd + self._n_read[name]
+        such = f", and such text in {n_odd} of its first {n_cells} cells" if n_cells > 1 else ""
+        is_comma = self._source.decimal == "." and DECIMAL_COMMA.fullmatch(cell)
+        advice = "Add --decimal , if the comma is the decimal sign" if is_comma else "See --decimal and --date-format"
+        refuse(
+            f"{self._source.name} has {cell[:40]!r} in the column {name!r}{such}, where there were "
+            f"{self._kinds[name]} at fit; is it the same column? {advice}{na_hint([cell])}."
+        )
 
     def _read(
         self, texts: pyarrow.ChunkedArray, name: str, kind: pyarrow.DataType

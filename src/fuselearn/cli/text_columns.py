@@ -3,7 +3,7 @@
 import re
 
 import pyarrow
-from pyarrow import compute, types
+from pyarrow import compute
 
 from fuselearn.cli.console import Notes, refuse
 from fuselearn.cli.csv_files import na_hint, reads_as_number
@@ -134,11 +134,11 @@ def number_hint(texts: list[str]) -> str | None:
     return None if measured is None else measured[1]
 
 
-def spelled_otherwise(text: str, kind: pyarrow.DataType) -> bool:
-    """Check whether a text is a number or a date, but not as these are read; a limit of detection (<5) is none."""
-    if types.is_timestamp(kind):
+def spelled_otherwise(text: str, kind: str) -> bool:
+    """Check whether a text is one of the "numbers" or "dates", but not as they are read; a limit (<5) is none."""
+    if kind == "dates":
         return DATE.fullmatch(text) is not None
-    beginning = BEGINNING.match(text) if types.is_floating(kind) else None
+    beginning = BEGINNING.match(text) if kind == "numbers" else None
     return beginning is not None and set(beginning["sign"]).isdisjoint(LIMITS)
 
 

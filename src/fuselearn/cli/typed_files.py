@@ -133,6 +133,7 @@ def typed(
     ]
     if texts:
         table = opened.odd_cells.typed(table, {name: kinds[name] for name in texts if name in kinds}, first_row)
+        opened.odd_cells.check_read()
         open_texts = [name for name in texts if name not in kinds]
         read = read_texts(table.select(open_texts), source) if open_texts else table.select([])
         read = opened.odd_cells.settled(read, open_texts)
