@@ -91,7 +91,10 @@ def check_text_column(
     if measured is not None:
         first, advice = measured
         if _are_surely_measured(texts, rows, categorical):
-            refuse(f"{where}, such as {first[:40]!r}: {advice}, or leave it out: --drop {name!r}.")
+            refuse(
+                f"{where}, such as {first[:40]!r}: {advice}, or leave it out: --drop {name!r}. If they are names, "
+                "begin them with a letter."
+            )
     if categorical == "none":
         refuse(
             f"{where}, which is to hold numbers only; encode it (--categorical onehot or target), or leave it out of "
