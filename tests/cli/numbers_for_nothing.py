@@ -30,7 +30,7 @@ READ = {
         plain(kind=but([1] * 12 + [2] * 12, _3="-999.0")),
         ["--na-values", "-999"],
         {"kind": missing([1] * 12 + [2] * 12, 3)},
-        "1 of 24 rows have no 'kind'",
+        "1 of 24 rows has no 'kind'",
     ),
     "codes that are not numbers for nothing": (
         "t.csv",

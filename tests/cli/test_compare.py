@@ -134,7 +134,7 @@ def test_target_that_is_no_number(table, tmp_path):
     parquet.write_table(table.drop_columns(["kind"]).append_column("kind", wrong), tmp_path / "nan.parquet")
     result = run(tmp_path / "nan.parquet", "--target", "kind", "--methods", "svm_vote", "--runs", 2)
     assert result.exit_code == 0, result.output
-    assert f"1 of {table.num_rows} rows have no 'kind' and are left out." in result.stderr
+    assert f"1 of {table.num_rows} rows has no 'kind' and is left out." in result.stderr
     assert f"{table.num_rows - 1} objects" in result.stdout
 
 
@@ -250,7 +250,7 @@ def test_files_that_cannot_be_read(tmp_path):
         result = run(tmp_path / name, "--target", "kind")
         assert result.exit_code == 1
         assert message in result.stderr
-    assert "1 of 2 rows have no 'kind' and are left out." in run(tmp_path / "gap.csv", "--target", "kind").stderr
+    assert "1 of 2 rows has no 'kind' and is left out." in run(tmp_path / "gap.csv", "--target", "kind").stderr
     (tmp_path / "target.csv").write_text("kind\nx\ny\n")
     assert "has no columns beside the target" in run(tmp_path / "target.csv", "--target", "kind").stderr
     (tmp_path / "latin.csv").write_bytes("a_1,a_2,kind\n1,2,rosé\n3,4,y\n".encode("latin-1"))

@@ -108,13 +108,13 @@ def test_line_breaks_in_cells(models, tmp_path):
 @pytest.mark.parametrize("block", [16, 37, 64])
 def test_rows_over_the_ends_of_blocks(block):
     """Blank lines and blanks at the end of what is read at once are kept for what follows."""
-    from fuselearn.cli.csv_files import _Rows
+    from fuselearn.cli.csv_lines import Rows
 
     rng = np.random.default_rng(block)
     for _ in range(20):
         rows = rng.choice(["1,2", "", " ", "3, ", ",", "4,5\r"], size=30).tolist()
         text = "\n".join(rows).encode() + rng.choice([b"", b"\n", b"\n\n \n"])
-        stream = _Rows(io.BytesIO(text), b"\r\n ")
+        stream = Rows(io.BytesIO(text), b"\r\n ")
         read = []
         while chunk := stream.read(block):
             read.append(chunk)
@@ -127,10 +127,10 @@ def test_rows_over_the_ends_of_blocks(block):
 @given(st.lists(st.sampled_from(['"', '""', "\n", ",", "a", " "]), min_size=1, max_size=20), st.integers(1, 9))
 def test_lines_are_counted_outside_of_quotes(parts, block):
     """As Python's own reader counts them, wherever a block ends; a quote amid a cell is text."""
-    from fuselearn.cli.csv_files import _Rows
+    from fuselearn.cli.csv_lines import Rows
 
     text = "".join(parts)
-    stream = _Rows(io.BytesIO(text.encode()), b"")
+    stream = Rows(io.BytesIO(text.encode()), b"")
     while stream.read(block):
         pass
     assert stream.n_lines == len(list(python_csv.reader(io.StringIO(text, newline=""))))

@@ -81,11 +81,12 @@ def choose_views(
     reserved = reserved or {}
     if view_options and views_file:
         refuse("--view and --views cannot both be given.")
+    named = [column for column in columns if column.strip()]
     if views_file:
         settings_of = _from_file(views_file)
         return {
             name: ViewChoice(
-                matching_columns(name, settings.pop("columns"), columns, f"--views {views_file}", reserved), **settings
+                matching_columns(name, settings.pop("columns"), named, f"--views {views_file}", reserved), **settings
             )
             for name, settings in settings_of.items()
         }, "from the file"
@@ -96,7 +97,7 @@ def choose_views(
         if repeated:
             refuse(f"--view names {repeated[0]!r} more than once; list its globs with commas: {repeated[0]}=A,B.")
         return {
-            name: ViewChoice(matching_columns(name, globs, columns, "--view", reserved)) for name, globs in pairs
+            name: ViewChoice(matching_columns(name, globs, named, "--view", reserved)) for name, globs in pairs
         }, "as given"
     views, how = _guessed_views(columns)
     return {name: ViewChoice(members) for name, members in views.items()}, how
@@ -360,7 +361,9 @@ def _guessed_views(columns: list[str]) -> tuple[dict[str, list[str]], str]:
     """Return views by prefixes of the names, where few of them cover nearly all columns, and how they were found."""
     # A column without a name is the row number that some programs write.
     named = [column for column in columns if column.strip()]
-    omission = " (a column without a name is left out)" if len(named) < len(columns) else ""
+    n_blank = len(columns) - len(named)
+    which = "a column without a name is" if n_blank == 1 else f"{n_blank} columns without a name are"
+    omission = f" ({which} left out)" if n_blank else ""
     groups: dict[str, list[str]] = {}
     for column in named:
         groups.setdefault(_prefix(column.strip()), []).append(column)

@@ -23,12 +23,11 @@ from fuselearn.cli.console import (
     tell,
 )
 from fuselearn.cli.files import (
-    Source,
     check_output,
-    date_formats,
     id_of,
     open_data,
     read_opened,
+    source_of,
     view_files,
     writing,
 )
@@ -105,9 +104,8 @@ def compare(
     check_jobs(jobs, "processes")
     check_choice("--task", task, TASKS)
     notes = Notes(quiet=False)
-    words, formats = tuple(na_values or ()), date_formats(date_format)
     files = view_files(view, on)
-    source = Source(data, file_format, delimiter, encoding, words, on, files, decimal, formats, strict)
+    source = source_of(data, file_format, delimiter, encoding, na_values, on, files, decimal, date_format, strict)
     with open_data(source, notes) as opened:
         path = opened.source.name
         reserved = _reserved(opened, target, id_of(identifier, on), group)
@@ -123,8 +121,8 @@ def compare(
         groups = groups_of(table.column(group), group, path, known)
     X, view_columns = _matrix(table, choices, y, path, notes)
     has_view = np.asarray(~np.isnan(X).all(axis=1))
+    notes.rows_left_out(int(np.sum(~has_view)), len(has_view), "value in any view")
     if not has_view.all():
-        notes.add(f"{np.sum(~has_view)} of {len(has_view)} rows have no value in any view and are left out.")
         X, y, groups = X[has_view], y[has_view], None if groups is None else groups[has_view]
     if not as_json:
         listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
@@ -183,7 +181,7 @@ def _read(
     """Read the columns of the views, of classes as `fit` reads them, and of groups."""
     import pyarrow
 
-    from fuselearn.cli.columns import as_meant
+    from fuselearn.cli.targets import as_meant
 
     used = [column for choice in choices.values() for column in choice.columns]
     as_texts = [target, *([group] if group else [])]
@@ -218,7 +216,7 @@ def _matrix(
         name: replace(choice, categorical=None if choice.categorical == "target" else choice.categorical)
         for name, choice in choices.items()
     }
-    check_view_columns(table, choices, "onehot", path)
+    check_view_columns(table, choices, "onehot", path, notes)
     columns = ViewColumns({name: choice.columns for name, choice in choices.items()})
     with warnings.catch_warnings(record=True) as caught, refusing(ValueError, TypeError, what=path):
         warnings.simplefilter("always")
@@ -234,12 +232,11 @@ def _classes(
 
     How many have none is noted.
     """
-    from fuselearn.cli.columns import check_target, classes_of, numbers_to_predict, rows_with_target
+    from fuselearn.cli.targets import check_target, classes_of, numbers_to_predict, rows_with_target
 
     known = rows_with_target(table.column(target))
     total, table = table.num_rows, table.filter(known)
-    if table.num_rows < total:
-        notes.add(f"{total - table.num_rows} of {total} rows have no {target!r} and are left out.")
+    notes.rows_left_out(total - table.num_rows, total, repr(target))
     y = classes_of(table.column(target), target, path)
     numbers = numbers_to_predict(y, target, path, task, notes)
     if numbers is not None:

@@ -105,6 +105,17 @@ def one_line(message: object) -> str:
     return " ".join(str(message).split())
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things in words.
+
+    Examples
+    --------
+    >>> counted(1, "row"), counted(2, "row")
+    ('1 row', '2 rows')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def visible(text: str) -> str:
     r"""Return a line in which control characters are seen and do nothing.
 
@@ -196,6 +207,12 @@ class Notes:
         self.lines.append(line)
         if not self.quiet:
             tell(line)
+
+    def rows_left_out(self, number: int, total: int, lack: str) -> None:
+        """Note rows that have no `lack`, if there are any."""
+        if number:
+            have, are = ("has", "is") if number == 1 else ("have", "are")
+            self.add(f"{number} of {counted(total, 'row')} {have} no {lack} and {are} left out.")
 
     def add_warnings(self, caught: list[warnings.WarningMessage]) -> None:
         """Note the warnings that the library gave; those for programmers are left out."""

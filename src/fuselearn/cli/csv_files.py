@@ -7,19 +7,18 @@ standard input, which cannot be read twice, can be read with the types that a mo
 import codecs
 import csv
 import io
-import zlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
 import pyarrow
 from pyarrow import compute
 from pyarrow import csv as arrow_csv
 from pyarrow import types as arrow_types
 
 from fuselearn.cli.console import refuse
-from fuselearn.cli.files import content_of
-from fuselearn.typing import AnyArray, BoolArray, IntArray
+from fuselearn.cli.csv_lines import Rows, Transcoded, decompressed
+from fuselearn.cli.file_kinds import content_of
 
 if TYPE_CHECKING:
     from fuselearn.cli.files import Source
@@ -30,6 +29,8 @@ MAX_NAME_LINES = 100
 MAX_NAME_BYTES = 64 << 20
 """Bytes that the names may take: more of them are not the first line of a table."""
 BYTE_ORDER_MARKS = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
+DELIMITER_LINE = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=([\x00-\x7f])"?\r?\n')
+"""A line above the names that tells Excel the delimiter."""
 NOTHING = arrow_csv.ConvertOptions().null_values
 """Words for nothing; the empty one is the first."""
 USUAL_WORDS = (
@@ -47,6 +48,7 @@ USUAL_WORDS = (
     "Missing",
     "MISSING",
     "unknown",
+    "Unknown",
 )
 """Words that often stand for nothing, and might be categories: they are offered as ``--na-values``."""
 MAX_BLANKS = 8
@@ -58,10 +60,17 @@ TRUE, FALSE = ["true", "True", "TRUE"], ["false", "False", "FALSE"]
 class TableFile:
     """What files of all formats have: where they are, the `names` of their columns, and cells that were odd."""
 
+    states_delimiter = False
+    """Whether a line above the names says what the delimiter is."""
+
     def __init__(self, source: "Source", kind: str) -> None:
         self.source, self.kind = source, kind
         self.names: list[str] = []
         self._odd_cells: OddCells | None = None
+
+    def names_of_files(self) -> list[str]:
+        """Return the names of the columns, as the file has them."""
+        return self.names
 
     @property
     def odd_cells(self) -> "OddCells":
@@ -89,13 +98,13 @@ class CsvFile(TableFile):
         super().__init__(source, kind)
         self._delimiter = source.delimiter or ("\t" if kind == "tsv" else ",")
         if codecs.lookup(source.encoding).name not in ("utf-8", "ascii"):
-            stream = io.BufferedReader(_Transcoded(stream, source.encoding))
+            stream = io.BufferedReader(Transcoded(stream, source.encoding))
         self._stream = stream
         self.names = self._read_names()
         if len(self.names) == 1:
             self._check_delimiter(self.names[0])
         blank = b"" if len(self.names) == 1 else b"\r\n" if self._delimiter == " " else b"\r\n "
-        self._rows = _Rows(stream, blank, self._delimiter.encode())
+        self._rows = Rows(stream, blank, self._delimiter.encode())
 
     def table(
         self,
@@ -127,6 +136,7 @@ class CsvFile(TableFile):
             for name, kind in zip(table.column_names, table.schema.types)
             if arrow_types.is_string(kind) and name not in given
         ]
+        table = in_microseconds(table)
         return self.odd_cells.settled(table, texts) if texts else table
 
     def batches(
@@ -148,6 +158,7 @@ class CsvFile(TableFile):
         except pyarrow.ArrowInvalid as error:
             self._check_error(error)
         self._check_rows(count)
+        self.odd_cells.check_read()
 
     def _options(self, columns: list[str] | None, types: dict[str, pyarrow.DataType] | None) -> dict[str, Any]:
         """Return the options of pyarrow's reader."""
@@ -163,6 +174,15 @@ class CsvFile(TableFile):
 
     def _check_error(self, error: pyarrow.ArrowInvalid) -> None:
         """Raise what pyarrow could not read, in words where the reason is known; that there are no rows is no error."""
+        if "Expected" in str(error):
+            first = (self._rows.first or b"").decode("utf-8", "replace")
+            cells = next(csv.reader([first], delimiter=self._delimiter), [])
+            if len(cells) == len(self.names) + 1:
+                refuse(
+                    f"{self.source.name} has {len(self.names)} names in its first line, and {len(cells)} cells in the "
+                    "next: one name fewer than the rows have cells. Name the first column, as R does not, or delete "
+                    "the delimiter at the end of each row."
+                )
         if "Empty CSV file" not in str(error):
             raise error
 
@@ -186,7 +206,12 @@ class CsvFile(TableFile):
 
     def _read_names(self) -> list[str]:
         """Read the names of the columns."""
-        line = _decompressed(self._stream.readline, MAX_NAME_BYTES)
+        line = decompressed(self._stream.readline, MAX_NAME_BYTES)
+        stated = DELIMITER_LINE.fullmatch(line)
+        if stated is not None:
+            self._delimiter = self.source.delimiter or stated[1].decode()
+            self.states_delimiter = True
+            line = decompressed(self._stream.readline, MAX_NAME_BYTES)
         if not line:
             refuse(f"{self.source.name} is empty; it needs a line of column names, and rows below it.")
         kind = content_of(line)
@@ -197,7 +222,7 @@ class CsvFile(TableFile):
         if mark:
             refuse(f"{self.source.name} is not UTF-8 but {mark}; add --encoding {mark}, or save it as UTF-8.")
         while line.count(b'"') % 2:  # a name may hold a line break
-            more = _decompressed(self._stream.readline, MAX_NAME_BYTES)
+            more = decompressed(self._stream.readline, MAX_NAME_BYTES)
             if not more or line.count(b"\n") > MAX_NAME_LINES:
                 self._refuse_quote()
             line += more
@@ -229,130 +254,6 @@ class CsvFile(TableFile):
                     f"{self.source.name} has one column, named {name[:60]!r}: its delimiter seems to be {words}; add "
                     f"--delimiter {shown}."
                 )
-
-
-class _Rows(io.RawIOBase):
-    """The lines below the names, which are counted, without blank ones at the end.
-
-    `blank` are the bytes of a blank line; where there are none, every line is a row. `n_lines` counts line breaks
-    outside of quotes, as those inside belong to a cell; at the end `in_quotes` says that a quote was not closed.
-    """
-
-    def __init__(self, stream: IO[bytes], blank: bytes, delimiter: bytes = b",") -> None:
-        self._stream, self._blank = stream, blank
-        self._cell_ends = np.frombuffer(delimiter + b"\r\n", dtype=np.uint8)
-        self._held = b""
-        self._last = b"\n"
-        self._is_closed_quote = False
-        self.n_lines = 0
-        self.in_quotes = False
-
-    def readable(self) -> bool:
-        """Return True, as every stream that can be read does."""
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        """Return the next bytes; none at the end."""
-        while True:
-            read = _decompressed(self._stream.read, size)
-            if not read:
-                # Blanks may belong to the last cell of a row; its line ends with the first line break.
-                end, sign, _ = self._held.partition(b"\n")
-                chunk, self._held = end + sign, b""
-            else:
-                chunk = self._held + read
-                text = chunk.rstrip(self._blank) if self._blank else chunk
-                chunk, self._held = text, chunk[len(text) :]
-            if chunk or not read:
-                self._count(chunk)
-                return chunk
-
-    def _count(self, chunk: bytes) -> None:
-        """Count the lines of a chunk; the end of the file ends a line."""
-        if not chunk:
-            self.n_lines += self._last != b"\n" or self.in_quotes
-        elif self.in_quotes or b'"' in chunk:
-            self._count_quoted(chunk)
-        else:
-            self.n_lines += chunk.count(b"\n")
-            self._is_closed_quote = False
-        self._last = chunk[-1:] or b"\n"
-
-    def _count_quoted(self, chunk: bytes) -> None:
-        """Count the lines of a chunk outside of quotes; a quote inside a cell that has none around it is text."""
-        characters = np.frombuffer(chunk, dtype=np.uint8)
-        quotes = np.flatnonzero(characters == ord('"'))
-        before = characters[quotes - 1]
-        if len(quotes) and quotes[0] == 0:
-            before[0] = self._last[0]
-        # Where quotes open and close in turn, each that opens begins a cell, or doubles the one that closed before it.
-        opens = before[self.in_quotes :: 2]
-        doubled = opens == ord('"')
-        if len(doubled) and quotes[0] == 0 and not self.in_quotes:
-            doubled[0] &= self._is_closed_quote
-        if not (doubled | np.isin(opens, self._cell_ends)).all():
-            quotes = quotes[self._signs(quotes, before)]
-        breaks = np.flatnonzero(characters == ord("\n"))
-        inside = (np.searchsorted(quotes, breaks) + self.in_quotes) % 2
-        self.n_lines += len(breaks) - int(inside.sum())
-        self.in_quotes = bool((len(quotes) + self.in_quotes) % 2)
-        self._is_closed_quote = not self.in_quotes and len(quotes) > 0 and bool(quotes[-1] == len(chunk) - 1)
-
-    def _signs(self, quotes: IntArray, before: AnyArray) -> BoolArray:
-        """Return the mask of the quotes that open or close a cell; the others are text."""
-        begins = np.isin(before, self._cell_ends).tolist()
-        signs = np.zeros(len(quotes), dtype=bool)
-        in_quotes, closed = self.in_quotes, -1 if self._is_closed_quote else -2
-        for number, (place, begins_cell) in enumerate(zip(quotes.tolist(), begins)):
-            if in_quotes:
-                in_quotes, closed = False, place
-            elif begins_cell or closed == place - 1:
-                in_quotes = True
-            else:
-                continue
-            signs[number] = True
-        return signs
-
-
-def _decompressed(read: Any, size: int) -> bytes:
-    """Return bytes of a stream that may be compressed; damage is an `OSError` in words."""
-    try:
-        result: bytes = read(size)
-    except (EOFError, zlib.error) as error:
-        raise OSError(f"it is damaged or cut off ({error}); copy it again") from None
-    return result
-
-
-class _Transcoded(io.RawIOBase):
-    """Bytes of another encoding as UTF-8."""
-
-    def __init__(self, stream: IO[bytes], encoding: str) -> None:
-        self._stream = stream
-        self._encoding = encoding
-        self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._left = b""
-        self._first = True
-
-    def readable(self) -> bool:
-        """Return True, as every stream that can be read does."""
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Fill a buffer, and return the number of bytes."""
-        while not self._left:
-            read = _decompressed(self._stream.read, 1 << 16)
-            try:
-                text = self._decoder.decode(read, final=not read)
-                self._left = (text.removeprefix("\ufeff") if self._first else text).encode()
-                self._first = self._first and not text
-            except UnicodeError as error:
-                reason = getattr(error, "reason", error)
-                raise OSError(f"it is not {self._encoding} ({reason}); say what it is with --encoding") from None
-            if not read and not self._left:
-                return 0
-        count = min(len(buffer), len(self._left))
-        buffer[:count], self._left = self._left[:count], self._left[count:]
-        return count
 
 
 def csv_options(
@@ -401,13 +302,24 @@ def read_texts(table: pyarrow.Table, source: "Source") -> pyarrow.Table:
     names = list(table.column_names)
     dates = {name: pyarrow.string() for name in names if name in source.formats}
     options = csv_options(names, None, dates, source.na_values, decimal=source.decimal, block_bytes=block_bytes)
-    read = arrow_csv.read_csv(written, **options)
+    read = in_microseconds(arrow_csv.read_csv(written, **options))
     if "" not in source.formats:
         return read
     # What looks like ISO may be a date of the format that was given, with day and month the other way round.
     is_date = [arrow_types.is_date(kind) or arrow_types.is_timestamp(kind) for kind in read.schema.types]
     columns = [text if dated else column for column, text, dated in zip(read.columns, table.columns, is_date)]
     return pyarrow.table(columns, names=names)
+
+
+def in_microseconds(table: pyarrow.Table) -> pyarrow.Table:
+    """Return a table whose times are in microseconds, as a model takes them; what is below one is left out."""
+    columns = [
+        column.cast(pyarrow.timestamp("us", column.type.tz), safe=False)
+        if arrow_types.is_timestamp(column.type) and column.type.unit == "ns"
+        else column
+        for column in table.columns
+    ]
+    return pyarrow.table(columns, names=table.column_names)
 
 
 def without_words_for_nothing(table: pyarrow.Table, identifier: str | None, na_values: Sequence[str]) -> pyarrow.Table:

@@ -5,7 +5,7 @@ and false have their types in Excel; a column that mixes them with text is read 
 """
 
 from collections.abc import Iterator
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow
@@ -110,6 +110,8 @@ def _column(cells: tuple[Any, ...]) -> pyarrow.Array:
             cell if cell is None or isinstance(cell, datetime) else datetime.combine(cell, time()) for cell in cells
         ]
         return pyarrow.array(moments, pyarrow.timestamp("us"))
+    if "duration" in kinds and kinds <= {"duration", "time"}:
+        return pyarrow.array([_duration(cell) for cell in cells], pyarrow.duration("us"))
     if kinds == {"number"}:
         return pyarrow.array(cells, pyarrow.int64() if all(type(cell) is int for cell in known) else pyarrow.float64())
     if kinds == {"truth"}:
@@ -123,7 +125,16 @@ def _kind(cell: Any) -> str:
         return "truth"
     if isinstance(cell, date):
         return "date"
+    if isinstance(cell, time | timedelta):
+        return "time" if isinstance(cell, time) else "duration"
     return "number" if isinstance(cell, int | float) and abs(cell) < 2**63 else "text"
+
+
+def _duration(cell: Any) -> timedelta | None:
+    """Return a duration, which Excel takes for a time of day where it is less than a day."""
+    if not isinstance(cell, time):
+        return cell
+    return datetime.combine(date.min, cell) - datetime.min
 
 
 def _text(cell: Any) -> str:

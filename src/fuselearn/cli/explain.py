@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fuselearn.cli.console import Notes, interruptible, interrupts, refuse, refusing, say, say_json
+from fuselearn.cli.console import Notes, counted, interruptible, interrupts, refuse, refusing, say, say_json
 from fuselearn.cli.files import check_column, check_output, id_of, open_data, reading, writing
 from fuselearn.cli.options import (
     AllowMissingColumns,
@@ -98,7 +98,7 @@ def explain(
     if as_json:
         say_json({"output": output, "rows": rows, "notes": notes.lines})
     elif output != "-":
-        say(f"Explained {rows} rows. Wrote {output}.")
+        say(f"Explained {counted(rows, 'row')}. Wrote {output}.")
 
 
 def check_by(by: str) -> None:

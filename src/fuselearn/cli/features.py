@@ -12,6 +12,7 @@ from fuselearn.cli.console import (
     check_count,
     check_jobs,
     check_seed,
+    counted,
     interruptible,
     interrupts,
     progress_bar,
@@ -133,12 +134,12 @@ def features(
             write(pyarrow.Table.from_pylist(records))
         interrupts.saved("the list is written")
     if as_json:
-        counted = {} if fdr is None else {"fdr": fdr, "selected": sum(record["selected"] for record in records)}
-        say_json({"rows": rows, **counted, of: records[:number], "notes": notes.lines})
+        selection = {} if fdr is None else {"fdr": fdr, "selected": sum(record["selected"] for record in records)}
+        say_json({"rows": rows, **selection, of: records[:number], "notes": notes.lines})
     elif output == "-":
         return
     elif fdr is None:
-        say(f"Mean absolute contribution to the decisions on {rows} rows:")
+        say(f"Mean absolute contribution to the decisions on {counted(rows, 'row')}:")
         for record in records[:number]:
             say(f"{record['share']:>6.1%}  {record[of[:-1]]}")
     else:

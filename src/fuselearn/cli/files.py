@@ -12,7 +12,7 @@ import stat
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from fuselearn.cli.console import interrupts, one_line, refuse, refuse_standard_output, refusing
+from fuselearn.cli.file_kinds import READ_KINDS, is_zipped, kind_of, refuse_permission
 
 if TYPE_CHECKING:
     import pyarrow
@@ -34,28 +35,10 @@ if TYPE_CHECKING:
     OpenedFile: TypeAlias = PlainFile | JoinedFiles
 
 
-FORMATS = {
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".feather": "feather",
-    ".arrow": "feather",
-}
-KINDS = ("csv", "tsv", "parquet", "feather")
-"""Formats that can be written."""
-READ_FORMATS = {**FORMATS, ".xlsx": "excel", ".xlsm": "excel"}
-READ_KINDS = (*KINDS, "excel")
-SPREADSHEETS = (".xls", ".xlsb", ".ods", ".numbers", ".sav", ".dta", ".sas7bdat", ".rds", ".rdata")
-"""Suffixes of tables that other programs have to export."""
-MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather", b"PK\x03\x04": "zip", b"\x1f\x8b": "gzip"}
-"""First bytes of files of other kinds."""
 NOT_OF_FILES = ("idna", "punycode", "unicode-escape", "unicode_escape", "raw-unicode-escape", "undefined")
 """Encodings of Python that are not those of text files."""
 SHOWN = 8
 """Column names that a message lists."""
-SHOWN_NAME = 100
-"""Characters of the name of a file that cannot exist."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +61,8 @@ class Source:
     """A table as the command line names it: "-" is standard input, and None goes by the suffix.
 
     With `on`, the column that names the objects, it is the table's rows with the columns of the files of `views`.
-    `formats` are those of dates, by column, with "" for all; `strict` refuses odd cells.
+    `formats` are those of dates, by column, with "" for all; `of_fit` says that they are those of a fit, which may name
+    columns that are absent here. `strict` refuses odd cells.
     """
 
     path: str
@@ -91,6 +75,7 @@ class Source:
     decimal: str = "."
     formats: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     strict: bool = False
+    of_fit: bool = False
 
     @property
     def name(self) -> str:
@@ -123,9 +108,44 @@ def date_formats(options: list[str] | None) -> Mapping[str, tuple[str, ...]]:
     """Return the formats of dates, by column, from ``FORMAT`` or ``COLUMN=FORMAT``."""
     if not options:
         return {}
-    from fuselearn.cli.odd_cells import check_formats
+    from fuselearn.cli.dates import check_formats
 
     return check_formats(options)
+
+
+def words_for_nothing(options: Sequence[str] | None, decimal: str = ".") -> tuple[str, ...]:
+    """Return the words for nothing, each of which may be a list of numbers: ``-999,-9`` are two of them.
+
+    Examples
+    --------
+    >>> words_for_nothing(["?", "-999,-9"])
+    ('?', '-999', '-9')
+    """
+    from fuselearn.cli.csv_files import reads_as_number
+
+    words: list[str] = []
+    for option in options or ():
+        parts = [part.strip() for part in option.split(",")]
+        is_number = decimal == "," and len(parts) == 2 and parts[1].isdecimal()
+        words += parts if all(map(reads_as_number, parts)) and not is_number else [option]
+    return tuple(dict.fromkeys(words))
+
+
+def source_of(
+    data: str,
+    file_format: str | None,
+    delimiter: str | None,
+    encoding: str,
+    na_values: list[str] | None,
+    on: str | None,
+    files: tuple[ViewFile, ...],
+    decimal: str,
+    date_format: list[str] | None,
+    strict: bool,
+) -> Source:
+    """Return a table as the options of a command name it."""
+    words, formats = words_for_nothing(na_values, decimal), date_formats(date_format)
+    return Source(data, file_format, delimiter, encoding, words, on, files, decimal, formats, strict)
 
 
 @contextmanager
@@ -141,6 +161,11 @@ def open_data(source: Source, notes: "Notes | None" = None) -> Iterator["OpenedF
 
         opening = open_joined(source)
     with opening as opened:
+        if not source.of_fit:
+            known = opened.names_of_files()
+            for column in source.formats:
+                if column and column not in known:
+                    check_column(column, known, source.name, "--date-format")
         yield opened
         if notes is not None:
             for remark in opened.remarks:
@@ -151,7 +176,7 @@ def open_data(source: Source, notes: "Notes | None" = None) -> Iterator["OpenedF
 def open_file(source: Source, content: IO[bytes] | None = None) -> Iterator["PlainFile"]:
     """Open one file for reading, or CSV that is not in a file but in memory: `content`."""
     _check_options(source)
-    kind = "csv" if content or (source.path == "-" and source.format is None) else _kind(source)
+    kind = "csv" if content or (source.path == "-" and source.format is None) else kind_of(source)
     from fuselearn.cli.csv_files import CsvFile
     from fuselearn.cli.typed_files import FeatherFile, ParquetFile
 
@@ -165,12 +190,24 @@ def open_file(source: Source, content: IO[bytes] | None = None) -> Iterator["Pla
         with reading(source.name, kind):
             opened = reader(source, content or stack.enter_context(_stream(source, kind)), kind)
         names = opened.names
-        name, count = Counter(names).most_common(1)[0] if names else ("", 0)
-        if count > 1:
-            refuse(f"{source.name} has the column {name!r} {count} times; give each column its own name.")
-        if not names:
-            refuse(f"{source.name} has no columns.")
+        _check_names(names, source.name)
         yield opened
+
+
+def _check_names(names: list[str], path: str) -> None:
+    """Refuse a file without names, or with one for several columns; some may have none, as those of row numbers."""
+    if not names:
+        refuse(f"{path} has no columns.")
+    filled = [name for name in names if name.strip()]
+    name, count = Counter(filled).most_common(1)[0] if filled else ("", 0)
+    if count > 1:
+        refuse(f"{path} has the column {name!r} {count} times; give each column its own name.")
+    n_blank = len(names) - len(filled)
+    if len(filled) == 1 and n_blank > 1:
+        refuse(
+            f"{path} has {name!r} in its first line, and {n_blank} columns without a name: is the first line a title? "
+            "It must hold the names of the columns; delete what is above them."
+        )
 
 
 def read_opened(
@@ -256,84 +293,13 @@ def _check_options(source: Source) -> None:
         refuse(f"--encoding {source.encoding!r} is not an encoding of text files, as utf-8, latin-1 and cp1252 are.")
 
 
-def _kind(source: Source) -> str:
-    """Return the format of a file that exists and holds something of that format."""
-    if source.path == "-" and source.format is not None:
-        return source.format
-    path = Path(source.path)
-    facts = _facts_of(source.path)
-    if stat.S_ISDIR(facts.st_mode):
-        refuse(f"{path} is a folder; name a file.")
-    if not stat.S_ISREG(facts.st_mode):
-        # A pipe cannot be read beforehand. Like standard input it is CSV where nothing says otherwise.
-        return source.format or READ_FORMATS.get(path.suffix.lower(), "csv")
-    if facts.st_size == 0:
-        refuse(f"{path} is empty.")
-    content = content_of(_first_bytes(path))
-    if path.suffix.lower() in SPREADSHEETS and source.format is None:
-        refuse(f"{path} cannot be read; save or export it as .xlsx, CSV UTF-8 or Parquet in the program it comes from.")
-    is_excel = (source.format or READ_FORMATS.get(path.suffix.lower())) == "excel"
-    if is_excel and content != "zip":
-        refuse(f"{path} is not an Excel workbook (.xlsx); save it as one, or name it by what it is, such as .csv.")
-    if is_excel:
-        return "excel"
-    if content == "zip":
-        refuse(f"{path} is a saved model or another zip archive, not a table; name a {', '.join(KINDS)} file.")
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    zipped = content == "gzip" and suffixes[-1:] == [".gz"]
-    if suffixes[-1:] == [".gz"] and not zipped and source.format is None:
-        refuse(f"{path} is named .gz, but is not compressed with gzip; copy it again, or rename it to what it is.")
-    suffix = ("".join(suffixes[-2:-1]) if zipped else "".join(suffixes[-1:])) or ""
-    kind = source.format or READ_FORMATS.get(suffix)
-    if kind is None:
-        refuse(
-            f"{path} has the suffix {suffix!r}; known are {', '.join(READ_FORMATS)}, or name the kind with --format."
-        )
-    if content == "gzip" and (not zipped or kind in ("parquet", "feather")):
-        refuse(f"{path} is compressed with gzip; unpack it first, or name it .csv.gz.")
-    if content in ("parquet", "feather") and content != kind:
-        refuse(f"{path} is {content}, not {kind}; rename it, or add --format {content}.")
-    return kind
-
-
-def content_of(head: bytes) -> str | None:
-    """Return the kind of a file that begins so; None for text and whatever is not known."""
-    return next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), None)
-
-
-def _facts_of(path: str) -> os.stat_result:
-    """Return the facts about a file that exists."""
-    if not path:
-        refuse("The name of the data is empty; name a file, or - for standard input.")
-    try:
-        return os.stat(path)
-    except (FileNotFoundError, NotADirectoryError):
-        refuse(f"{path} does not exist; check the name and the folder.")
-    except PermissionError:
-        refuse_permission(path)
-    except (OSError, ValueError) as error:  # such as a name of more than 255 bytes
-        reason = getattr(error, "strerror", None) or error
-        refuse(f"{path[:SHOWN_NAME]} cannot be opened: {reason}; check the name.")
-
-
-def _first_bytes(path: Path) -> bytes:
-    """Return the first bytes of a file."""
-    try:
-        with open(path, "rb") as file:
-            return file.read(8)
-    except OSError as error:
-        if error.errno in (errno.EACCES, errno.EPERM):
-            refuse_permission(str(path))
-        refuse(f"{path} cannot be read: {os.strerror(error.errno or 0)}.")
-
-
 @contextmanager
 def _stream(source: Source, kind: str) -> Iterator[Any]:
     """Open the bytes of a source."""
     text = kind in ("csv", "tsv")
     if text and source.path == "-":
         yield sys.stdin.buffer
-    elif text and source.path.lower().endswith(".gz") and _is_zipped(Path(source.path)):
+    elif text and source.path.lower().endswith(".gz") and is_zipped(Path(source.path)):
         with gzip.open(source.path, "rb") as file:
             yield file
     elif text or Path(source.path).is_file():
@@ -346,16 +312,6 @@ def _stream(source: Source, kind: str) -> Iterator[Any]:
             shutil.copyfileobj(stream, copy)
             copy.seek(0)
             yield copy
-
-
-def _is_zipped(path: Path) -> bool:
-    """Check whether a file is compressed; a pipe, which can be read once only, is taken at its name."""
-    return not path.is_file() or content_of(_first_bytes(path)) == "gzip"
-
-
-def refuse_permission(path: str) -> NoReturn:
-    """Refuse a file that may not be read."""
-    refuse(f"{path} cannot be read: no permission; ask its owner, or copy it to where you may read it.")
 
 
 def _advice(kind: str, message: str) -> str:

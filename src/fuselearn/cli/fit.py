@@ -25,6 +25,7 @@ from fuselearn.cli.console import (
     check_choice,
     check_jobs,
     check_seed,
+    counted,
     fit_shown,
     interruptible,
     interrupts,
@@ -33,16 +34,15 @@ from fuselearn.cli.console import (
     say,
     say_json,
 )
+from fuselearn.cli.file_kinds import FORMATS
 from fuselearn.cli.files import (
-    FORMATS,
-    Source,
     check_output,
-    date_formats,
     id_of,
     open_data,
     read_opened,
     save_model,
     size_of,
+    source_of,
     view_files,
 )
 from fuselearn.cli.options import (
@@ -184,9 +184,7 @@ def fit(
         }
     )
     with interruptible("nothing was written"):
-        formats = date_formats(date_format)
-        words_for_gaps = tuple(na_values or ())
-        source = Source(data, file_format, delimiter, encoding, words_for_gaps, on, files, decimal, formats, strict)
+        source = source_of(data, file_format, delimiter, encoding, na_values, on, files, decimal, date_format, strict)
         with open_data(source, notes) as opened:
             path = opened.source.name
             identifier = id_of(identifier, on)
@@ -241,7 +239,7 @@ def fit(
             "class_weight": facts["class_weight"],
             "label_columns": label_names,
             "views": views_found,
-            "na_values": na_values or [],
+            "na_values": list(source.na_values),
             "decimal": decimal,
             "date_format": date_format or [],
         }
@@ -310,7 +308,7 @@ def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":
     """Read the columns of the views, and those of classes, which are numbers only where these are spelled alike."""
     import pyarrow
 
-    from fuselearn.cli.columns import as_meant
+    from fuselearn.cli.targets import as_meant
 
     labels = list(dict.fromkeys([task.target, *task.label_columns]))
     as_texts = [*labels, *(name for name in (task.group, task.identifier) if name)]
@@ -324,7 +322,8 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
     """Return a fitted `TableClassifier`, and the facts about it in plain types."""
     import numpy as np
 
-    from fuselearn.cli.columns import class_counts, label_facts
+    from fuselearn.cli.columns import label_facts
+    from fuselearn.cli.targets import class_counts
     from fuselearn.exceptions import InterruptedFitWarning
     from fuselearn.tables import TableClassifier, TableRegressor, ViewColumns
 
@@ -341,8 +340,8 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
         X = columns.fit_transform(training.table, training.y)
     notes.add_warnings(caught)
     has_view = ~np.asarray(np.isnan(X).all(axis=1))
+    notes.rows_left_out(int(np.sum(~has_view)), len(has_view), "value in any view")
     if not has_view.all():
-        notes.add(f"{np.sum(~has_view)} of {len(has_view)} rows have no value in any view and are left out.")
         X = X[has_view]
     y = training.y[has_view]
     learners = {name: choice.learner for name, choice in task.choices.items() if choice.learner}
@@ -434,7 +433,7 @@ def _print(summary: dict[str, Any]) -> None:
     else:
         classes = ", ".join(f"{label} ({count})" for label, count in summary["classes"].items())
         about, quality = f"{summary['rows']} rows, classes of {summary['target']}: {classes}", _scored(summary)
-    rounds = f", {summary['rounds']} rounds" if summary["rounds"] is not None else ""
+    rounds = f", {counted(summary['rounds'], 'round')}" if summary["rounds"] is not None else ""
     for line in (about, f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{quality}"):
         say(line)
     if summary["view_importances"]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fuselearn.cli.console import Notes, one_line, say, say_json
+from fuselearn.cli.console import Notes, counted, one_line, say, say_json
 from fuselearn.cli.files import size_of
 from fuselearn.cli.options import AsJson, Model, Trust
 from fuselearn.cli.saved_models import describe_model, load_model
@@ -67,7 +67,7 @@ def _settings(model: Any) -> dict[str, Any]:
 
 def _print(summary: dict[str, Any]) -> None:
     """Print the contents of a model file."""
-    rounds = "" if summary["rounds"] is None else f", {summary['rounds']} rounds"
+    rounds = "" if summary["rounds"] is None else f", {counted(summary['rounds'], 'round')}"
     say(f"{summary['file']}: {summary['model']}{rounds}, {size_of(summary['file'])}")
     say(f"Saved {summary['created']} by fuselearn {summary['fuselearn_version']}")
     note = summary["note"]

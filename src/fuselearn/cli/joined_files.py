@@ -15,7 +15,8 @@ import pyarrow
 
 from fuselearn.cli.choices import ViewChoice, matching_columns
 from fuselearn.cli.console import refuse, refusing
-from fuselearn.cli.files import FORMATS, Source, ViewFile, check_column, open_file, reading
+from fuselearn.cli.file_kinds import FORMATS
+from fuselearn.cli.files import Source, ViewFile, check_column, open_file, reading
 from fuselearn.cli.typed_files import ParquetFile
 from fuselearn.data.object_ids import ObjectIds, check_common, check_distinct, matching_rows
 from fuselearn.typing import IntArray
@@ -62,6 +63,8 @@ def qualified(view: str, column: str) -> str:
 class JoinedFiles:
     """A file and those of its views, which are read as one: `names` are those of DATA, then those of the views."""
 
+    states_delimiter = False
+
     def __init__(self, source: Source, data: "PlainFile", files: "dict[str, PlainFile]") -> None:
         self.source, self.kind = source, data.kind
         self.on = str(source.on)
@@ -77,6 +80,11 @@ class JoinedFiles:
             refuse(f"{source.name} has the column {clash!r}, which is {name!r} of the view {view!r} here; rename it.")
         self.names = [*data.names, *self._origin]
         self._remarks: list[str] = []
+
+    def names_of_files(self) -> list[str]:
+        """Return the names that the columns have in the files, each once."""
+        files = [self._data, *self._files.values()]
+        return list(dict.fromkeys(name for opened in files for name in opened.names))
 
     @property
     def odd_cells(self) -> "OddCells":

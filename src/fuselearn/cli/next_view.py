@@ -9,6 +9,7 @@ import typer
 from fuselearn.cli.console import (
     Notes,
     check_count,
+    counted,
     interruptible,
     interrupts,
     refuse,
@@ -120,7 +121,7 @@ def next_view(
         say_json({"output": output, "rows": rows, "next_views": counts, "seconds": seconds, "notes": notes.lines})
     elif output != "-":
         shares = ", ".join(f"{name} ({count})" for name, count in sorted(counts.items()))
-        say(f"To measure next in {rows} rows: {shares}. Wrote {output}.")
+        say(f"To measure next in {counted(rows, 'row')}: {shares}. Wrote {output}.")
 
 
 def _next_views(

@@ -8,15 +8,17 @@ read as what nearly all its cells are. What the others hold is counted and quote
 import re
 from collections import Counter
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from datetime import datetime
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow
 from pyarrow import compute, types
 
 from fuselearn.cli.console import refuse
-from fuselearn.cli.csv_files import FALSE, NOTHING, TRUE, na_hint, reads_as_number, without_words_for_nothing
+from fuselearn.cli.csv_files import FALSE, NOTHING, TRUE, na_hint, without_words_for_nothing
+from fuselearn.cli.dates import date_of
+from fuselearn.cli.text_columns import DECIMAL_COMMA, WITH_SEPARATORS, spelled_otherwise
 from fuselearn.data.table_columns import padded_text
 from fuselearn.typing import BoolArray
 
@@ -31,8 +33,11 @@ QUOTED = 5
 """Odd cells that a remark quotes."""
 KEPT = 1000
 """Different odd cells that are counted one by one; a file of any size may have more."""
+HEXADECIMAL = r"^0[xX][0-9a-fA-F]{1,16}$"
+"""Whole numbers as pyarrow reads them from CSV where it is asked for no type."""
 NUMBER = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$|^[+-]?(?i:inf|infinity|nan)$"
-ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}.*)?")
+SEVERAL_SEPARATORS = re.compile(r"[-+]?\d{1,3}([.,]\d{3})+[.,]\d+")
+"""Such a number shows that what may be decimal signs in other cells separate thousands."""
 DATES = pyarrow.timestamp("us")
 WORDS = {"double": "numbers", "bool": "true or false", str(DATES): "dates"}
 
@@ -46,19 +51,24 @@ class OddCells:
         self._kinds: dict[str, str] = {}
         self._n_read: Counter[str] = Counter()
         self._padded: dict[str, tuple[str, str]] = {}
+        self._to_come: dict[str, tuple[str, datetime]] = {}
         self._words = pyarrow.array([*NOTHING, *source.na_values])
 
     @property
     def remarks(self) -> list[str]:
-        """Return one line about all odd cells, if there are any, and one about each column of labels with blanks."""
-        of_labels = [
+        """Return one line about all odd cells, and lines about labels with blanks, and dates that are to come."""
+        of_columns = [
             f"{self._source.name} has {text!r} beside {text.strip()!r} in the column {name!r}: they count as one "
             f"{what}, since white space around a text is not part of it."
             for name, (text, what) in self._padded.items()
+        ] + [
+            f"Warning: {self._source.name}: {text!r} in {name!r} is read as {moment:%Y-%m-%d}, which is to come: %y "
+            "means 1969 to 2068. Write years with four digits if that is not meant."
+            for name, (text, moment) in self._to_come.items()
         ]
         total = sum(counts.total() for counts in self._counts.values())
         if not total:
-            return of_labels
+            return of_columns
         quotes = [
             f"{text[:40]!r}{f' ({count} times)' if count > 1 else ''} in {name!r}"
             for name, counts in self._counts.items()
@@ -66,11 +76,15 @@ class OddCells:
         ]
         kinds = sorted(set(self._kinds.values()))
         shown = ", ".join(quotes[:QUOTED]) + (", …" if len(quotes) > QUOTED else "")
+        commas = self._source.decimal == "." and any(
+            DECIMAL_COMMA.fullmatch(text) for counts in self._counts.values() for text in counts
+        )
+        comma = ", or --decimal , if the comma is the decimal sign" if commas else ""
         are, count = ("1 cell is", "counts") if total == 1 else (f"{total} cells are", "count")
         return [
-            *of_labels,
+            *of_columns,
             f"Warning: {self._source.name}: {are} not {' or '.join(kinds)} as the others of the column and {count} as "
-            f"missing: {shown}. Add --strict to refuse such cells.",
+            f"missing: {shown}. Add --strict to refuse such cells{comma}.",
         ]
 
     def note_blanks(self, labels: pyarrow.ChunkedArray, name: str, what: str = "class") -> None:
@@ -87,6 +101,15 @@ class OddCells:
             for name, column in zip(table.column_names, table.columns)
         ]
         return pyarrow.table(columns, names=table.column_names)
+
+    def check_read(self) -> None:
+        """Refuse a column of which nothing was read, as its cells are numbers or dates that are spelled otherwise.
+
+        However few they are, they are what the model would have to know.
+        """
+        for name, cells in self._counts.items():
+            if self._n_read.get(name) == 0 and all(spelled_otherwise(cell, self._kinds[name]) for cell in cells):
+                self._refuse_column(name)
 
     def settled(self, table: pyarrow.Table, names: list[str]) -> pyarrow.Table:
         """Return a table in which columns of text that are numbers or dates, but for a few odd cells, are that."""
@@ -131,13 +154,20 @@ class OddCells:
         self._n_read[name] += len(values) - values.null_count
         n_odd, n_read = self._counts[name].total() if name in self._counts else 0, self._n_read[name]
         if n_odd >= (FEW if n_read else LEAST_ODD) and n_odd >= n_read:
-            cell = next(iter(self._counts[name]))
-            refuse(
-                f"{self._source.name} has {cell[:40]!r} in the column {name!r}, and such text in {n_odd} of its first "
-                f"{n_odd + n_read} cells, where there were {WORDS.get(str(kind), str(kind))} at fit; is it the same "
-                f"column? See --decimal and --date-format{na_hint([cell])}."
-            )
+            self._refuse_column(name)
         return values
+
+    def _refuse_column(self, name: str) -> NoReturn:
+        """Refuse a column that is not what it was at fit."""
+        cell, n_odd = next(iter(self._counts[name])), self._counts[name].total()
+        n_cells = n_odd + self._n_read[name]
+        such = f", and such text in {n_odd} of its first {n_cells} cells" if n_cells > 1 else ""
+        is_comma = self._source.decimal == "." and DECIMAL_COMMA.fullmatch(cell)
+        advice = "Add --decimal , if the comma is the decimal sign" if is_comma else "See --decimal and --date-format"
+        refuse(
+            f"{self._source.name} has {cell[:40]!r} in the column {name!r}{such}, where there were "
+            f"{self._kinds[name]} at fit; is it the same column? {advice}{na_hint([cell])}."
+        )
 
     def _read(
         self, texts: pyarrow.ChunkedArray, name: str, kind: pyarrow.DataType
@@ -158,6 +188,10 @@ class OddCells:
             return self._known(texts.cast(pyarrow.float64())), np.zeros(len(texts), dtype=bool)
         except pyarrow.ArrowInvalid:
             plain = compute.replace_substring(texts, "\N{MINUS SIGN}", "-")
+            is_whole = compute.fill_null(compute.match_substring_regex(plain, HEXADECIMAL), False)
+            if compute.any(is_whole).as_py():
+                whole = compute.if_else(is_whole, plain, None).cast(pyarrow.int64()).cast(pyarrow.string())
+                plain = compute.coalesce(whole, plain)
             is_number = compute.match_substring_regex(plain, NUMBER)
             odd = compute.fill_null(compute.invert(is_number), False)
             known = compute.if_else(is_number, compute.utf8_ltrim(plain, "+"), None)
@@ -172,8 +206,17 @@ class OddCells:
         whole = texts.combine_chunks()
         encoded = whole.dictionary_encode()
         formats = self._source.formats.get(name, self._source.formats.get("", ()))
-        of_text = [_date(text, formats) for text in encoded.dictionary.to_pylist()]
+        of_text = [date_of(text, formats) for text in encoded.dictionary.to_pylist()]
         moments = pyarrow.array(of_text, DATES).take(encoded.indices)
+        if any("%y" in date_format for date_format in formats):
+            now = datetime.now()
+            to_come = [
+                (text, moment)
+                for text, moment in zip(encoded.dictionary.to_pylist(), of_text)
+                if moment is not None and moment > now
+            ]
+            if to_come:
+                self._to_come.setdefault(name, to_come[0])
         odd = compute.and_(compute.is_null(moments), compute.is_valid(whole))
         return pyarrow.chunked_array([moments]), odd.to_numpy(zero_copy_only=False)
 
@@ -185,6 +228,12 @@ class OddCells:
             return
         cells = [text.strip() for text in texts.filter(pyarrow.array(odd)).to_pylist()]
         words = WORDS.get(str(kind), str(kind))
+        several = next((number for number, text in enumerate(cells) if self._is_contradiction(text, kind)), None)
+        if several is not None:
+            refuse(
+                f"{self._source.name} has {cells[several][:40]!r} in row {np.flatnonzero(odd)[several] + first_row} of "
+                f"the column {name!r}: {WITH_SEPARATORS}, in every cell of the column."
+            )
         if self._source.strict or types.is_boolean(kind):
             refuse(
                 f"{self._source.name} has {cells[0][:40]!r} in row {int(np.argmax(odd)) + first_row} of the column "
@@ -194,6 +243,13 @@ class OddCells:
         self._kinds[name] = words
         for text, count in Counter(cells).items():
             counts[text if text in counts or len(counts) < KEPT else "…"] += count
+
+    def _is_contradiction(self, text: str, kind: pyarrow.DataType) -> bool:
+        """Check whether an odd cell shows that the decimal sign of others, or a number of them, was misread."""
+        if not types.is_floating(kind) or SEVERAL_SEPARATORS.fullmatch(text) is None:
+            return False
+        # 1.234,5 is missing among numbers with a decimal comma, but nothing beside it is misread.
+        return self._source.decimal == "." or text.count(",") != 1 or text.rfind(".") > text.rfind(",")
 
 
 def with_points(texts: pyarrow.ChunkedArray, decimal: str) -> pyarrow.ChunkedArray:
@@ -215,62 +271,3 @@ def _truth(texts: pyarrow.ChunkedArray) -> tuple[pyarrow.ChunkedArray, BoolArray
     known = compute.or_(is_true, is_false)
     odd = compute.and_(compute.invert(known), compute.is_valid(texts))
     return compute.if_else(known, is_true, None), odd.to_numpy()
-
-
-def _date(text: str | None, formats: tuple[str, ...]) -> datetime | None:
-    """Return a date, or a date and time in UTC without a zone; None where the text is none."""
-    if text is None:
-        return None
-    moment = None
-    for date_format in formats:
-        try:
-            moment = datetime.strptime(text, date_format)
-            break
-        except ValueError:
-            continue
-    if moment is None and ISO_DATE.fullmatch(text):
-        try:
-            moment = datetime.fromisoformat(text)
-        except ValueError:
-            return None
-    return moment if moment is None or moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
-
-
-def usual_format(texts: list[str]) -> str | None:
-    """Return a usual format by which all texts are dates; None where there is none, or days and months may be mixed up.
-
-    Examples
-    --------
-    >>> usual_format(["31.12.2024", "01.02.2025"])
-    '%d.%m.%Y'
-    """
-    day_first = [f"%d{sign}%m{sign}{year}" for sign in "./-" for year in ("%Y", "%y")]
-    month_first = [f"%m{sign}%d{sign}{year}" for sign in "/-" for year in ("%Y", "%y")]
-    year_first = [f"%Y{sign}%m{sign}%d" for sign in "./"]
-    formats = [*day_first, *month_first, *year_first]
-    for date_format in [*formats, *(f"{one} %H:%M{rest}" for one in formats for rest in ("", ":%S"))]:
-        if all(_date(text.strip(), (date_format,)) for text in texts):
-            return date_format
-    return None
-
-
-def check_formats(options: list[str] | None) -> dict[str, tuple[str, ...]]:
-    """Return the formats of dates, by column, from ``FORMAT`` or ``COLUMN=FORMAT``; "" is for all columns of text."""
-    formats: dict[str, tuple[str, ...]] = {}
-    for option in options or []:
-        column, sign, date_format = option.partition("=")
-        column, date_format = (column, date_format) if sign else ("", option)
-        try:
-            written = datetime(2001, 2, 3, 4, 5, 6).strftime(date_format)
-            datetime.strptime(written, date_format)
-        except ValueError:
-            written = ""
-        if not any(code in date_format for code in ("%d", "%j", "%x", "%D")) or not written:
-            refuse(
-                "--date-format takes a format of dates, such as '%d.%m.%Y', or COLUMN=FORMAT for one column; got "
-                f"{option!r}."
-            )
-        if not column and reads_as_number(written):
-            refuse(f"--date-format {option}: such dates are numbers, too; name their column: COLUMN={date_format}.")
-        formats[column] = (*formats.get(column, ()), date_format)
-    return formats

@@ -14,6 +14,7 @@ import typer
 from fuselearn.cli.console import (
     Notes,
     check_count,
+    counted,
     interruptible,
     interrupts,
     progress_bar,
@@ -23,16 +24,8 @@ from fuselearn.cli.console import (
     say_json,
     visible,
 )
-from fuselearn.cli.files import (
-    FORMATS,
-    KINDS,
-    check_column,
-    check_output,
-    id_of,
-    open_data,
-    reading,
-    writing,
-)
+from fuselearn.cli.file_kinds import FORMATS, KINDS
+from fuselearn.cli.files import check_column, check_output, id_of, open_data, reading, writing
 from fuselearn.cli.options import (
     AllowMissingColumns,
     AsJson,
@@ -104,7 +97,7 @@ def predict(
     notes = Notes(as_json)
     with interruptible("nothing was written"):
         loaded, note = load_model(model, notes, trust)
-    from fuselearn.cli.columns import text_of
+    from fuselearn.cli.targets import text_of
 
     started = time.perf_counter()
     counts: dict[str, Any] = {}
@@ -144,7 +137,7 @@ def predict(
         shares = ", ".join(f"{label} ({count})" for label, count in sorted(counts.items()))
         if numbers:
             shares = ", ".join(f"{name} {value:g}" for name, value in counts.items())
-        say(f"{rows} predictions: {shares}. Wrote {output} in {seconds:.1f} s.")
+        say(f"{counted(rows, 'prediction')}: {shares}. Wrote {output} in {seconds:.1f} s.")
 
 
 def output_kind(output: str, kind: str | None) -> str:
@@ -226,8 +219,8 @@ def predicted_table(
     """Return the predictions of the rows of a table, the first of which has this number in the file."""
     import pyarrow
 
-    from fuselearn.cli.columns import text_of
     from fuselearn.cli.model_columns import names_in_order
+    from fuselearn.cli.targets import text_of
 
     X, model = columns.matrix(table), columns.model
     with names_in_order(), refusing(ValueError, TypeError, what=columns.path):

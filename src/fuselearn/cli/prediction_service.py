@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from fuselearn._version import __version__
-from fuselearn.cli.columns import text_of
 from fuselearn.cli.console import Notes, Refusal, raising_refusals, refuse, refusing
 from fuselearn.cli.files import open_file, reading
 from fuselearn.cli.model_columns import ModelColumns, check_ids, names_in_order
 from fuselearn.cli.predict import COVERAGE, predicted_table
 from fuselearn.cli.saved_models import fitted_source
+from fuselearn.cli.targets import text_of
 
 if TYPE_CHECKING:
     import pyarrow

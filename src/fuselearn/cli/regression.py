@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fuselearn.cli.choices import DEFAULT_METHOD
-from fuselearn.cli.columns import INTERVAL_ENDS, as_numbers
+from fuselearn.cli.columns import INTERVAL_ENDS
 from fuselearn.cli.console import refuse
+from fuselearn.cli.targets import as_numbers
 from fuselearn.typing import FloatArray
 
 if TYPE_CHECKING:

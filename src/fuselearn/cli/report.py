@@ -5,18 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fuselearn.cli.console import Notes, interruptible, interrupts, refuse, refusing, say, say_json
-from fuselearn.cli.files import (
-    READ_FORMATS,
-    Source,
-    check_column,
-    check_output,
-    id_of,
-    open_data,
-    read_opened,
-    size_of,
-    writing,
-)
+from fuselearn.cli.console import Notes, counted, interruptible, interrupts, refuse, refusing, say, say_json
+from fuselearn.cli.file_kinds import READ_FORMATS
+from fuselearn.cli.files import Source, check_column, check_output, id_of, open_data, read_opened, size_of, writing
 from fuselearn.cli.options import (
     AllowMissingColumns,
     AsJson,
@@ -106,7 +97,8 @@ def report(
                 what = "classes" if hasattr(loaded, "classes_") else "true numbers"
                 notes.add(f"There is no column of {what} in the data: the report says nothing about quality.")
             X, y, ids, columns, facts = labelled_rows(loaded, opened, target, identifier, allow_missing_columns, notes)
-            as_pandas = not (facts.pop("padded_labels") or opened.remarks or columns.lost)
+            has_more = opened.remarks or opened.states_delimiter
+            as_pandas = not (facts.pop("padded_labels") or has_more or columns.lost)
             in_python = python_reading(source, columns.dates) if as_pandas else None
         from fuselearn.cli.model_columns import names_in_order
 
@@ -130,7 +122,7 @@ def report(
         summary = {"output": output, "rows": len(X), "notes": notes.lines, "summary": page.summary}
         say_json(summary)
     else:
-        say(f"Wrote {output}, {size_of(output)}: {len(X)} rows.")
+        say(f"Wrote {output}, {size_of(output)}: {counted(len(X), 'row')}.")
 
 
 def python_reading(source: Source, dates: list[str]) -> dict[str, Any] | None:
@@ -170,9 +162,9 @@ def labelled_rows(
     import pyarrow
     from pyarrow import compute
 
-    from fuselearn.cli.columns import model_labels, rows_with_target
     from fuselearn.cli.model_columns import ModelColumns, check_ids
     from fuselearn.cli.regression import target_numbers
+    from fuselearn.cli.targets import model_labels, rows_with_target
 
     path = opened.source.name
     reserved = [name for name in (identifier, target) if name]
@@ -190,8 +182,7 @@ def labelled_rows(
             table = table.set_column(table.column_names.index(target), target, some)
         known = rows_with_target(table.column(target))
         table, ids = table.filter(known), [number for number, kept in zip(ids, known.to_pylist()) if kept]
-        if table.num_rows < total:
-            notes.add(f"{total - table.num_rows} of {total} rows have no {target!r} and are left out.")
+        notes.rows_left_out(total - table.num_rows, total, repr(target))
         if table.num_rows == 0:
             refuse(f"{path} has no value in the target {target!r}; leave the column out to report without it.")
         labels = table.column(target)

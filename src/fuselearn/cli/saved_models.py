@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fuselearn.cli.console import Notes, one_line, refuse
-from fuselearn.cli.files import FORMATS, Source, date_formats, refuse_permission, view_files
+from fuselearn.cli.file_kinds import FORMATS, refuse_permission
+from fuselearn.cli.files import Source, date_formats, view_files, words_for_nothing
 from fuselearn.exceptions import UntrustedTypeError
 
 if TYPE_CHECKING:
@@ -58,10 +59,11 @@ def fitted_source(
         file_format,
         delimiter,
         encoding,
-        words_for_nothing(note, na_values),
+        words_of_fit(note, na_values),
         decimal=decimal or note.get("decimal") or ".",
         formats=date_formats(date_format or note.get("date_format")),
         strict=strict,
+        of_fit=not date_format,
     )
     if on is None and not view:
         return plain
@@ -84,11 +86,12 @@ def _columns_of_file(model: Any, view: str) -> tuple[str, ...]:
     return tuple(column.removeprefix(f"{view}: ") for column in model.columns_.named_views_[view])
 
 
-def words_for_nothing(note: dict[str, Any], given: list[str] | None) -> tuple[str, ...]:
+def words_of_fit(note: dict[str, Any], given: list[str] | None) -> tuple[str, ...]:
     """Return the words that stood for nothing at fit, from the note of a model, and those that are given now."""
     noted = note.get("na_values")
     words = noted if isinstance(noted, list) else []
-    return tuple(dict.fromkeys(word for word in [*words, *(given or [])] if isinstance(word, str)))
+    texts = [word for word in [*words, *(given or [])] if isinstance(word, str)]
+    return words_for_nothing(texts, note.get("decimal") or ".")
 
 
 def fitted_rows(note: dict[str, Any]) -> "IntArray | None":

@@ -8,6 +8,7 @@ import typer
 from fuselearn.cli.console import (
     Notes,
     check_count,
+    counted,
     interruptible,
     interrupts,
     refuse,
@@ -119,7 +120,7 @@ def suspects(
     elif output != "-":
         say(label_words(facts))
         if output is not None:
-            say(f"Wrote {output}: {len(found)} labels.")
+            say(f"Wrote {output}: {counted(len(found), 'label')}.")
         elif len(found):
             say_lines(repr(Records(table)))
 
@@ -138,7 +139,7 @@ def _rows_of_file(used: "IntArray | None", found: "Records") -> "IntArray":
 
 def _described(judge: Any, note: dict[str, Any], found: "Records", rows: "IntArray") -> dict[str, list[Any]]:
     """Return the columns that do not need the training data."""
-    from fuselearn.cli.columns import text_of
+    from fuselearn.cli.targets import text_of
 
     names = _label_columns(judge, note)
     return {
@@ -167,8 +168,8 @@ def _ids(
     """Return the ids of suspect rows by the name of their column, after a look whether the labels are the same."""
     import pyarrow
 
-    from fuselearn.cli.columns import model_labels
     from fuselearn.cli.model_columns import check_ids
+    from fuselearn.cli.targets import model_labels
 
     with open_data(source) as opened:
         path = opened.source.name
@@ -184,7 +185,8 @@ def _ids(
     fitted_on = f"; name the file that it was fitted on, {Path(note['data']).name}" if note.get("data") else ""
     n_rows = len(used) + len(note["skipped_rows"]) if used is not None else note.get("rows") or len(judge.posterior_)
     if table.num_rows != n_rows:
-        refuse(f"--data: {path} has {table.num_rows} rows, and the model was fitted on a file of {n_rows}{fitted_on}.")
+        given = counted(table.num_rows, "row")
+        refuse(f"--data: {path} has {given}, and the model was fitted on a file of {n_rows}{fitted_on}.")
     # Labels of all rows, not of the suspect ones alone, which another order of the rows may well leave as they are.
     judged = judge.suspects(n_rows * len(judge.label_columns_))
     places = _rows_of_file(used, judged)

@@ -13,12 +13,14 @@ import pyarrow
 from pyarrow import compute, feather, ipc, parquet, types
 
 from fuselearn.cli.console import refuse
-from fuselearn.cli.csv_files import TableFile, read_texts, without_words_for_nothing
+from fuselearn.cli.csv_files import TableFile, in_microseconds, read_texts, without_words_for_nothing
 from fuselearn.typing import FloatArray
 
 if TYPE_CHECKING:
     from fuselearn.cli.files import Source
 
+YEARS = ("0001-01-01", "10000-01-01")
+"""The first day that a date of Python can be, and the day after the last one."""
 LARGEST_POWER = 22
 """Largest power of ten that a double holds exactly."""
 POWERS_OF_TEN = np.array([float(10**power) for power in range(LARGEST_POWER + 1)])
@@ -121,7 +123,9 @@ def typed(
     kinds, source = column_types or {}, opened.source
     as_they_are = {identifier, *(name for name, kind in kinds.items() if types.is_string(kind))}
     columns = [_plain(column, name in as_they_are) for name, column in zip(table.column_names, table.columns)]
-    table = pyarrow.table(columns, names=table.column_names)
+    for name, column in zip(table.column_names, columns):
+        _check_years(column, name, source, first_row)
+    table = in_microseconds(pyarrow.table(columns, names=table.column_names))
     texts = [
         name
         for name, kind in zip(table.column_names, table.schema.types)
@@ -129,6 +133,7 @@ def typed(
     ]
     if texts:
         table = opened.odd_cells.typed(table, {name: kinds[name] for name in texts if name in kinds}, first_row)
+        opened.odd_cells.check_read()
         open_texts = [name for name in texts if name not in kinds]
         read = read_texts(table.select(open_texts), source) if open_texts else table.select([])
         read = opened.odd_cells.settled(read, open_texts)
@@ -223,6 +228,28 @@ def _plain(column: pyarrow.ChunkedArray, exact: bool) -> pyarrow.ChunkedArray:
     return column
 
 
+def _check_years(column: pyarrow.ChunkedArray, name: str, source: "Source", first_row: int) -> None:
+    """Refuse dates of years that Python does not have."""
+    kind = column.type
+    # Nanoseconds in 64 bits cannot leave these years.
+    if not types.is_date(kind) and (not types.is_timestamp(kind) or kind.unit == "ns"):
+        return
+    unit = kind.unit if types.is_timestamp(kind) else "D" if types.is_date32(kind) else "ms"
+    numbers = (column.cast(pyarrow.int32()) if unit == "D" else column).cast(pyarrow.int64())
+    first, last = (int(np.datetime64(end).astype(f"datetime64[{unit}]").astype(np.int64)) for end in YEARS)
+    row = compute.index(compute.or_(compute.less(numbers, first), compute.greater_equal(numbers, last)), True).as_py()
+    if row >= 0:
+        refuse(
+            f"{source.name} has the year {_year_of(numbers[row].as_py(), unit)} in row {row + first_row} of the column "
+            f"{name!r}; years go from 1 to 9999: is the unit of {kind} right?"
+        )
+
+
+def _year_of(number: int, unit: str) -> int:
+    """Return the year of a number of units since 1970, which may be any."""
+    return 1970 + int(number / {"D": 365.2425, "s": 31556952, "ms": 31556952e3, "us": 31556952e6}[unit])
+
+
 def _converted(
     column: pyarrow.ChunkedArray, kind: pyarrow.DataType, name: str, source: "Source", first_row: int
 ) -> pyarrow.ChunkedArray:
@@ -234,7 +261,7 @@ def _converted(
     is_date = types.is_date(column.type) or types.is_timestamp(column.type)
     if is_date and types.is_timestamp(kind):
         # A moment with a time zone is the same moment in UTC, as it would be read from a text.
-        return column.cast(pyarrow.timestamp("us", getattr(column.type, "tz", None))).cast(kind)
+        return column.cast(pyarrow.timestamp("us", getattr(column.type, "tz", None)), safe=False).cast(kind)
     numeric = types.is_integer(column.type) or types.is_floating(column.type)
     if not numeric or types.is_timestamp(kind):
         refuse(

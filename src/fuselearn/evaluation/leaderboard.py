@@ -141,7 +141,12 @@ class Comparison:
         return f"<p><strong>{title}</strong></p>{rows._repr_html_()}<p>{note}</p>"
 
     def __repr__(self) -> str:
-        return f"<Comparison of {len(self.methods)} methods over {self._n_runs} runs; best: {self.best}>"
+        return f"<Comparison of {len(self.methods)} methods over {self._runs}; best: {self.best}>"
+
+    @property
+    def _runs(self) -> str:
+        """Return the number of runs in words."""
+        return "1 run" if self._n_runs == 1 else f"{self._n_runs} runs"
 
     def _split_scores(self, trial: Trial) -> list[list[float]]:
         """Return the score on each split of each run."""
@@ -156,7 +161,7 @@ class Comparison:
         """Return the size of the comparison in words."""
         rows, views = len(self._task.y), len(self._task.views)
         noise = f", {self._task.noise:.0%} of the labels flipped" if self._task.noise else ""
-        return f"{rows} objects, {views} views, {self._n_runs} runs{noise}"
+        return f"{rows} objects, {views} views, {self._runs}{noise}"
 
     def _note(self) -> str:
         """Return the explanation of the leaderboard's columns."""
