@@ -227,6 +227,7 @@ def start(log, *arguments):
 
 
 @pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT of one process is POSIX")
 def test_forty_interrupts_at_random_moments(table, data, tmp_path):
     rounds = 150
     arguments = ["fit", data, *OPTIONS, "--method", "shareboost", "--set", f"n_estimators={rounds}", "--output"]

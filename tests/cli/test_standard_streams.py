@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -173,7 +172,7 @@ def test_names_in_files_do_not_reach_the_terminal(tmp_path):
 
 def on_a_terminal(*arguments):
     """Run the command line with a terminal as its standard output, and return what it shows."""
-    ours, theirs = pty.openpty()
+    ours, theirs = pytest.importorskip("pty", reason="Windows has no terminals of this kind").openpty()
     process = subprocess.Popen([*MAIN, *map(str, arguments)], stdout=theirs, stderr=subprocess.PIPE)
     os.close(theirs)
     shown = b""
