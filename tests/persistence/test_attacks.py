@@ -47,7 +47,7 @@ def voting(estimator, y=TWO, edit=None):
     return model
 
 
-# Finding 1: what a file asked for was called
+# What a file asked for was called
 
 
 def calls_fit(folder):
