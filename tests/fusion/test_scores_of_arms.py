@@ -170,6 +170,9 @@ def test_importances_are_weights_times_sizes():
     others = [replace(arm, learner="b") if arm.view is not None else arm for arm in arms_of(0, 1, None)]
     values = np.random.default_rng(0).normal(size=(3, 5, 1))
     assert_allclose(importances_of_views(others, np.array([0.0, 0.0, 1.0]), values, 2), 0.5)
+    size, of_all = np.sqrt((values**2).mean(axis=(1, 2)))[[0, 2]] * [0.3, 0.7]
+    importances = importances_of_views(others, np.array([0.3, 0.0, 0.7]), values, 2)
+    assert_allclose(importances, [1 - of_all / 2 / (size + of_all), of_all / 2 / (size + of_all)])
 
 
 def test_labels_that_look_wrong_in_what_was_learnt():
