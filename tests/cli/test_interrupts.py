@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -176,6 +177,15 @@ def test_an_interrupt_that_a_callback_swallows_is_repeated(data, tmp_path, answe
     assert result.exit_code == 130
     assert result.stderr.splitlines()[-1] == "fuselearn: interrupted; nothing was written."
     assert "Traceback" not in result.stderr
+
+
+def test_an_interrupt_is_repeated_on_windows_as_well(answered, monkeypatch):
+    """Where `os.kill` would end the process, so that nothing finished was kept."""
+    seen = []
+    signal.signal(signal.SIGINT, lambda *arguments: seen.append(arguments[0]))
+    monkeypatch.setattr(console, "os", SimpleNamespace(name="nt"))
+    console._interrupt_again()
+    assert seen == [signal.SIGINT]
 
 
 @pytest.mark.parametrize("module", ["typer", "numpy"])
