@@ -97,7 +97,7 @@ def test_whatever_happens_to_the_streams_outputs_are_whole(name, redirection, fo
         assert fuselearn.load(output).model_.n_iter_ == 3
         assert "the model is saved in" in result.stderr or result.returncode == 0 or "2>" in redirection
     else:
-        assert not output.read_text().startswith(("fuselearn", "Views"))
+        assert not output.read_text(encoding="utf-8").startswith(("fuselearn", "Views"))
 
 
 @pytest.mark.long
