@@ -7,7 +7,6 @@ left it. Times are of the whole process, with its imports.
 """
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -103,6 +102,8 @@ def run_timed(command, cache):
 
 def processor_time_of_children():
     """Return the user's and the system's time of all processes that this one has waited for."""
+    import resource  # which Windows lacks
+
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 

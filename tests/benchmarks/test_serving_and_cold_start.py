@@ -54,6 +54,7 @@ def test_the_least_of_each_figure_counts():
 
 
 def test_a_process_is_timed_with_the_cache_of_its_own(tmp_path):
+    pytest.importorskip("resource")  # not on Windows
     code = "import os; open(os.path.join(os.environ['NUMBA_CACHE_DIR'], 'seen'), 'w').close(); sum(range(10**6))"
     seconds = cold_start.run_timed(cold_start.python(code), tmp_path)
     assert (tmp_path / "seen").exists()

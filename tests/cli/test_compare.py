@@ -43,7 +43,7 @@ def test_leaderboard(wines, tmp_path):
     assert result.exit_code == 0, result.output
     assert "Views, guessed from the columns' prefixes: acid (6), colour (7)" in result.output
     assert "mkl_uniform" in result.output
-    assert "| shareboost |" in output.read_text()
+    assert "| shareboost |" in output.read_text(encoding="utf-8")
     again = run(wines, "--target", "kind", "--id", "bottle", *METHODS, "--output", output)
     assert again.exit_code == 1
     assert "--force" in again.output

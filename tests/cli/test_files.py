@@ -318,7 +318,7 @@ def appearing(monkeypatch):
 
 def check_kept(result, output, kept):
     refused(result, f"{output} appeared while the command ran", f"kept as {kept}", "--force")
-    assert output.read_text() == "theirs"
+    assert output.read_text(encoding="utf-8") == "theirs"
     assert not list(output.parent.glob(".*.part"))
 
 
@@ -344,7 +344,7 @@ def test_a_report_is_kept_beside_one_that_appeared(data, model, tmp_path, appear
     output = tmp_path / "page.html"
     appearing(output, fit_report, "draw_charts")
     check_kept(run("report", model, "--data", data, "--output", output), output, tmp_path / "page-2.html")
-    assert (tmp_path / "page-2.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "page-2.html").read_text(encoding="utf-8").startswith("<!doctype html>")
 
 
 def test_a_leaderboard_is_kept_beside_one_that_appeared(data, tmp_path, appearing):
@@ -352,7 +352,7 @@ def test_a_leaderboard_is_kept_beside_one_that_appeared(data, tmp_path, appearin
     appearing(output, comparison, "run_cell")
     arguments = ["--target", "outcome", "--id", "patient", *NUMBERS, "--methods", "mkl_uniform", "--runs", "2"]
     check_kept(run("compare", data, *arguments, "--output", output), output, tmp_path / "board-2.md")
-    assert "mkl_uniform" in (tmp_path / "board-2.md").read_text()
+    assert "mkl_uniform" in (tmp_path / "board-2.md").read_text(encoding="utf-8")
 
 
 def test_of_many_commands_at_a_time_one_gets_the_name(tmp_path):
@@ -370,4 +370,4 @@ def test_of_many_commands_at_a_time_one_gets_the_name(tmp_path):
 
     with ThreadPoolExecutor(4) as threads:
         assert sorted(threads.map(write, range(4))) == [0, 1, 1, 1]
-    assert sorted(path.read_text() for path in tmp_path.iterdir()) == ["0", "1", "2", "3"]
+    assert sorted(path.read_text(encoding="utf-8") for path in tmp_path.iterdir()) == ["0", "1", "2", "3"]

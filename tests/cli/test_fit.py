@@ -60,6 +60,7 @@ def test_formats_give_the_same_model(table, tmp_path, fit, expected, suffix):
     np.testing.assert_array_equal(model.predict_proba(table), expected)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="Windows has no pipes among its files")
 def test_named_pipes(table, data, tmp_path, fit, expected):
     """Of which nothing is known beforehand, as of `<(command)` of a shell."""
     parquet.write_table(table, tmp_path / "data.parquet")

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -178,6 +179,15 @@ def test_an_interrupt_that_a_callback_swallows_is_repeated(data, tmp_path, answe
     assert "Traceback" not in result.stderr
 
 
+def test_an_interrupt_is_repeated_on_windows_as_well(answered, monkeypatch):
+    """Where `os.kill` would end the process, so that nothing finished was kept."""
+    seen = []
+    signal.signal(signal.SIGINT, lambda *arguments: seen.append(arguments[0]))
+    monkeypatch.setattr(console, "os", SimpleNamespace(name="nt"))
+    console._interrupt_again()
+    assert seen == [signal.SIGINT]
+
+
 @pytest.mark.parametrize("module", ["typer", "numpy"])
 def test_interrupts_of_imports_end_without_a_traceback(module):
     """The first is imported before the command is known, the second within it."""
@@ -227,6 +237,7 @@ def start(log, *arguments):
 
 
 @pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="SIGINT of one process is POSIX")
 def test_forty_interrupts_at_random_moments(table, data, tmp_path):
     rounds = 150
     arguments = ["fit", data, *OPTIONS, "--method", "shareboost", "--set", f"n_estimators={rounds}", "--output"]

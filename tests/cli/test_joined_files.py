@@ -113,7 +113,7 @@ def test_report_of_files(files):
     fitted(*VIEWS)
     result = run("report", "model.fuse", "--data", "labels.csv", *VIEWS, "--output", "report.html")
     assert result.exit_code == 0, result.output
-    assert "protein" in (files / "report.html").read_text()
+    assert "protein" in (files / "report.html").read_text(encoding="utf-8")
 
 
 def test_the_command_of_a_report_makes_it_again(files):

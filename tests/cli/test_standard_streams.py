@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -98,7 +97,7 @@ def test_whatever_happens_to_the_streams_outputs_are_whole(name, redirection, fo
         assert fuselearn.load(output).model_.n_iter_ == 3
         assert "the model is saved in" in result.stderr or result.returncode == 0 or "2>" in redirection
     else:
-        assert not output.read_text().startswith(("fuselearn", "Views"))
+        assert not output.read_text(encoding="utf-8").startswith(("fuselearn", "Views"))
 
 
 @pytest.mark.long
@@ -173,7 +172,7 @@ def test_names_in_files_do_not_reach_the_terminal(tmp_path):
 
 def on_a_terminal(*arguments):
     """Run the command line with a terminal as its standard output, and return what it shows."""
-    ours, theirs = pty.openpty()
+    ours, theirs = pytest.importorskip("pty", reason="Windows has no terminals of this kind").openpty()
     process = subprocess.Popen([*MAIN, *map(str, arguments)], stdout=theirs, stderr=subprocess.PIPE)
     os.close(theirs)
     shown = b""

@@ -48,7 +48,7 @@ def test_rows_are_those_of_the_file_and_have_its_ids(fit, mislabelled, tmp_path)
     assert shown.exit_code == 0, shown.output
     assert f"{len(own)} are more probably wrong than right" in shown.stdout
     listed = json.loads(run("suspects", path, "--data", mislabelled, "--number", 9, "--json").stdout)["suspects"]
-    with open(mislabelled, newline="") as file:
+    with open(mislabelled, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {record["row"] - 1 for record in listed} >= set(WRONG)
     for record, plain in zip(listed, model.model_.suspects(9)):
@@ -92,7 +92,7 @@ def test_other_data_are_refused(fit, mislabelled, data, tmp_path):
     fit(*FUSION, *NUMBERS, data=mislabelled)
     path = tmp_path / "model.fuse"
     refused(run("suspects", path, "--data", data, "--number", 9), "are not those that the model was given", "wrong.csv")
-    lines = mislabelled.read_text().splitlines()
+    lines = mislabelled.read_text(encoding="utf-8").splitlines()
     (tmp_path / "turned.csv").write_text("\n".join([lines[0], *lines[2:], lines[1]]) + "\n")
     refused(run("suspects", path, "--data", tmp_path / "turned.csv", "--number", 1), "are not those", "wrong.csv")
     (tmp_path / "short.csv").write_text("\n".join(lines[:50]) + "\n")

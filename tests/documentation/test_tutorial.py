@@ -36,9 +36,13 @@ def test_every_command_of_the_tutorial(tmp_path, monkeypatch):
         commands += 1
     assert commands == 5
     assert (
-        sum(patient in wrong for patient in re.findall(r"^P\d+", Path("suspects.csv").read_text(), re.MULTILINE)) == 11
+        sum(
+            patient in wrong
+            for patient in re.findall(r"^P\d+", Path("suspects.csv").read_text(encoding="utf-8"), re.MULTILINE)
+        )
+        == 11
     )
-    predictions = Path("predictions.csv").read_text().splitlines()
+    predictions = Path("predictions.csv").read_text(encoding="utf-8").splitlines()
     assert predictions[0] == "patient,prediction,probability_basal,probability_luminal"
     assert len(predictions) == 81
     assert "P160" in Path("report.html").read_text(encoding="utf-8") or Path("report.html").stat().st_size > 20_000

@@ -80,8 +80,8 @@ def test_table_and_files(wine, tmp_path):
     assert "svm_sum" in str(result)
     for suffix in ("md", "json", "csv", "txt"):
         result.save(tmp_path / f"table.{suffix}")
-        assert "svm_sum" in (tmp_path / f"table.{suffix}").read_text()
-    assert json.loads((tmp_path / "table.json").read_text())["rows"][0][0] == result.best
+        assert "svm_sum" in (tmp_path / f"table.{suffix}").read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "table.json").read_text(encoding="utf-8"))["rows"][0][0] == result.best
     assert repr(result).startswith("<Comparison of 3 methods over 3 runs")
 
 
@@ -168,7 +168,7 @@ def test_an_interrupted_comparison_goes_on_where_it_was(wine, tmp_path, monkeypa
         part = run(wine, resume=path)
     np.testing.assert_array_equal(np.sort(part.scores[:, 0]), np.sort(whole.scores[:, 0]))
     # A crash in the middle of a line leaves a piece of it.
-    path.write_text(path.read_text() + '{"key": ["svm_sum", "gi')
+    path.write_text(path.read_text(encoding="utf-8") + '{"key": ["svm_sum", "gi')
     rest = run(wine, resume=path)
     np.testing.assert_array_equal(rest.scores, whole.scores)
     assert len(calls) == 5 + 9 - 4

@@ -1,6 +1,7 @@
 """Scores of decisions and importances of views on a few rows, counted by hand."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from fuselearn.fusion.calibration_and_scores import (
     metric_of,
     score_of,
     scores_of,
+    share_learnt_wrong,
 )
 from tests.fusion.calibration_problems import ARMS, some_result, some_rows
 
@@ -146,6 +148,16 @@ def test_an_arm_of_all_views_is_shared_out_by_least_squares(size, n_targets):
     assert_allclose(importances, expected, atol=1e-6)
 
 
+def test_a_view_that_says_next_to_nothing_has_no_share_of_what_is_unexplained():
+    """It says less than a thousandth of what another says."""
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(4, 50, 1)) * np.array([1.0, 1.0, 5e-4, 1.0])[:, None, None]
+    values[3] = values[0] + 3 * values[3]  # mostly what no view says alone
+    importances = importances_of_views(arms_of(0, 1, 2, None), np.eye(4)[3], values, 3)
+    assert importances[1] > 0.3
+    assert importances[2] < 1e-3
+
+
 def test_importances_are_weights_times_sizes():
     values = np.array([[[3.0], [4.0]], [[1.0], [-1.0]], [[np.nan], [2.0]]])
     importances = importances_of_views(arms_of(0, 1, 1), np.array([0.02, 0.03, 0.01]), values, 3)
@@ -158,3 +170,18 @@ def test_importances_are_weights_times_sizes():
     others = [replace(arm, learner="b") if arm.view is not None else arm for arm in arms_of(0, 1, None)]
     values = np.random.default_rng(0).normal(size=(3, 5, 1))
     assert_allclose(importances_of_views(others, np.array([0.0, 0.0, 1.0]), values, 2), 0.5)
+    size, of_all = np.sqrt((values**2).mean(axis=(1, 2)))[[0, 2]] * [0.3, 0.7]
+    importances = importances_of_views(others, np.array([0.3, 0.0, 0.7]), values, 2)
+    assert_allclose(importances, [1 - of_all / 2 / (size + of_all), of_all / 2 / (size + of_all)])
+
+
+def test_labels_that_look_wrong_in_what_was_learnt():
+    """The first nine rows: of one column its rate counts, of two the worst view that has ten rows, as an arm needs."""
+    data = some_rows()
+    first = np.arange(60) < 9
+    posterior = np.where(first[:, None], 1 - data.votes(), data.votes())
+    result = SimpleNamespace(noise_rates=np.array([0.1]), posterior=posterior)
+    assert share_learnt_wrong(result, data) == 0.1
+    present = np.column_stack([np.ones(60, dtype=bool), first, np.arange(60) < 10])
+    two_columns = replace(data, codes=np.repeat(data.codes, 2, axis=1), present=present)
+    assert share_learnt_wrong(result, two_columns) == pytest.approx(1 - data.weights[9] / data.weights[:10].sum())

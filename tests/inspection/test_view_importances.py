@@ -144,7 +144,7 @@ def test_scoring_is_what_scikit_learn_takes(fitted, rows):
         ({"method": "drop"}, "method='drop' needs held-out X and y"),
         ({"method": "permutation", "n_repeats": 0}, "n_repeats must be an integer of at least 1; got 0"),
         ({"n_jobs": 0}, "n_jobs must be None"),
-        ({"method": "drop", "scoring": "accurracy"}, "the name of a scikit-learn scorer; got 'accurracy'"),
+        ({"method": "drop", "scoring": "hit_rate"}, "the name of a scikit-learn scorer; got 'hit_rate'"),
         ({"method": "drop", "scoring": 3}, "scoring must be None, a name or a function"),
     ],
 )

@@ -47,7 +47,7 @@ def voting(estimator, y=TWO, edit=None):
     return model
 
 
-# Finding 1: what a file asked for was called
+# What a file asked for was called
 
 
 def calls_fit(folder):
@@ -80,7 +80,7 @@ CALLS = {
 }
 
 
-# Finding 2: one thing was checked and another built, or nothing was checked
+# One thing was checked and another built, or nothing was checked
 
 
 def edited(model, edit):
@@ -199,6 +199,7 @@ def test_what_would_call_something_is_refused_without_trust(name, tmp_path):
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     """Load all of them, with and without trust, and return what became of each."""
+    pytest.importorskip("resource")  # with which the memory of the process is limited; not on Windows
     folder = tmp_path_factory.mktemp("attacks")
     tasks, names = [], []
     contents = {name: written(make(folder)) for name, make in CALLS.items()}

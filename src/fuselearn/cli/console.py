@@ -313,9 +313,17 @@ def _repeat_lost_interrupts(lost: "sys.UnraisableHookArgs") -> None:
         sys.__unraisablehook__(lost)
         return
     # Later, and from another thread: here, too, an exception would be lost.
-    again = threading.Timer(LATER, os.kill, (os.getpid(), signal.SIGINT))
+    again = threading.Timer(LATER, _interrupt_again)
     again.daemon = True
     again.start()
+
+
+def _interrupt_again() -> None:
+    """Interrupt this process, from any of its threads."""
+    if os.name == "nt":  # where os.kill ends a process, whatever the signal
+        signal.raise_signal(signal.SIGINT)
+    else:
+        os.kill(os.getpid(), signal.SIGINT)
 
 
 def _write(line: str) -> None:

@@ -201,7 +201,7 @@ def make_correlated_gaussians(
 
     References
     ----------
-    S4: Windridge, Yan. Kernel Combination via Debiased Object Correspondence Analysis. Information Fusion, 2016.
+    S4: Windridge, Yan. Kernel Combination via Debiased Object Correspondence Analysis. Information Fusion 27, 2016.
 
     Examples
     --------

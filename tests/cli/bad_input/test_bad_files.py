@@ -37,7 +37,7 @@ FILES = {
 def test_files(name, tmp_path, fit):
     content, words = FILES[name]
     path = tmp_path / "data.csv"
-    path.write_text(content)
+    path.write_text(content, encoding="utf-8")
     view = ["--view", "rna=rna_1", "--view", "image=image_1"] if name == "view nowhere" else []
     fit(path, "--target", "kind", *view, words=words)
 

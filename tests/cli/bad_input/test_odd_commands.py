@@ -96,10 +96,11 @@ def folder(tmp_path, monkeypatch):
     """A folder with data, a model, and some things that are neither."""
     monkeypatch.chdir(tmp_path)
     csv.write_csv(patients(), "data.csv")
-    csv.write_csv(patients(), "a\nb.csv")
     os.mkdir("folder.csv")
     open("empty.csv", "w").close()
-    os.symlink("loop.csv", "loop.csv")
+    if os.name != "nt":  # where no name holds a line break, and links need rights
+        csv.write_csv(patients(), "a\nb.csv")
+        os.symlink("loop.csv", "loop.csv")
     result = run("fit", *COMMANDS["fit"][:-1], "model.fuse")
     assert result.exit_code == 0, result.output
     return tmp_path
