@@ -33,6 +33,7 @@ from fuselearn.fusion.fusion_rows import (
     FusionBlock,
     FusionFrame,
     TakenRows,
+    draw_rows,
     votes_of,
 )
 from fuselearn.fusion.log_loss_weights import (
@@ -132,7 +133,7 @@ def run_on_many_rows(
     judged, judgement = options.consensus and len(noise_rates) > 1, None
     log_prior = fitting.log_prior
     if options.consensus:
-        judgement = _judge_sample(stack, sample)
+        judgement = _judge_sample(stack, sample, options.seed + 6)
         fitting.updates.append(judgement)
         [(wrong, given, true_classes)] = fitting.ask(JudgedSums())
         noise_rates = np.divide(wrong, given, out=np.full(len(wrong), np.nan), where=given > 0)
@@ -153,7 +154,9 @@ def run_on_many_rows(
         options.consensus,
         fitting.n_fits,
         fitting.updates,
-        _values_by_view(fitting, fitted, stack, sample, frame, calibration, judgement if judged else None),
+        _values_by_view(
+            fitting, fitted, stack, sample, frame, calibration, judgement if judged else None, options.seed + 7
+        ),
     )
 
 
@@ -165,6 +168,7 @@ def _values_by_view(
     frame: FusionFrame,
     calibration: PatternCalibration,
     judgement: Judgement | None,
+    seed: int,
 ) -> OutOfFoldValues:
     """Return out-of-fold values of some rows by view, for prediction sets and the choice of views."""
     patterns = listed_patterns(sample.present)
@@ -176,7 +180,7 @@ def _values_by_view(
     def targets(rows: TakenRows) -> FloatArray:
         return votes_of(rows.codes, frame.n_classes) if judgement is None else judgement.of_taken(rows)
 
-    return values_of_many_rows(taken, sample, fitted.arms, stack, frame, patterns, calibration, targets)
+    return values_of_many_rows(taken, sample, fitted.arms, stack, frame, patterns, calibration, targets, seed)
 
 
 def _kept(arm: FittedArm, weight: float) -> FittedArm:
@@ -249,11 +253,11 @@ class JudgedSums:
         return np.array(wrong), np.array([weights[rows].sum() for rows in given]), weights @ posterior
 
 
-def _judge_sample(stack: Stack, sample: TakenRows) -> Judgement:
-    """Estimate the rates of wrong labels on a subsample."""
+def _judge_sample(stack: Stack, sample: TakenRows, seed: int) -> Judgement:
+    """Estimate the rates of wrong labels on some rows of a subsample, drawn whatever the order of the rows is."""
     values = logits_of(stack.scores(sample.values[list(stack.arms)]))
     scale = float(np.sqrt(np.average((values**2).mean(axis=1), weights=sample.weights))) or 1.0
-    some = slice(None, None, -(-len(values) // CONSENSUS_ROWS))
+    some = draw_rows(len(values), CONSENSUS_ROWS, seed)
     agreement = agree((values / scale)[some, None, :], sample.codes[some], weights=sample.weights[some])
     return Judgement(stack, scale, agreement)
 
