@@ -40,7 +40,7 @@ from fuselearn.fusion.listed_suspects import ListedSuspects
 from fuselearn.fusion.passes import PassResult
 from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.fusion.pattern_values import values_of_filled_rows
-from fuselearn.numeric.votes import TIE, codes_of
+from fuselearn.numeric.votes import codes_of, ties_for_largest
 from fuselearn.persistence.validation import check_array, check_classes, check_index, check_part, check_views
 from fuselearn.records import Records
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, TableLike
@@ -222,8 +222,7 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         """Return decision values from logits: one column for two classes."""
         decision = logits + np.log(self.class_weights_)
         # With balanced weights, all classes are equal for a row without any view; rounding must not decide.
-        largest = decision.max(axis=1, keepdims=True)
-        decision = np.where(decision >= largest - TIE, largest, decision)
+        decision = np.where(ties_for_largest(decision), decision.max(axis=1, keepdims=True), decision)
         return decision[:, 1] - decision[:, 0] if decision.shape[1] == 2 else decision
 
     def _publish(

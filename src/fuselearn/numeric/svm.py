@@ -13,7 +13,8 @@ sample is one row with the upper bound c·C, which has the same optimum.
 Where many items are put together from few objects, the matrix is a sum over views of small matrices between objects
 (`SumOfGrams`), and its rows are made as they are needed. There may be a hundred thousand items then, most of which end
 at a bound, and a step for each of them would take the time of a look at all. From `SAMPLED_FROM` on, a machine on some
-items, drawn from all, tells which ones these are, and items that no longer look like moving are set aside, as libsvm does.
+items that are drawn tells which ones these are, and items that no longer look like moving are set aside, as libsvm
+does.
 """
 
 from collections.abc import Sequence
