@@ -243,6 +243,7 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         self.noise_rates_ = result.noise_rates
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]
         self._arm_rows = np.array([arm.n_learnt for arm in arms])
+        self._arm_fits = np.array([len(models) for models in result.models])
         self._complete_only = np.full(len(arms), imputer is None)
         self._arm_offsets = np.repeat(result.target_means[None], len(arms), axis=0)
         self._publish_scores(calibration, assessment)
@@ -281,7 +282,7 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         self.estimators_ = [arm.models for arm in arms]
         self.noise_rates_ = result.noise_rates
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]
-        self._arm_rows = np.array([arm.n_learnt for arm in arms])
+        self._arm_rows, self._arm_fits = np.array([arm.n_learnt for arm in arms]), result.arm_fits
         self._complete_only = np.array([arm.complete_only for arm in arms])
         self._arm_offsets = np.array([arm.offset for arm in arms])
         self._publish_scores(result.calibration, result.assessment)

@@ -67,6 +67,8 @@ class FusionResult:
     ----------
     arms : list of FittedArm
         All arms; those without weight are without models.
+    arm_fits : intp ndarray of shape (n_arms,)
+        Number of models that each of them had.
     weights : ndarray of shape (n_arms,)
     calibration : PatternCalibration
         Of Σ weight · value, by class.
@@ -85,6 +87,7 @@ class FusionResult:
     """
 
     arms: list[FittedArm]
+    arm_fits: IntArray
     weights: FloatArray
     calibration: PatternCalibration
     noise_rates: FloatArray
@@ -150,6 +153,7 @@ def run_on_many_rows(
     arms = [_kept(arm, weight) for arm, weight in zip(fitted.arms, weights)]
     return FusionResult(
         arms,
+        np.array([len(arm.models) for arm in fitted.arms]),
         weights,
         calibration,
         noise_rates,
