@@ -52,10 +52,11 @@ def test_a_cluster_gives_the_local_model(case, many, client):
     assert_nothing_is_held()
 
 
-def test_rows_that_are_drawn_do_not_depend_on_partitions(many, client, monkeypatch):
+def test_rows_that_are_drawn_and_rare_patterns_do_not_depend_on_partitions(many, client, monkeypatch):
     for name, most in (("fusion_run.CONSENSUS_ROWS", 200), ("pattern_values.MOST_OWN_NUMBERS", 400)):
         monkeypatch.setattr(f"fuselearn.fusion.{name}", most)
     monkeypatch.setattr("fuselearn.fusion.pattern_values.LEAST_MASKED_ROWS", 100)
+    monkeypatch.setattr("fuselearn.fusion.fusion_run.LEAST_PATTERN_ROWS", 20)
     model, X, y, beside = problem("view labels")
     model.set_params(learners="linear")
     here = clone(model).fit(X, y, **beside)
