@@ -3,17 +3,21 @@ import pytest
 from numpy.testing import assert_allclose
 
 from fuselearn.backends.partitioned.partitions import LocalPartitions
+from fuselearn.fusion.fusion_run import Decisions, WithoutFolds
 from fuselearn.fusion.log_loss_weights import (
-    Decisions,
     LossSums,
+    PatternSums,
     Penalty,
     Stack,
     constrained_minimum,
+    fit_patterns,
     losses_without,
+    patterns_without_folds,
     plain_sum,
     weigh,
     without_folds,
 )
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from tests.fusion.many_rows import blocks, table
 from tests.naive.fusion_sums import log_loss
 from tests.naive.fusion_sums import weigh as naive_weigh
@@ -152,10 +156,36 @@ def test_decisions_are_counted_by_the_weights_of_each_fold():
     _, _, folds = blocks(*table(120, 2))
     stacks = tuple(Stack((0, 1, 2), np.array([1.0, fold, 0.0]), np.zeros(1)) for fold in range(3))
     _, y = table(120, 2)
-    [(counts, right)] = LocalPartitions(made).ask([], [Decisions(stacks, np.zeros(2))])
+    line = PatternCalibration(np.ones((1, 3), dtype=bool), np.ones(1), np.zeros((1, 2)), np.zeros(2))
+    [(counts, right)] = LocalPartitions(made).ask([], [Decisions(WithoutFolds(stacks, (line,) * 3), np.zeros(2))])
     z = values[0, :, 0] + folds * values[1, :, 0]
     assert counts.tolist() == np.bincount(y).tolist()
     assert right.sum() == ((z > 0) == y).sum()
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_patterns_without_a_fold_are_those_of_the_other_rows(n_classes):
+    made, *_ = with_values(n_classes, n_blocks=2, n=900)
+    stack = Stack((0, 1), np.array([0.7, 0.4]), np.zeros(1 if n_classes == 2 else n_classes))
+    start = np.repeat(np.append(1.0, stack.intercepts)[None], 2, axis=0)
+    # Rows that lack the third view have other slopes.
+    for block in made:
+        block.present[: block.n_rows // 2, 2] = False
+
+    def ask(points, folds=(None,)):
+        rows = LocalPartitions(made)
+        answers = rows.ask([], [PatternSums(stack, (0b011,), points, only_fold=fold) for fold in folds])
+        return tuple(np.sum(sums, axis=0) for sums in zip(*answers))
+
+    points = fit_patterns(ask, start, 1.0)
+    for whole, by_fold in zip(ask(points), ask(points, (0, 1, 2))):
+        assert_allclose(by_fold, whole, rtol=1e-9, atol=1e-9)
+    without = patterns_without_folds([ask(points, (fold,)) for fold in range(3)], points, start, 1.0)
+    for fold, found in enumerate(without):
+        others = tuple(other for other in range(3) if other != fold)
+        expected = fit_patterns(lambda at, others=others: ask(at, others), start, 1.0)
+        assert np.abs(expected - points).max() > 0.02
+        assert_allclose(found, expected, atol=0.2 * np.abs(expected - points).max())
 
 
 def test_absent_values_count_as_nothing():

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import check_estimator
 
 import fuselearn
-from fuselearn import FusionClassifier
+from fuselearn import FusionClassifier, FusionRegressor
 from fuselearn.data.folds import Folds
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.fusion import arm_fitting, fused_arms, fusion_options, local_fusion
@@ -69,6 +69,24 @@ def test_the_leaderboard_says_how_many_rows_an_arm_learnt_from(monkeypatch):
     assert rows["all views", "linear"] == 300
     assert rows["a", "linear"] == (~np.isnan(X[:, 0])).sum()
     assert max(n for (_, learner), n in rows.items() if learner == "trees") <= 150
+
+
+@pytest.mark.parametrize("fusion_of", [FusionClassifier, FusionRegressor])
+def test_the_leaderboard_counts_fits_of_arms_without_weight(fusion_of, tmp_path):
+    X, y = table(300)
+    X[:, 5] = np.random.default_rng(0).normal(size=300)  # the third view knows nothing
+    model = fusion_of(views=VIEWS, learners=["linear", "trees"], random_state=SEED).fit(X, y)
+    assert (model.arm_weights_ == 0).any()
+    assert [bool(models) for models in model.estimators_] == (model.arm_weights_ > 0).tolist()
+    board = model.leaderboard_
+    counts = dict(zip(zip(board["view"], board["learner"]), board["fits"], strict=True))
+    assert counts == {arm: 1 if arm[1] == "linear" else 5 for arm in model.arms_}
+    fuselearn.save(model, tmp_path / "model.fuse")
+    loaded = fuselearn.load(tmp_path / "model.fuse")
+    assert_array_equal(loaded.leaderboard_["fits"], board["fits"])
+    del loaded._arm_fits  # as files of earlier versions have it
+    loaded.validate()
+    assert loaded.leaderboard_["fits"].min() == 0
 
 
 def test_few_rows_say_so_too(monkeypatch):

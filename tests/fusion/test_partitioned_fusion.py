@@ -52,6 +52,19 @@ def test_a_cluster_gives_the_local_model(case, many, client):
     assert_nothing_is_held()
 
 
+def test_rows_that_are_drawn_and_rare_patterns_do_not_depend_on_partitions(many, client, monkeypatch):
+    for name, most in (("fusion_run.CONSENSUS_ROWS", 200), ("pattern_values.MOST_OWN_NUMBERS", 400)):
+        monkeypatch.setattr(f"fuselearn.fusion.{name}", most)
+    monkeypatch.setattr("fuselearn.fusion.pattern_values.LEAST_MASKED_ROWS", 100)
+    monkeypatch.setattr("fuselearn.fusion.fusion_run.LEAST_PATTERN_ROWS", 20)
+    model, X, y, beside = problem("view labels")
+    model.set_params(learners="linear")
+    here = clone(model).fit(X, y, **beside)
+    assert len(here._out_of_fold.own.logits) == 133
+    for n_partitions in (1, 4, 8):
+        assert_same(clone(model).fit(**chunked(n_partitions, X, y, beside)), here)
+
+
 @pytest.mark.parametrize("case", long_but("weights"))
 def test_rows_whose_bins_are_collected_give_the_local_model(case, many, client, monkeypatch):
     monkeypatch.setattr(partitioned_gradient_data, "COLLECTED_BYTES", 2**27)

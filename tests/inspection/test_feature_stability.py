@@ -8,6 +8,7 @@ from sklearn.compose import make_column_selector
 
 from fuselearn import FusionClassifier, FusionRegressor, ShareGradientBoostingClassifier
 from fuselearn.inspection import feature_stability
+from fuselearn.inspection.column_tests import LabelledRows
 
 VIEWS = {"a": slice(0, 20), "b": slice(20, 40)}
 PLANTED = [1, 5, 25, 33]
@@ -49,6 +50,14 @@ def test_few_are_false(model):
         false = np.setdiff1d(np.flatnonzero(found.selected), PLANTED)
         shares.append(len(false) / max(found.selected.sum(), 1))
     assert np.mean(shares) <= 0.1
+
+
+def test_the_first_rows_outside_of_a_subsample_are_of_all_groups():
+    groups, X = np.repeat(np.arange(20), 30), np.zeros((600, 2))
+    data = LabelledRows(FusionClassifier(), X, np.arange(600) // 300, groups, 0, grouped=True)
+    for rows, others in data.halves(3):
+        assert not np.intersect1d(groups[rows], groups[others]).size
+        assert len(np.unique(groups[others[:100]])) == len(np.unique(groups[others])) == 10
 
 
 @pytest.mark.long

@@ -87,6 +87,13 @@ def test_vectors_of_a_rare_class_are_all_kept():
     assert len(np.unique(chosen)) == 20
 
 
+def test_vectors_are_of_all_kinds_of_rows_that_take_turns():
+    kinds = np.arange(1200) % 6
+    chosen = fixed_size_svm.choose_vectors(np.where(kinds < 2, 1.0, -1.0), 240)
+    assert np.bincount(kinds[chosen]) == pytest.approx([60, 60, 30, 30, 30, 30], abs=15)
+    assert len(np.unique(chosen)) == 240
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -237,6 +237,12 @@ def test_a_sample_without_one_of_the_classes_is_no_start():
     assert svm._start_from_sample(parts, signs, np.ones(32), 1e-3) is None
 
 
+def test_a_sample_has_both_of_two_classes_that_take_turns():
+    objects = np.arange(400)[:, None] % 4
+    signs = np.where(objects[:, 0] < 2, 1.0, -1.0)
+    assert svm._start_from_sample(SumOfGrams.of([np.eye(4)], objects), signs, np.ones(400), 1e-3) is not None
+
+
 def test_a_start_from_a_sample_meets_the_constraints():
     rng = np.random.default_rng(3)
     points = rng.normal(size=(40, 2))

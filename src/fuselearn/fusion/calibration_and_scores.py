@@ -34,6 +34,7 @@ from fuselearn.fusion.base_models import Arm
 from fuselearn.fusion.base_models.catalogue import LEAST_ROWS
 from fuselearn.fusion.filled_views import CountedViews
 from fuselearn.fusion.pattern_calibration import PatternCalibration
+from fuselearn.numeric.votes import ties_for_largest
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -374,7 +375,7 @@ def scores_of(codes: IntArray, logits: FloatArray, log_weights: FloatArray) -> d
 
     The area is the mean over the classes, each against all others; it is left out where there is one class only.
     """
-    predicted = (logits + log_weights).argmax(axis=1)
+    predicted = ties_for_largest(logits + log_weights).argmax(axis=1)
     scores = {metric: score_of(metric, codes, predicted) for metric in (ACCURACY, BALANCED_ACCURACY)}
     probabilities = softmax(logits, axis=1)
     given = np.unique(codes)

@@ -88,6 +88,7 @@ class FusedArms(ExplainsRows, BaseEstimator):
     _arm_columns: list[tuple[int | None, IntArray]]
     _arm_offsets: FloatArray
     _arm_rows: IntArray
+    _arm_fits: IntArray | None = None  # models in files of earlier versions have none
     _arm_scores: FloatArray
     _calibration: PatternCalibration
     _complete_only: BoolArray
@@ -99,13 +100,15 @@ class FusedArms(ExplainsRows, BaseEstimator):
         """The arms, the best first: a data frame of pandas or polars, an Arrow table, or else `Records`."""
         check_is_fitted(self)
         order = np.lexsort((-self.arm_weights_, -self._arm_scores))
+        # On many rows, models of arms without weight are not kept.
+        fits = np.array([len(models) for models in self.estimators_]) if self._arm_fits is None else self._arm_fits
         return data_frame(
             {
                 "view": [self.arms_[arm][0] for arm in order],
                 "learner": [self.arms_[arm][1] for arm in order],
                 self.out_of_sample_metric_: self._arm_scores[order].tolist(),
                 "weight": self.arm_weights_[order].tolist(),
-                "fits": [len(self.estimators_[arm]) for arm in order],
+                "fits": fits[order].tolist(),
                 "rows": self._arm_rows[order].tolist(),
             }
         )

@@ -66,7 +66,8 @@ class FusionClassifier(AcquiringViews):
     learners : "default", str, classifier, list or dict, default="default"
         Learners that are tried on every view: names of built-in learners (``"svm"`` for two classes, ``"rbf"``,
         ``"linear"``, ``"trees"``, ``"boosting"``) and scikit-learn classifiers, which are cross-fitted in five folds. A
-        dict of name to classifier names them. The default is a kernel machine (``"svm"`` for two classes and up to
+        dict of name to classifier names them. One whose ``fit`` takes no ``sample_weight`` counts all rows alike, also
+        those whose labels contradict each other. The default is a kernel machine (``"svm"`` for two classes and up to
         1,000 rows, else ``"rbf"``), ``"linear"`` and ``"trees"``; from 3,000 rows on ``"boosting"``, ``"linear"`` and
         ``"rbf"``.
     class_weight : None, "balanced" or dict of class to weight, default=None
@@ -104,7 +105,7 @@ class FusionClassifier(AcquiringViews):
         On many rows of more than two classes, where it pays: what multiplies the values of each arm in place of its
         weight. An entry (k, l) is what the arm's value for class k adds to the score of class l.
     estimators_ : list of list
-        Fitted models of each arm; its value is their mean.
+        Fitted models of each arm; its value is their mean. On many rows, an arm of weight 0 has none.
     leaderboard_ : data frame or Records
         A row per arm, the best first: its view, learner, out-of-fold score of its own decisions (in the column
         ``"accuracy"`` or ``"balanced_accuracy"``, see `out_of_sample_metric_`), weight, number of fits, and number of

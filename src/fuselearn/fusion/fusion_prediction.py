@@ -40,7 +40,7 @@ from fuselearn.fusion.listed_suspects import ListedSuspects
 from fuselearn.fusion.passes import PassResult
 from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.fusion.pattern_values import values_of_filled_rows
-from fuselearn.numeric.votes import TIE, codes_of
+from fuselearn.numeric.votes import codes_of, ties_for_largest
 from fuselearn.persistence.validation import check_array, check_classes, check_index, check_part, check_views
 from fuselearn.records import Records
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, TableLike
@@ -222,8 +222,7 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         """Return decision values from logits: one column for two classes."""
         decision = logits + np.log(self.class_weights_)
         # With balanced weights, all classes are equal for a row without any view; rounding must not decide.
-        largest = decision.max(axis=1, keepdims=True)
-        decision = np.where(decision >= largest - TIE, largest, decision)
+        decision = np.where(ties_for_largest(decision), decision.max(axis=1, keepdims=True), decision)
         return decision[:, 1] - decision[:, 0] if decision.shape[1] == 2 else decision
 
     def _publish(
@@ -244,6 +243,7 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         self.noise_rates_ = result.noise_rates
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]
         self._arm_rows = np.array([arm.n_learnt for arm in arms])
+        self._arm_fits = np.array([len(models) for models in result.models])
         self._complete_only = np.full(len(arms), imputer is None)
         self._arm_offsets = np.repeat(result.target_means[None], len(arms), axis=0)
         self._publish_scores(calibration, assessment)
@@ -282,7 +282,7 @@ class FusionPrediction(ClassifierMixin, FusedArms):
         self.estimators_ = [arm.models for arm in arms]
         self.noise_rates_ = result.noise_rates
         self._arm_columns = [(arm.view, arm.columns) for arm in arms]
-        self._arm_rows = np.array([arm.n_learnt for arm in arms])
+        self._arm_rows, self._arm_fits = np.array([arm.n_learnt for arm in arms]), result.arm_fits
         self._complete_only = np.array([arm.complete_only for arm in arms])
         self._arm_offsets = np.array([arm.offset for arm in arms])
         self._publish_scores(result.calibration, result.assessment)

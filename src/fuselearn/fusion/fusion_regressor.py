@@ -371,7 +371,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
         self.arms_ = [(view_name, learner) for _, view_name, learner, _ in result.arms]
         self._arm_columns = [(view, columns) for view, _, _, columns in result.arms]
         self.arm_weights_, self.estimators_ = result.weights, result.models
-        self._arm_rows, self._complete_only = result.learnt, result.complete_only
+        self._arm_rows, self._arm_fits, self._complete_only = result.learnt, result.arm_fits, result.complete_only
         self._arm_offsets = np.zeros((n_arms, 1))
         self._arm_scores, self.view_importances_ = result.arm_scores, result.importances
         self._calibration, self._intervals = result.calibration, result.intervals

@@ -33,21 +33,25 @@ from fuselearn.fusion.fusion_rows import (
     FusionBlock,
     FusionFrame,
     TakenRows,
+    draw_rows,
     votes_of,
 )
 from fuselearn.fusion.log_loss_weights import (
-    Decisions,
     PatternSums,
     Stack,
+    Sums,
+    block_values,
     fit_patterns,
     logits_of,
+    patterns_without_folds,
     without_folds,
 )
 from fuselearn.fusion.passes import CONSENSUS_ROWS
 from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.fusion.pattern_values import listed_patterns, rows_to_mask, values_of_many_rows
 from fuselearn.fusion.time_plan import TimePlan
-from fuselearn.typing import BoolArray, FloatArray
+from fuselearn.numeric.votes import ties_for_largest
+from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 MOST_SAMPLED = 2**25
 """Values of arms that scores are estimated from, at most."""
@@ -63,6 +67,8 @@ class FusionResult:
     ----------
     arms : list of FittedArm
         All arms; those without weight are without models.
+    arm_fits : intp ndarray of shape (n_arms,)
+        Number of models that each of them had.
     weights : ndarray of shape (n_arms,)
     calibration : PatternCalibration
         Of Σ weight · value, by class.
@@ -81,6 +87,7 @@ class FusionResult:
     """
 
     arms: list[FittedArm]
+    arm_fits: IntArray
     weights: FloatArray
     calibration: PatternCalibration
     noise_rates: FloatArray
@@ -132,19 +139,21 @@ def run_on_many_rows(
     judged, judgement = options.consensus and len(noise_rates) > 1, None
     log_prior = fitting.log_prior
     if options.consensus:
-        judgement = _judge_sample(stack, sample)
+        judgement = _judge_sample(stack, sample, options.seed + 6)
         fitting.updates.append(judgement)
         [(wrong, given, true_classes)] = fitting.ask(JudgedSums())
         noise_rates = np.divide(wrong, given, out=np.full(len(wrong), np.nan), where=given > 0)
         if judged:
             log_prior = np.log((true_classes + 1) / (true_classes + 1).sum())
-    calibration = _calibrate(fitting, fitted, stack, frame, judged, log_prior)
+    calibration, calibrations = _calibrate(fitting, fitted, stack, frame, judged, log_prior)
     weights = np.zeros(len(fitted.arms))
     weights[list(stack.arms)] = stack.weights
-    assessment = _assess(fitting, fitted, stacks, sample, frame, options, weights, log_prior)
+    without = WithoutFolds(stacks, calibrations)
+    assessment = _assess(fitting, fitted, without, sample, frame, options, weights, log_prior)
     arms = [_kept(arm, weight) for arm, weight in zip(fitted.arms, weights)]
     return FusionResult(
         arms,
+        np.array([len(arm.models) for arm in fitted.arms]),
         weights,
         calibration,
         noise_rates,
@@ -153,7 +162,9 @@ def run_on_many_rows(
         options.consensus,
         fitting.n_fits,
         fitting.updates,
-        _values_by_view(fitting, fitted, stack, sample, frame, calibration, judgement if judged else None),
+        _values_by_view(
+            fitting, fitted, stack, sample, frame, calibration, judgement if judged else None, options.seed + 7
+        ),
     )
 
 
@@ -165,6 +176,7 @@ def _values_by_view(
     frame: FusionFrame,
     calibration: PatternCalibration,
     judgement: Judgement | None,
+    seed: int,
 ) -> OutOfFoldValues:
     """Return out-of-fold values of some rows by view, for prediction sets and the choice of views."""
     patterns = listed_patterns(sample.present)
@@ -176,7 +188,7 @@ def _values_by_view(
     def targets(rows: TakenRows) -> FloatArray:
         return votes_of(rows.codes, frame.n_classes) if judgement is None else judgement.of_taken(rows)
 
-    return values_of_many_rows(taken, sample, fitted.arms, stack, frame, patterns, calibration, targets)
+    return values_of_many_rows(taken, sample, fitted.arms, stack, frame, patterns, calibration, targets, seed)
 
 
 def _kept(arm: FittedArm, weight: float) -> FittedArm:
@@ -249,11 +261,11 @@ class JudgedSums:
         return np.array(wrong), np.array([weights[rows].sum() for rows in given]), weights @ posterior
 
 
-def _judge_sample(stack: Stack, sample: TakenRows) -> Judgement:
-    """Estimate the rates of wrong labels on a subsample."""
+def _judge_sample(stack: Stack, sample: TakenRows, seed: int) -> Judgement:
+    """Estimate the rates of wrong labels on some rows of a subsample, drawn whatever the order of the rows is."""
     values = logits_of(stack.scores(sample.values[list(stack.arms)]))
     scale = float(np.sqrt(np.average((values**2).mean(axis=1), weights=sample.weights))) or 1.0
-    some = slice(None, None, -(-len(values) // CONSENSUS_ROWS))
+    some = draw_rows(len(values), CONSENSUS_ROWS, seed)
     agreement = agree((values / scale)[some, None, :], sample.codes[some], weights=sample.weights[some])
     return Judgement(stack, scale, agreement)
 
@@ -263,14 +275,18 @@ def _judge_sample(stack: Stack, sample: TakenRows) -> Judgement:
 
 def _calibrate(
     fitting: ArmFitting, fitted: FittedArms, stack: Stack, frame: FusionFrame, judged: bool, log_prior: FloatArray
-) -> PatternCalibration:
-    """Fit slope and intercepts of the scores for each frequent pattern of views."""
+) -> tuple[PatternCalibration, tuple[PatternCalibration, ...]]:
+    """Fit slope and intercepts of the scores for each frequent pattern of views; return them, and those without folds.
+
+    Those of all patterns together are some numbers of thousands of rows, and the same without a fold. A single pattern
+    may have 200 rows, whose labels would show in their own calibration.
+    """
     n_views = frame.n_views
     start = np.concatenate([[1.0], stack.intercepts])[None]
 
-    def ask(patterns: tuple[int, ...]) -> Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]]:
-        def derivatives(points: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-            [(losses, gradients, curvatures)] = fitting.ask(PatternSums(stack, patterns, points, judged))
+    def ask(patterns: tuple[int, ...], only_fold: int | None = None) -> Callable[[FloatArray], Sums]:
+        def derivatives(points: FloatArray) -> Sums:
+            [(losses, gradients, curvatures)] = fitting.ask(PatternSums(stack, patterns, points, judged, only_fold))
             return losses, gradients, curvatures
 
         return derivatives
@@ -284,10 +300,13 @@ def _calibrate(
         for pattern, n_rows in zip(fitting.patterns, fitting.rows_of_patterns)
         if n_rows >= LEAST_PATTERN_ROWS and n_views <= 62
     )
-    points = np.repeat(start, len(frequent) + 1, axis=0)
+    start = np.repeat(start, len(frequent) + 1, axis=0)
+    points, without = start, [start] * frame.n_folds
     if len(frequent) > 1:
         spread = float(stack.weights**2 @ fitted.penalty.squares)
-        points = fit_patterns(ask(frequent), points, spread)
+        points = fit_patterns(ask(frequent), start, spread)
+        sums = [ask(frequent, fold)(points) for fold in range(frame.n_folds)]
+        without = patterns_without_folds(sums, points, start, spread)
     known = np.array([[bool(pattern >> view & 1) for view in range(n_views)] for pattern in frequent], dtype=bool)
     known = known.reshape(len(frequent), n_views)
     order = [*np.flatnonzero(known.all(axis=1)), *np.flatnonzero(~known.all(axis=1))]
@@ -295,43 +314,79 @@ def _calibrate(
     order = [*first, *order, len(frequent)]
     patterns: BoolArray = np.vstack([known, np.zeros((1, n_views), dtype=bool)])[order]
     patterns[0] = True
-    chosen = points[order]
-    # Two classes have one score, the log-odds: each class has minus or plus its half.
-    return PatternCalibration(patterns, chosen[:, 0], logits_of(chosen[:, 1:]), log_prior)
+
+    def calibration(points: FloatArray) -> PatternCalibration:
+        # Two classes have one score, the log-odds: each class has minus or plus its half.
+        return PatternCalibration(patterns, points[order, 0], logits_of(points[order, 1:]), log_prior)
+
+    return calibration(points), tuple(map(calibration, without))
 
 
 # Assessment
 
 
+@dataclass(frozen=True)
+class WithoutFolds:
+    """Weights of the arms and calibrations without each fold, by which its rows are predicted as new ones are."""
+
+    stacks: tuple[Stack, ...]
+    calibrations: tuple[PatternCalibration, ...]
+
+    def logits(self, values: FloatArray, folds: IntArray, present: BoolArray) -> FloatArray:
+        """Return logits of rows, of shape (n_rows, n_classes), by the values of the arms that have weights."""
+        covered = np.asarray(present.any(axis=1))
+        logits = np.empty((len(folds), len(self.calibrations[0].log_prior)))
+        for fold, (stack, calibration) in enumerate(zip(self.stacks, self.calibrations)):
+            rows = np.flatnonzero(folds == fold)
+            scores = logits_of(stack.without_intercepts.scores(values[:, rows]))
+            logits[rows] = calibration.logits(scores, covered[rows], present[rows])
+        return logits
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Asks how many rows of each class are decided right, each row by weights and calibration without its fold."""
+
+    without: WithoutFolds
+    log_weights: FloatArray
+
+    def __call__(self, block: FusionBlock) -> Answer:
+        """Return rows of each class, and those decided right."""
+        n_classes = block.frame.n_classes
+        counts, right = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes, dtype=np.int64)
+        for part in block.parts():
+            codes = block.votes(part).argmax(axis=1)
+            values = block_values(block, self.without.stacks[0].arms, part)
+            logits = self.without.logits(values, block.fold_of[part], block.present[part])
+            decided = ties_for_largest(logits + self.log_weights).argmax(axis=1)
+            counts += np.bincount(codes, minlength=n_classes)
+            right += np.bincount(codes[decided == codes], minlength=n_classes)
+        return counts, right
+
+
 def _assess(
     fitting: ArmFitting,
     fitted: FittedArms,
-    stacks: tuple[Stack, ...],
+    without: WithoutFolds,
     sample: TakenRows,
     frame: FusionFrame,
     options: FusionOptions,
     weights: FloatArray,
     log_prior: FloatArray,
 ) -> Assessment:
-    """Score the fusion on all rows, each by weights without its fold; the arms, and the AUC, on a subsample."""
+    """Score the fusion on all rows, each by what is fitted without its fold; the arms, and the AUC, on a subsample."""
     metric = metric_of(options.class_weight)
     log_weights = np.log(decision_weights(options.class_weight, options.classes, np.exp(log_prior)))
-    [(counts, right)] = fitting.ask(Decisions(stacks, log_weights))
+    [(counts, right)] = fitting.ask(Decisions(without, log_weights))
     codes = votes_of(sample.codes, frame.n_classes).argmax(axis=1)
-    scores = scores_of(codes, _logits_without_folds(stacks, sample), log_weights)
+    of_stack = sample.values[list(without.stacks[0].arms)]
+    scores = scores_of(codes, without.logits(of_stack, sample.folds, sample.present), log_weights)
     scores[ACCURACY] = float(right.sum() / counts.sum())
     scores[BALANCED_ACCURACY] = float((right[counts > 0] / counts[counts > 0]).mean())
     values = [np.where(arm.having(sample.present)[:, None], v, np.nan) for arm, v in zip(fitted.arms, sample.values)]
     offsets = log_prior + log_weights
     arm_scores = [arm_score(metric, codes, of_arm, sample.weights, offsets) for of_arm in values]
     return Assessment(metric, scores, np.array(arm_scores), importances_of_arms(fitted.arms, weights, values, frame))
-
-
-def _logits_without_folds(stacks: tuple[Stack, ...], sample: TakenRows) -> FloatArray:
-    """Return logits of a subsample, each row by the weights without its fold."""
-    values = sample.values[list(stacks[0].arms)]
-    by_fold = np.array([logits_of(stack.scores(values)) for stack in stacks])
-    return by_fold[sample.folds, np.arange(len(sample.folds))]
 
 
 def importances_of_arms(

@@ -221,7 +221,10 @@ class GpuFusionBlock(FusionBlock):
         sums = _empty_sums(n_patterns, question.points.shape[1])
         scores = self._scores(question.stack)
         terms = LossTerms(arrays, [scores], self._targets(question.judged), self._rows.weights)
-        numbers = pattern_numbers(self.present, question.patterns)[self._rows.order]
+        numbers = pattern_numbers(self.present, question.patterns)
+        if question.only_fold is not None:
+            numbers[self.fold_of != question.only_fold] = -1
+        numbers = numbers[self._rows.order]
         for number, point in enumerate(question.points):
             rows = np.flatnonzero(numbers == number)
             if len(rows):

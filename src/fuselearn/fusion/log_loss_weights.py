@@ -20,7 +20,7 @@ from scipy.special import expit, log_softmax
 
 from fuselearn.backends.partitioned.partitions import Answer
 from fuselearn.fusion.fusion_rows import FusionBlock, pattern_numbers
-from fuselearn.typing import BoolArray, FloatArray, IntArray
+from fuselearn.typing import BoolArray, FloatArray
 
 WEIGHT_PENALTY = 1.0
 """Ridge on the weight of an arm whose values have mean square 1: a Gaussian prior of variance 1 of one row's size."""
@@ -357,19 +357,23 @@ def _total(sums: tuple[FloatArray, FloatArray, FloatArray]) -> tuple[float, Floa
 class PatternSums:
     """Asks for the derivatives of the log loss by the slope and the intercepts of each of some patterns of views.
 
-    `points` has a row for each pattern, and one more for all other rows.
+    `points` has a row for each pattern, and one more for all other rows. With `only_fold`, other folds than that are
+    left out.
     """
 
     stack: Stack
     patterns: tuple[int, ...]
     points: FloatArray
     judged: bool = False
+    only_fold: int | None = None
 
     def __call__(self, block: FusionBlock) -> Answer:
         """Return losses, gradients and curvatures, by pattern."""
         n_patterns, d = self.points.shape
         sums = np.zeros(n_patterns), np.zeros((n_patterns, d)), np.zeros((n_patterns, d, d))
         numbers = pattern_numbers(block.present, self.patterns)
+        if self.only_fold is not None:
+            numbers[block.fold_of != self.only_fold] = -1
         plain = self.stack.without_intercepts
         for part in block.parts():
             scores = plain.block_scores(block, part)
@@ -384,46 +388,45 @@ class PatternSums:
         return sums
 
 
-def fit_patterns(
-    ask: Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray]], start: FloatArray, spread: float
-) -> FloatArray:
+Sums = tuple[FloatArray, FloatArray, FloatArray]
+"""Losses, gradients and curvatures, by pattern."""
+
+
+def fit_patterns(ask: Callable[[FloatArray], Sums], start: FloatArray, spread: float) -> FloatArray:
     """Fit slope and intercepts of each pattern, each row of `start` being (slope, intercepts) of all rows.
 
     The ridge counts a slope by the mean square of the scores, `spread`.
     """
-    penalties = np.full(start.shape[1], PATTERN_PENALTY)
-    penalties[0] *= max(spread, np.finfo(float).tiny)
     points = start
     for _ in range(MOST_STEPS):
         _, gradients, curvatures = ask(points)
-        gradients = gradients + penalties * (points - start)
-        steps = np.array([np.linalg.solve(c + np.diag(penalties), -g) for g, c in zip(gradients, curvatures)])
-        # A Newton step of a convex loss may overshoot; one of less than a unit of log-odds does not.
-        steps /= np.maximum(1.0, np.abs(steps).max(axis=1, keepdims=True))
-        points = np.column_stack([np.maximum(points[:, 0] + steps[:, 0], 0.0), points[:, 1:] + steps[:, 1:]])
-        if np.abs(steps).max() < 1e-7:
+        points, size = _pattern_step(points, start, spread, gradients, curvatures)
+        if size < 1e-7:
             break
     return points
 
 
-@dataclass(frozen=True)
-class Decisions:
-    """Asks how many rows of each class are decided right, each row by the weights without its fold."""
+def patterns_without_folds(
+    sums_of_folds: list[Sums], points: FloatArray, start: FloatArray, spread: float
+) -> list[FloatArray]:
+    """Return slope and intercepts of each pattern without each fold: one Newton step from those of all rows, `points`,
+    which are next to them. The sums of each fold are those there; the other arguments are as in `fit_patterns`."""
+    gradient, curvature = (np.sum([of_fold[place] for of_fold in sums_of_folds], axis=0) for place in (1, 2))
+    return [
+        _pattern_step(points, start, spread, gradient - gradients, curvature - curvatures)[0]
+        for _, gradients, curvatures in sums_of_folds
+    ]
 
-    stacks: tuple[Stack, ...]
-    log_weights: FloatArray
 
-    def __call__(self, block: FusionBlock) -> Answer:
-        """Return rows of each class, and those decided right."""
-        n_classes = block.frame.n_classes
-        counts, right = np.zeros(n_classes, dtype=np.int64), np.zeros(n_classes, dtype=np.int64)
-        for part in block.parts():
-            codes, folds = block.votes(part).argmax(axis=1), block.fold_of[part]
-            values = block_values(block, self.stacks[0].arms, part)
-            decided: IntArray = np.empty(len(codes), dtype=np.intp)
-            for fold, stack in enumerate(self.stacks):
-                rows = folds == fold
-                decided[rows] = (logits_of(stack.scores(values[:, rows])) + self.log_weights).argmax(axis=1)
-            counts += np.bincount(codes, minlength=n_classes)
-            right += np.bincount(codes[decided == codes], minlength=n_classes)
-        return counts, right
+def _pattern_step(
+    points: FloatArray, start: FloatArray, spread: float, gradients: FloatArray, curvatures: FloatArray
+) -> tuple[FloatArray, float]:
+    """Return slope and intercepts of each pattern after a Newton step, and the largest change in it."""
+    penalties = np.full(start.shape[1], PATTERN_PENALTY)
+    penalties[0] *= max(spread, np.finfo(float).tiny)
+    gradients = gradients + penalties * (points - start)
+    steps = np.array([np.linalg.solve(c + np.diag(penalties), -g) for g, c in zip(gradients, curvatures)])
+    # A Newton step of a convex loss may overshoot; one of less than a unit of log-odds does not.
+    steps /= np.maximum(1.0, np.abs(steps).max(axis=1, keepdims=True))
+    points = np.column_stack([np.maximum(points[:, 0] + steps[:, 0], 0.0), points[:, 1:] + steps[:, 1:]])
+    return points, float(np.abs(steps).max())

@@ -20,7 +20,7 @@ import numpy as np
 
 from fuselearn.fusion.arm_weights import OutOfFoldLogits, OutOfFoldValues
 from fuselearn.fusion.filled_views import FilledRows
-from fuselearn.fusion.fusion_rows import FittedArm, FusionFrame, TakenRows, rows_of
+from fuselearn.fusion.fusion_rows import FittedArm, FusionFrame, TakenRows, draw_rows, rows_of
 from fuselearn.fusion.log_loss_weights import Stack, logits_of
 from fuselearn.fusion.passes import PassResult
 from fuselearn.fusion.pattern_calibration import PatternCalibration
@@ -62,6 +62,7 @@ def values_of_many_rows(
     patterns: BoolArray,
     calibration: PatternCalibration,
     targets_of_rows: Callable[[TakenRows], FloatArray],
+    seed: int,
 ) -> OutOfFoldValues:
     """Return values of some rows by view, after a fit on many rows; arms of all views predict them again.
 
@@ -81,6 +82,8 @@ def values_of_many_rows(
     calibration : PatternCalibration
     targets_of_rows : callable
         Returns the probabilities of the classes that the model is calibrated to.
+    seed : int
+        Draws the rows of the sample that are kept.
     """
     n_views, n_rows = frame.n_views, len(taken.weights)
     # As in predictions: of two classes, each has minus or plus half of the log-odds.
@@ -126,16 +129,16 @@ def values_of_many_rows(
         joint_sums,
         everywhere,
         False,
-        _own_logits(sample, stack, frame, calibration, targets_of_rows(sample)),
+        _own_logits(sample, stack, frame, calibration, targets_of_rows(sample), seed),
     )
 
 
 def _own_logits(
-    sample: TakenRows, stack: Stack, frame: FusionFrame, calibration: PatternCalibration, targets: FloatArray
+    sample: TakenRows, stack: Stack, frame: FusionFrame, calibration: PatternCalibration, targets: FloatArray, seed: int
 ) -> OutOfFoldLogits:
-    """Return logits of as many rows of a sample as are kept, with the views that they have."""
+    """Return logits of as many rows of a sample as are kept, drawn from it, with the views that they have."""
     most = max(LEAST_MASKED_ROWS, MOST_OWN_NUMBERS // frame.n_classes)
-    some = slice(None, None, -(-len(targets) // most))
+    some = draw_rows(len(targets), most, seed)
     scores = logits_of(stack.without_intercepts.scores(sample.values[list(stack.arms)][:, some]))
     present = sample.present[some]
     logits = calibration.logits(scores, np.asarray(present.any(axis=1)), present)

@@ -26,7 +26,7 @@ from fuselearn.data.view_table import data_frame
 from fuselearn.fusion.arm_weights import OutOfFoldLogits, OutOfFoldValues
 from fuselearn.fusion.fusion_prediction import FusionPrediction
 from fuselearn.fusion.pattern_calibration import PatternCalibration
-from fuselearn.numeric.votes import TIE
+from fuselearn.numeric.votes import ties_for_largest
 from fuselearn.typing import BoolArray, FloatArray, IntArray, TableLike
 
 ENOUGH_ROWS = 500
@@ -83,7 +83,7 @@ def set_scores(logits: FloatArray, class_weights: FloatArray) -> FloatArray:
     """Return the scores of the classes, of shape (n_rows, n_classes): 1 − p, and 0 for the class that is predicted."""
     decision = logits.astype(np.float64) + np.log(class_weights)
     scores: FloatArray = 1 - softmax(decision, axis=1) + TIE_BREAK * np.arange(decision.shape[1])
-    predicted = (decision >= decision.max(axis=1, keepdims=True) - TIE).argmax(axis=1)
+    predicted = ties_for_largest(decision).argmax(axis=1)
     scores[np.arange(len(scores)), predicted] = 0.0
     return scores
 

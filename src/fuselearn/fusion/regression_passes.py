@@ -67,6 +67,8 @@ class RegressionResult:
     weights : ndarray of shape (n_arms,)
     learnt : intp ndarray of shape (n_arms,)
         Rows that each arm learnt from.
+    arm_fits : intp ndarray of shape (n_arms,)
+        Number of models that each arm had; on many rows, those of arms without weight are not kept.
     complete_only : bool ndarray of shape (n_arms,)
         Whether an arm of all views has a value for complete rows only.
     calibration : NearestCalibration
@@ -86,6 +88,7 @@ class RegressionResult:
     models: list[list[FittedModel]]
     weights: FloatArray
     learnt: IntArray
+    arm_fits: IntArray
     complete_only: BoolArray
     calibration: NearestCalibration
     intervals: PredictionIntervals
@@ -330,6 +333,7 @@ def _result(
         last.models,
         last.weights,
         np.array([arm.n_learnt for arm in last.arms]),
+        np.array([len(models) for models in last.models]),
         np.ones(len(last.arms), dtype=bool),
         calibration,
         intervals,

@@ -308,6 +308,7 @@ def _result(
         [arm.models if weight > 0 else [] for arm, weight in zip(arms, weights)],
         weights,
         np.array([arm.n_learnt for arm in arms]),
+        np.array([len(arm.models) for arm in arms]),
         np.array([arm.complete_only for arm in arms]),
         calibration,
         intervals,

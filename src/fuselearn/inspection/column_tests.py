@@ -50,10 +50,12 @@ class LabelledRows(NamedTuple):
     grouped: bool
 
     def halves(self, count: int) -> list[tuple[IntArray, IntArray]]:
-        """Return subsamples of half of the rows, by class or by group, and the rows outside of them."""
+        """Return subsamples of half of the rows, by class or by group, and those outside of them, in a drawn order."""
         settings = {"n_splits": count, "train_size": 0.5, "random_state": self.seed}
         if self.grouped:
-            return list(GroupShuffleSplit(**settings).split(self.table, self.target, self.units))
+            generator = np.random.default_rng([self.seed, 4])
+            halves = GroupShuffleSplit(**settings).split(self.table, self.target, self.units)
+            return [(rows, generator.permutation(others)) for rows, others in halves]
         if is_classifier(self.model):
             return list(StratifiedShuffleSplit(**settings).split(self.table, self.target))
         return list(ShuffleSplit(**settings).split(self.table))

@@ -44,7 +44,7 @@ class RbfSVC(ClassifierMixin, BaseEstimator):
     max_vectors : int, "auto" or None, default=None
         Most support vectors. None is the machine of :class:`sklearn.svm.SVC`, whose support vectors are as many as it
         needs. With a number the machine is one of least squares, fitted on all rows and spanned by so many of them,
-        evenly spaced in each class; ``"auto"`` is √n·ln n of n rows, at most 1,000. `tol` is not used then.
+        drawn from each class; ``"auto"`` is √n·ln n of n rows, at most 1,000. `tol` is not used then.
 
     Attributes
     ----------

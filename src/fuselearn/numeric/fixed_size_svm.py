@@ -35,12 +35,16 @@ def number_of_vectors(n_rows: int) -> int:
 
 
 def choose_vectors(signs: FloatArray, n_vectors: int) -> IntArray:
-    """Return the numbers of rows, evenly spaced within each sign; half of either sign where there are so many."""
+    """Return the numbers of rows, drawn within each sign; half of either sign where there are so many.
+
+    The draw is the same for as many rows, and has nothing to do with their order, in which classes may take turns.
+    """
     positives, negatives = np.flatnonzero(signs > 0), np.flatnonzero(signs < 0)
     half = n_vectors // 2
     n_positives = max(min(len(positives), half), n_vectors - len(negatives))
-    chosen = [_spaced(positives, n_positives), _spaced(negatives, n_vectors - n_positives)]
-    return np.sort(np.concatenate(chosen))
+    generator = np.random.default_rng(len(signs))
+    counts = (positives, n_positives), (negatives, n_vectors - n_positives)
+    return np.sort(np.concatenate([generator.choice(rows, n, replace=False, shuffle=False) for rows, n in counts]))
 
 
 def solve_fixed_size(
@@ -81,8 +85,3 @@ def solve_fixed_size(
     if np.abs(solution).sum() < NOTHING:
         solution[:] = 0.0
     return solution[:n_vectors], float(solution[n_vectors])
-
-
-def _spaced(numbers: IntArray, n_chosen: int) -> IntArray:
-    """Return some of the numbers, evenly spaced."""
-    return numbers[(np.arange(n_chosen) * len(numbers)) // max(n_chosen, 1)]

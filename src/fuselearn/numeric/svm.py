@@ -13,7 +13,8 @@ sample is one row with the upper bound c·C, which has the same optimum.
 Where many items are put together from few objects, the matrix is a sum over views of small matrices between objects
 (`SumOfGrams`), and its rows are made as they are needed. There may be a hundred thousand items then, most of which end
 at a bound, and a step for each of them would take the time of a look at all. From `SAMPLED_FROM` on, a machine on some
-items tells which ones these are, and items that no longer look like moving are set aside, as libsvm does.
+items that are drawn tells which ones these are, and items that no longer look like moving are set aside, as libsvm
+does.
 """
 
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ EDGE = 1e-12
 """A coefficient nearer to a bound than this share of its value, or of its step, is at the bound: the rest is
 rounding."""
 SAMPLED_FROM, EVERY = 5_000, 8
-"""Items of a sum of matrices from which on a machine on every eighth of them comes first."""
+"""Items of a sum of matrices from which on a machine on an eighth of them comes first."""
 STEPS_BETWEEN = 1_000
 """Steps after which items are set aside anew (libsvm's value)."""
 
@@ -229,12 +230,13 @@ def _start_from_sample(parts: SumOfGrams, signs: FloatArray, upper: FloatArray, 
 
     None where a class has no item among these.
     """
-    some = np.arange(0, len(signs), EVERY)
+    n_items = len(signs)
+    some = np.sort(np.random.default_rng(n_items).choice(n_items, -(-n_items // EVERY), replace=False, shuffle=False))
     if abs(signs[some].sum()) == len(some):
         return None
     # As many times the weight as there are items for each of them, so that the margin is about that of all items.
     sample = solve_checked(parts.some_items(some), signs[some], EVERY * upper[some], tolerance)
-    coefficients = np.zeros(len(signs))
+    coefficients = np.zeros(n_items)
     coefficients[some] = sample.alpha * signs[some]
     margins = signs * (parts.times(coefficients) + sample.intercept)
     alpha = np.where(margins < 1.0, upper, 0.0)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import softmax
 
 from fuselearn.numeric.execution import compiled
-from fuselearn.typing import FloatArray, IntArray
+from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 RIGHT, WRONG, ABSENT = 1, -1, 0
 """Outcomes of a hypothesis on a row. An absent view abstains."""
@@ -71,6 +71,12 @@ def probabilities(decision: FloatArray) -> FloatArray:
 def codes_of(decision: FloatArray) -> IntArray:
     """Return the class code of the largest decision value; ties go to the lowest."""
     return (decision > 0).astype(np.intp) if decision.ndim == 1 else decision.argmax(axis=1)
+
+
+def ties_for_largest(decision: FloatArray) -> BoolArray:
+    """Return which decision values, of shape (n_rows, n_classes), are the largest of their row, but for rounding."""
+    ties: BoolArray = decision >= decision.max(axis=1, keepdims=True) - TIE
+    return ties
 
 
 def prior_votes(class_prior: FloatArray) -> FloatArray:

@@ -64,6 +64,7 @@ def assert_same_fusion(there, here, problem, library):
     assert (there.arm_matrices_ is not None) == (here.arm_matrices_ is not None) == has_matrices
     for name in (*SUMMARIES, *OF_ROWS, *(["arm_matrices_"] if has_matrices else [])):
         assert_allclose(getattr(there, name), getattr(here, name), rtol=1e-9, atol=1e-9, err_msg=name)
+    assert_allclose(list(there.out_of_sample_scores_.values()), list(here.out_of_sample_scores_.values()), atol=1e-9)
     for models, expected_models in zip(there.estimators_, here.estimators_, strict=True):
         assert len(models) == len(expected_models)
         for model, expected in zip(models, expected_models):
@@ -97,7 +98,9 @@ def test_classes(library, n_classes, dtype):
 
 @pytest.mark.thinned(4)
 @pytest.mark.parametrize("n_classes", [2, pytest.param(4, marks=pytest.mark.long)])
-def test_missing_views_weights_and_groups(library, n_classes):
+def test_missing_views_weights_and_groups(library, n_classes, monkeypatch):
+    # Several patterns of views are calibrated, without each fold too.
+    monkeypatch.setattr("fuselearn.fusion.fusion_run.LEAST_PATTERN_ROWS", 20)
     problem = Problem(11, n_classes, n_rows=library.many_rows, absent=True)
     weights = problem.rng.integers(0, 3, len(problem.y)).astype(float)
     groups = problem.rng.integers(0, 80, len(problem.y))

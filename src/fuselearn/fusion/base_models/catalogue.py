@@ -190,6 +190,8 @@ def check_arms(model: Any, n_targets: int) -> int:
         raise ValueError("it has other base models than arms")
     check_array(model, "_arm_offsets", np.float64, (n_arms, n_targets))
     check_array(model, "_arm_rows", np.integer, (n_arms,))
+    if model._arm_fits is not None:
+        check_array(model, "_arm_fits", np.integer, (n_arms,), at_least=0)
     check_array(model, "_complete_only", np.bool_, (n_arms,))
     if type(vars(model).get("_by_sums")) is not bool:
         raise ValueError("it does not tell whether it was fitted by sums")
