@@ -196,23 +196,11 @@ def fit(
             chosen = find_method(method, list(choices), task_name)
             if chosen.only_view is not None:
                 choices = {chosen.only_view: choices[chosen.only_view]}
-            task = Task(
-                target,
-                identifier,
-                group,
-                label_names,
-                choices,
-                chosen,
-                settings or [],
-                categorical,
-                class_weight,
-                seed,
-                jobs,
-                task_name,
-            )
+            weights, rest = (categorical, class_weight), (seed, jobs, task_name)
+            task = Task(target, identifier, group, label_names, choices, chosen, settings or [], *weights, *rest)
             listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
             notes.add(f"Views, {views_found}: {listed}")
-            table = _read(opened, task)
+            table, order = _read(opened, task)
         from fuselearn.cli.columns import check_id_name, training_table
 
         training = training_table(table, task, path, notes)
@@ -238,6 +226,7 @@ def fit(
             "data": Path(data).name,
             "rows": facts["rows"],
             "skipped_rows": facts.pop("skipped_rows"),
+            "row_order": order,
             "class_weight": facts["class_weight"],
             "label_columns": label_names,
             "views": views_found,
@@ -306,18 +295,26 @@ def _choose_columns(
     return choices, label_names, views_found
 
 
-def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":
-    """Read the columns of the views, and those of classes, which are numbers only where these are spelled alike."""
+def _read(opened: "OpenedFile", task: Task) -> "tuple[pyarrow.Table, str]":
+    """Read the columns of the views, and those of classes, which are numbers only where these are spelled alike.
+
+    The text beside them is the digest of the rows in their order.
+    """
     import pyarrow
 
     from fuselearn.cli.columns import as_meant
+    from fuselearn.cli.row_order import digest_of_ids, digest_of_rows
 
     labels = list(dict.fromkeys([task.target, *task.label_columns]))
     as_texts = [*labels, *(name for name in (task.group, task.identifier) if name)]
     used = [column for choice in task.choices.values() for column in choice.columns]
     names = list(dict.fromkeys([*used, *as_texts]))
     table = read_opened(opened, names, dict.fromkeys(as_texts, pyarrow.string()))
-    return as_meant(table, opened, labels, task.task, task.group)
+    if task.identifier is None:
+        order = digest_of_rows(table, dict.fromkeys(used))
+    else:
+        order = digest_of_ids(table.column(task.identifier), opened.source.na_values)
+    return as_meant(table, opened, labels, task.task, task.group), order
 
 
 def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any, dict[str, Any]]:
