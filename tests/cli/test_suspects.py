@@ -48,7 +48,9 @@ def test_rows_are_those_of_the_file_and_have_its_ids(fit, mislabelled, tmp_path)
     shown = run("suspects", path)
     assert shown.exit_code == 0, shown.output
     assert f"{len(own)} are more probably wrong than right" in shown.stdout
-    listed = json.loads(run("suspects", path, "--data", mislabelled, "--number", 9, "--json").stdout)["suspects"]
+    summary = json.loads(run("suspects", path, "--data", mislabelled, "--number", 9, "--json").stdout)
+    assert summary["noise_rates"] == {"outcome": told["noise_rates"]["y"]}
+    listed = summary["suspects"]
     with open(mislabelled, newline="") as file:
         rows = list(csv.DictReader(file))
     assert {record["row"] - 1 for record in listed} >= set(WRONG)

@@ -113,7 +113,8 @@ def suspects(
     from fuselearn.cli.columns import label_words
     from fuselearn.records import Records
 
-    rates = {name: float(rate) for name, rate in zip(judge.label_columns_, judge.noise_rates_)}
+    of_file = _label_columns(judge, note)
+    rates = {of_file.get(name, name): float(rate) for name, rate in zip(judge.label_columns_, judge.noise_rates_)}
     facts = {"noise_rates": rates, "suspect_labels": len(judge.suspects())}
     if output is not None and output != "-":
         interrupts.saved(f"{output} is written")
