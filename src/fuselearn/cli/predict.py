@@ -229,7 +229,7 @@ def predicted_table(
     from fuselearn.cli.columns import text_of
     from fuselearn.cli.model_columns import names_in_order
 
-    X, model = columns.matrix(table), columns.model
+    X, model = columns.matrix(table, first_row), columns.model
     with names_in_order(), refusing(ValueError, TypeError, what=columns.path):
         predicted = {"prediction": pyarrow.array(model.predict(X).tolist())}
         if hasattr(model, "predict_proba"):
