@@ -8,9 +8,10 @@ from fuselearn.data.object_ids import ObjectIds, SeenIds, matching_rows
 @pytest.mark.parametrize("parts", [[["a", "a "]], [["a"], ["b", "a "]], [["a "], ["b", "a"]], [["a "], ["b"], [" a"]]])
 def test_ids_that_look_the_same_are_refused_in_whatever_part_they_come(parts):
     seen = SeenIds()
-    with pytest.raises(ValueError, match="two ids that look the same in the column 'id': 'a.?' and '.?a.?'; spell them"):
-        for part in parts:
-            seen.add(part, "data.csv", "id")
+    for part in parts[:-1]:
+        seen.add(part, "data.csv", "id")
+    with pytest.raises(ValueError, match=r"data\.csv has two ids that look the same in the column 'id'"):
+        seen.add(parts[-1], "data.csv", "id")
 
 
 def test_ids_of_parts_are_distinct():
@@ -24,5 +25,5 @@ def test_ids_of_parts_are_distinct():
 
 def test_an_id_in_two_spellings_of_which_a_view_has_one_is_refused():
     rna = ObjectIds.of(["P3", "P4"], "rna.csv", "id")
-    with pytest.raises(ValueError, match="1 id is spelled differently in data.csv and rna.csv: 'p3' and 'P3'"):
+    with pytest.raises(ValueError, match=r"1 id is spelled differently in data\.csv and rna\.csv: 'p3' and 'P3'"):
         matching_rows(ObjectIds.of(["P3", "p3"], "data.csv", "id"), rna, rna.places())

@@ -94,13 +94,9 @@ def test_codes_may_differ_in_case_where_all_frames_have_them():
 
 def test_ids_in_the_index():
     tables = {name: frame.set_index("patient") for name, frame in frames(("a", ["x", "y"]), ("b", ["y", "x"])).items()}
-    with pytest.raises(
-        ValueError, match=r"has no column 'patient' to be joined on; 'patient' is its index: pass"
-    ):
+    with pytest.raises(ValueError, match=r"has no column 'patient' to be joined on; 'patient' is its index: pass"):
         stack_views(tables, on="patient")
-    with pytest.raises(
-        ValueError, match=r"have the same index in another order .*reset_index\(drop=True\)"
-    ):
+    with pytest.raises(ValueError, match=r"have the same index in another order .*reset_index\(drop=True\)"):
         stack_views(tables)
     X, _ = stack_views({name: frame.reset_index(drop=True) for name, frame in tables.items()})
     assert_array_equal(X, [[1, 1], [2, 2]])
