@@ -97,7 +97,7 @@ class Task:
     categorical: str
     class_weight: str
     seed: int
-    jobs: int | None
+    jobs: int | None = None
     task: str = "auto"
 
 
@@ -196,8 +196,10 @@ def fit(
             chosen = find_method(method, list(choices), task_name)
             if chosen.only_view is not None:
                 choices = {chosen.only_view: choices[chosen.only_view]}
-            weights, rest = (categorical, class_weight), (seed, jobs, task_name)
-            task = Task(target, identifier, group, label_names, choices, chosen, settings or [], *weights, *rest)
+            task = Task(
+                target, identifier, group, label_names, choices, chosen, settings or [], categorical, class_weight, seed
+            )
+            task = replace(task, jobs=jobs, task=task_name)
             listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
             notes.add(f"Views, {views_found}: {listed}")
             table, order = _read(opened, task)
