@@ -3,8 +3,8 @@ How sure is a prediction, when views are missing?
 =================================================
 
 A digit seen from four sides is easy to read; seen from one side it may be a 3 or an 8. ``predict_set`` says so: it
-returns all classes that the digit may have, so many that the true one is among them nine times in ten, whichever views
-the row has. The sets are calibrated by the training rows' own out-of-fold predictions: no rows are given away.
+returns all classes that the digit may have, enough of them that the true one is included nine times in ten, whichever
+views the row has. The sets are calibrated by the training rows' own out-of-fold predictions: no rows are given away.
 
 The digits are those of scikit-learn, in four views of fuselearn. Half of the views are missing, at random, in the
 rows to train on and in those to predict.

@@ -122,9 +122,9 @@ def test_outputs(suffix, table, fitted, tmp_path, predict):
 def test_no_more_than_a_chunk_is_worked_on(suffix, table, tmp_path, predict, monkeypatch):
     seen, own = [], ModelColumns.matrix
 
-    def matrix(self, part):
+    def matrix(self, part, first_row):
         seen.append(part.num_rows)
-        return own(self, part)
+        return own(self, part, first_row)
 
     monkeypatch.setattr(ModelColumns, "matrix", matrix)
     predict(write(table, tmp_path / f"data.{suffix}"), "--chunk-rows", 25)
@@ -286,11 +286,11 @@ def test_interrupt_writes_nothing(table, fitted, tmp_path, monkeypatch):
     data, calls = write(table, tmp_path / "data.csv"), []
     own = ModelColumns.matrix
 
-    def matrix(self, part):
+    def matrix(self, part, first_row):
         calls.append(part.num_rows)
         if len(calls) > 1:
             raise KeyboardInterrupt
-        return own(self, part)
+        return own(self, part, first_row)
 
     monkeypatch.setattr(ModelColumns, "matrix", matrix)
     result = run("predict", fitted[0], data, "--chunk-rows", "10", "--output", tmp_path / "predictions.csv")

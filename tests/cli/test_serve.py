@@ -169,11 +169,23 @@ def test_a_view_may_be_missing_and_is_noted(port):
         (b"[{}]", JSON, 422, "none of the columns"),
         (json.dumps([{"site": None}] * 51).encode(), JSON, 413, "more than 50 rows"),
         (json.dumps([{**PATIENT, "rna_2": "much"}]).encode(), JSON, 422, "'much'"),
+        (b'[{"site": "north", "site": "south"}]', JSON, 400, "Row 1 has the column 'site' more than once"),
+        (b'[{}, {"site": 1, "rna_0": 2, "rna_0": 2}]', JSON, 400, "Row 2 has the column 'rna_0' more than once"),
+        (b'{"rows": [], "rows": [{"site": "north"}]}', JSON, 400, "has 'rows' more than once"),
+        (b'[{"rna_0": 0.5}]', JSON, 422, "send it in each row, with null"),
+        (json.dumps([PATIENT, {**PATIENT, "patient": None}]).encode(), JSON, 422, "give each row one, or leave"),
+        (json.dumps([PATIENT, {**PATIENT, "rna_2": "inf"}]).encode(), JSON, 422, "column 'rna_2', row 2; send null"),
+        (json.dumps([PATIENT, {**PATIENT, "rna_2": 9}]).replace("9", "1e999").encode(), JSON, 422, "'rna_2', row 2"),
+        (json.dumps([{**PATIENT, "rna_2": "unknown"}]).encode(), JSON, 422, "fix the cell, or leave it empty."),
+        ("site\nnörd\n".encode("latin-1"), CSV, 400, "Content-Type: text/csv; charset=latin-1"),
+        (b"site\nnorth\n", {"Content-Type": "text/csv; charset=nope"}, 415, "The charset 'nope' of Content-Type"),
+        (b"site\nnorth\n", {"Content-Type": "text/csv; charset=punycode"}, 415, "'punycode' of Content-Type"),
     ],
 )
 def test_what_is_wrong_is_said_in_words(port, body, headers, status, message):
     answered, _, text = call(port, "/predict", body, headers)
     assert (answered, message in json.loads(text)["error"]) == (status, True), text
+    assert "--" not in text  # a client has no options
 
 
 def test_pages_and_methods_that_do_not_exist(port):

@@ -10,6 +10,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 import fuselearn
+from fuselearn.persistence import describe
 from tests.cli.bad_input.refusals import refused
 from tests.cli.command_line import run
 from tests.cli.patients import NUMBERS, numbers
@@ -47,7 +48,9 @@ def test_rows_are_those_of_the_file_and_have_its_ids(fit, mislabelled, tmp_path)
     shown = run("suspects", path)
     assert shown.exit_code == 0, shown.output
     assert f"{len(own)} are more probably wrong than right" in shown.stdout
-    listed = json.loads(run("suspects", path, "--data", mislabelled, "--number", 9, "--json").stdout)["suspects"]
+    summary = json.loads(run("suspects", path, "--data", mislabelled, "--number", 9, "--json").stdout)
+    assert summary["noise_rates"] == {"outcome": told["noise_rates"]["y"]}
+    listed = summary["suspects"]
     with open(mislabelled, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert {record["row"] - 1 for record in listed} >= set(WRONG)
@@ -101,6 +104,36 @@ def test_other_data_are_refused(fit, mislabelled, data, tmp_path):
     refused(run("suspects", path, "--data", mislabelled, "--id", "nothing"), "--id", "'nothing'")
     refused(run("suspects", path, "--number", 0), "--number must be at least 1")
     refused(run("suspects", path, "--output", "-", "--json"), "--json")
+
+
+@pytest.mark.parametrize("with_id", [True, False])
+def test_rows_in_another_order_with_the_same_labels_are_refused(mislabelled, tmp_path, with_id):
+    model, other = tmp_path / "model.fuse", tmp_path / "other.csv"
+    first, *lines = mislabelled.read_text().splitlines()
+    lines = sorted((line for line in lines if line.rpartition(",")[2]), key=lambda line: line.rpartition(",")[2])
+    mislabelled.write_text("\n".join([first, *lines]) + "\n")
+    lines[:20] = lines[:20][::-1]
+    other.write_text("\n".join([first, *lines]) + "\n")
+    usual = ["--target", "outcome", "--output", model, *(["--id", "patient"] if with_id else [])]
+    assert run("fit", mislabelled, *FUSION, *NUMBERS, *usual).exit_code == 0
+    command = ["suspects", model, "--number", 9, *([] if with_id else ["--id", "patient"]), "--data"]
+    refused(run(*command, other), "--data", "other.csv", "in another order", "wrong.csv")
+    written = arrow_csv.read_csv(mislabelled)
+    parquet.write_table(written, tmp_path / "same.parquet")
+    for same in (mislabelled, tmp_path / "same.parquet"):
+        told = json.loads(run(*command, same, "--json").stdout)
+        assert not told["notes"]
+        ids = written.column("patient").to_pylist()
+        assert all(ids[record["row"] - 1] == record["patient"] for record in told["suspects"])
+
+
+def test_a_model_whose_note_does_not_have_the_order_of_its_rows(fit, mislabelled, tmp_path):
+    model, _ = fit(*FUSION, *NUMBERS, data=mislabelled)
+    note = describe(tmp_path / "model.fuse")["note"]
+    del note["row_order"]
+    fuselearn.save(model, tmp_path / "older.fuse", note=note)
+    told = json.loads(run("suspects", tmp_path / "older.fuse", "--data", mislabelled, "--json").stdout)
+    assert "order of the rows could not be compared" in told["notes"][0]
 
 
 def test_a_method_that_does_not_judge_labels(fit, tmp_path):

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.class_weight import compute_sample_weight
 
 from fuselearn.data import ClassWeights, class_weighted
-from fuselearn.data.labels import are_unequal, given_class_weights
+from fuselearn.data.class_weights import given_class_weights
+from fuselearn.data.labels import are_unequal
 from fuselearn.numeric.exact_sums import limb_sums, sums_of_limbs
 
 CLASSES = np.array(["a", "b", "c"])

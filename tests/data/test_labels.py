@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from fuselearn import FusionClassifier, ShareBoostClassifier, ShareGradientBoostingClassifier
 from fuselearn.data.labels import (
     encode_known,
     encode_labels,
@@ -84,3 +85,44 @@ def test_classes_that_differ_in_white_space_are_told_of():
     with pytest.warns(UserWarning, match="y has the class ' a' beside 'a'"):
         classes, _ = encode_labels(np.array(["a", " a", "b"]))
     assert classes.tolist() == [" a", "a", "b"]
+
+
+def test_classes_that_differ_in_their_unicode_are_told_of():
+    with pytest.warns(UserWarning, match=r"y has the class 'Mu\\u0308' beside 'M\\xfc', which looks the same"):
+        classes, _ = encode_labels(np.array(["Mü", "Mu\u0308", "b"]))
+    assert len(classes) == 3
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [([True, False], [False, True]), ([np.bool_(1), np.bool_(0)], [False, True]), ([2, 1], [1, 2])],
+)
+def test_objects_of_one_kind_are_classes(labels, classes):
+    found, codes = encode_labels(np.array(labels * 2, dtype=object))
+    assert found.tolist() == classes
+    assert found.dtype.kind in "bi"
+    assert codes.tolist() == [1, 0, 1, 0]
+
+
+def test_other_objects_are_no_classes():
+    with pytest.raises(ValueError, match=r"Unknown label type: unknown. y holds objects of the type float, such as"):
+        encode_labels(np.array([1.5, 2.0], dtype=object))
+    with pytest.raises(ValueError, match="Unknown label type"):
+        encode_labels(np.array([True, 2] * 3, dtype=object))
+
+
+@pytest.mark.parametrize(
+    ("model", "regressor"),
+    [
+        (FusionClassifier(), "FusionRegressor"),
+        (ShareBoostClassifier(), "FusionRegressor"),
+        (ShareGradientBoostingClassifier(), "ShareGradientBoostingRegressor"),
+    ],
+)
+def test_numbers_to_predict_name_a_regressor(model, regressor):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    words = (
+        f"Unknown label type: continuous. y holds numbers with fractions, .* {type(model).__name__} predicts classes"
+    )
+    with pytest.raises(ValueError, match=f"{words}.* use {regressor}, or for a table with text TableRegressor"):
+        model.fit(X, X[:, 0])

@@ -55,6 +55,28 @@ def test_ids_of_frames_may_be_whole_numbers():
             "1 id is spelled differently in the view 'second' and the view 'first': '7' and '007'",
         ),
         (["a", "b"], [" B", "a"], "' B' and 'b'"),
+        (["Mü", "b"], ["Mu\u0308", "b"], r"spelled differently .*: 'Mu\\u0308' and 'M\\xfc'"),
+        (["p-1", "b"], ["p\u20111", "b"], r"'p\\u20111' and 'p-1'"),
+        (["p-1", "b"], ["p\u22121", "b"], r"'p\\u22121' and 'p-1'"),
+        (["p1", "b"], ["p1\u200b", "b"], r"'p1\\u200b' and 'p1'"),
+        (
+            ["P3", "p3"],
+            ["P3"],
+            "spelled differently in all views together and the view 'second': 'p3' and 'P3'",
+        ),
+        (["P3"], ["P3", "p3"], "'p3' and 'P3'"),
+        (
+            ["P3", "P3 "],
+            ["P3"],
+            "'first' has two ids that look the same in the column 'patient': 'P3' and 'P3 '",
+        ),
+        (["a", "Mü", "Mu\u0308"], ["a"], r"two ids that look the same .*: 'M\\xfc' and 'Mu\\u0308'"),
+        (["p\u20111", "p\u20121"], ["b"], r"two ids that look the same .*: 'p\\u20111' and 'p\\u20121'"),
+        (
+            [7.0, 8.5],
+            [7],
+            "'first' has the fraction 8.5 in row 2 of the column 'patient'; ids are text or whole",
+        ),
         (["a"], ["b"], "No id of the other views is in the view 'first'"),
         (["a", 1], ["a"], "the view 'first' has both text, such as 'a', and numbers, such as 1"),
     ],
@@ -62,6 +84,24 @@ def test_ids_of_frames_may_be_whole_numbers():
 def test_ids_that_do_not_agree(first, second, words):
     with pytest.raises(ValueError, match=words):
         stack_views(frames(("first", first), ("second", second)), on="patient")
+
+
+def test_codes_may_differ_in_case_where_all_frames_have_them():
+    X, _, ids = stack_views(frames(("a", ["aB", "Ab"]), ("b", ["Ab", "aB"])), on="patient")
+    assert ids.tolist() == ["aB", "Ab"]
+    assert_array_equal(X, [[1, 2], [2, 1]])
+
+
+def test_ids_in_the_index():
+    tables = {name: frame.set_index("patient") for name, frame in frames(("a", ["x", "y"]), ("b", ["y", "x"])).items()}
+    with pytest.raises(ValueError, match=r"has no column 'patient' to be joined on; 'patient' is its index: pass"):
+        stack_views(tables, on="patient")
+    with pytest.raises(ValueError, match=r"have the same index in another order .*reset_index\(drop=True\)"):
+        stack_views(tables)
+    X, _ = stack_views({name: frame.reset_index(drop=True) for name, frame in tables.items()})
+    assert_array_equal(X, [[1, 1], [2, 2]])
+    X, _ = stack_views({"a": tables["a"], "b": tables["b"].iloc[::-1], "c": np.ones(2)})
+    assert_array_equal(X, [[1, 2, 1], [2, 1, 1]])
 
 
 def test_what_cannot_be_joined():

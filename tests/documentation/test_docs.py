@@ -5,12 +5,15 @@ Whether the site builds without a warning is for ``sphinx-build -W`` to say, whi
 
 import doctest
 import importlib.util
+import inspect
 import re
 from pathlib import Path
 
 import pytest
+import typer.main
 
 import fuselearn
+from fuselearn.cli.app import make_app
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -108,6 +111,19 @@ def test_api_pages_have_all_public_names():
         text = pages.package_page(package)
         for name in pages.public_names(getattr(fuselearn, package)):
             assert re.search(rf"(^   {name}$|`fuselearn\.{name}`)", text, re.MULTILINE), f"{package}: {name}"
+
+
+def test_the_catalogue_has_every_name_and_command():
+    text = (DOCS / "catalogue.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"`([^`]+)`", text))
+    modules = {name for name in fuselearn.__all__ if inspect.ismodule(getattr(fuselearn, name))}
+    names = {name for name in fuselearn.__all__ if name[0] != "_"} - modules
+    commands = {f"fuselearn {name}" for name in typer.main.get_command(make_app()).commands}
+    assert len(commands) > 10
+    assert sorted((names | commands) - listed) == []
+    missing = {name for name in listed if re.fullmatch("[A-Z]\\w+", name)} - names - {"GramLookup"}
+    missing |= {name for name in listed if name.startswith("fuselearn ")} - commands
+    assert sorted(missing) == []
 
 
 def test_gallery_orders_every_example():

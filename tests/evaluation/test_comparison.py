@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from joblib import parallel_config
 from scipy import stats
@@ -393,3 +394,23 @@ def test_rare_classes_are_refused_before_any_fit(wine):
     rare = np.where(np.arange(len(y)) < 6, 9, y)
     with pytest.raises(ValueError, match="of which about 3 are trained on; stacking makes 5 folds"):
         compare(X, rare, views=VIEWS, methods=["mkl_uniform", "stacking"], runs=1)
+
+
+def test_labels_that_are_missing_and_text_are_refused_in_words(wine):
+    X, y = wine
+    for labels, message in (
+        (np.where(np.arange(len(y)) == 3, np.nan, y), r"y has no class in 1 of 178 rows \(nan in row 3\)"),
+        (np.where(np.arange(len(y)) == 3, np.nan, X[:, 0]), "y must hold finite numbers; got nan in row 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            compare(X, labels, methods=FEW, views=VIEWS, runs=1)
+    table = pd.DataFrame({"a": X[:, 0], "site": np.array(["x", "y"])[np.arange(len(X)) % 2]})
+    with pytest.raises(ValueError, match=r"text, categories or dates in 'site'.*ViewColumns\(views\), then"):
+        compare(table, y, methods=["svm_sum"], runs=1)
+
+
+def test_labels_that_are_objects_of_one_kind(wine):
+    X, y = wine[0][:80], wine[1][:80] > 0
+    plain = compare(X, y, methods=["svm_sum"], views=VIEWS, runs=1, random_state=0)
+    objects = compare(X, y.astype(object), methods=["svm_sum"], views=VIEWS, runs=1, random_state=0)
+    assert np.array_equal(objects.scores, plain.scores)

@@ -157,6 +157,22 @@ def test_wide_tables_and_many_classes_stay_small():
     assert "Similarity of 50 views" in made.html
 
 
+@pytest.mark.parametrize("careful", [[], [{"section": "calibration", "text": "It is over-confident."}]])
+def test_probabilities_are_called_badly_calibrated_where_the_warnings_say_so(unequal, fusion, careful):
+    # The mean gap over the rows is above 5 % by chance alone in most reports of 80 rows.
+    summary = FitReport(fusion, unequal[0][300:380], unequal[1][300:380]).summary
+    summary["words"]["careful"] = careful
+    summary["calibration"]["error"] = 0.2
+    text = " ".join(Page(render(summary)).text)
+    assert ("not well calibrated" in text) == bool(careful)
+
+
+def test_one_row_is_not_rows(unequal, fusion):
+    text = " ".join(" ".join(Page(FitReport(fusion, unequal[0][:1], unequal[1][:1]).html).text).split())
+    assert "accuracy on 1 row" in text
+    assert "1 rows" not in text
+
+
 def test_save_never_overwrites_unasked(report, tmp_path):
     path = tmp_path / "report.html"
     assert report.save(path) == path

@@ -137,16 +137,18 @@ def explanations_of(
     columns = ModelColumns(model, opened.names, path, reserved, allow_missing)
     columns.note_missing(notes)
     names, types = columns.to_read(identifier)
+    first_row = 1
     with reading(path, opened.kind):
         for table in opened.batches(names, types, CHUNK_ROWS, columns.verbatim(identifier)):
             for start in range(0, table.num_rows, CHUNK_ROWS):
                 part = table.slice(start, CHUNK_ROWS)
                 with names_in_order(), refusing(ValueError, TypeError, what=path):
-                    explanation = columns.model.explain(columns.matrix(part))
+                    explanation = columns.model.explain(columns.matrix(part, first_row))
                 if hasattr(model, "columns_"):
                     explanation = explanation.by_names(model.columns_.source_columns())
                 ids = None if identifier is None else part.column(identifier).to_pylist()
                 yield explanation, ids
+                first_row += part.num_rows
 
 
 def _table(

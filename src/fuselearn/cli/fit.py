@@ -97,7 +97,7 @@ class Task:
     categorical: str
     class_weight: str
     seed: int
-    jobs: int | None
+    jobs: int | None = None
     task: str = "auto"
 
 
@@ -195,22 +195,12 @@ def fit(
             if chosen.only_view is not None:
                 choices = {chosen.only_view: choices[chosen.only_view]}
             task = Task(
-                target,
-                identifier,
-                group,
-                label_names,
-                choices,
-                chosen,
-                settings or [],
-                categorical,
-                class_weight,
-                seed,
-                jobs,
-                task_name,
+                target, identifier, group, label_names, choices, chosen, settings or [], categorical, class_weight, seed
             )
+            task = replace(task, jobs=jobs, task=task_name)
             listed = ", ".join(f"{name} ({len(choice.columns)})" for name, choice in choices.items())
             notes.add(f"Views, {views_found}: {listed}")
-            table = _read(opened, task)
+            table, order = _read(opened, task)
         from fuselearn.cli.columns import check_id_name, training_table
 
         training = training_table(table, task, path, notes)
@@ -236,6 +226,7 @@ def fit(
             "data": Path(data).name,
             "rows": facts["rows"],
             "skipped_rows": facts.pop("skipped_rows"),
+            "row_order": order,
             "class_weight": facts["class_weight"],
             "label_columns": label_names,
             "views": views_found,
@@ -304,10 +295,14 @@ def _choose_columns(
     return choices, label_names, views_found
 
 
-def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":
-    """Read the columns of the views, and those of classes, which are numbers only where these are spelled alike."""
+def _read(opened: "OpenedFile", task: Task) -> "tuple[pyarrow.Table, str]":
+    """Read the columns of the views, and those of classes, which are numbers only where these are spelled alike.
+
+    The text beside them is the digest of the rows in their order.
+    """
     import pyarrow
 
+    from fuselearn.cli.row_order import digest_of_ids, digest_of_rows
     from fuselearn.cli.targets import as_meant
 
     labels = list(dict.fromkeys([task.target, *task.label_columns]))
@@ -315,7 +310,11 @@ def _read(opened: "OpenedFile", task: Task) -> "pyarrow.Table":
     used = [column for choice in task.choices.values() for column in choice.columns]
     names = list(dict.fromkeys([*used, *as_texts]))
     table = read_opened(opened, names, dict.fromkeys(as_texts, pyarrow.string()))
-    return as_meant(table, opened, labels, task.task, task.group)
+    if task.identifier is None:
+        order = digest_of_rows(table, dict.fromkeys(used))
+    else:
+        order = digest_of_ids(table.column(task.identifier), opened.source.na_values)
+    return as_meant(table, opened, labels, task.task, task.group), order
 
 
 def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any, dict[str, Any]]:

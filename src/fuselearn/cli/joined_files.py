@@ -18,7 +18,7 @@ from fuselearn.cli.console import refuse, refusing
 from fuselearn.cli.file_kinds import FORMATS
 from fuselearn.cli.files import Source, ViewFile, check_column, open_file, reading
 from fuselearn.cli.typed_files import ParquetFile
-from fuselearn.data.object_ids import ObjectIds, check_common, check_distinct, matching_rows
+from fuselearn.data.object_ids import ObjectIds, SeenIds, check_common, matching_rows
 from fuselearn.typing import IntArray
 
 if TYPE_CHECKING:
@@ -177,13 +177,13 @@ class JoinedFiles:
                 views.append(_StreamedView(opened, view, self.on, wanted, of_types))
             else:
                 views.append(_HeldView(opened, view, self.on, wanted, of_types))
-        seen: set[str] = set()
+        seen = SeenIds()
         for batch in self._data.batches(own, kinds, rows, self.on):
             ids = self._ids(batch)
             with refusing(ValueError):
-                check_distinct(ids.texts, self.source.name, self.on, seen)
+                seen.add(ids.texts, self.source.name, self.on)
             yield self._beside(batch, views, ids).select(columns)
-        self._note(views, list(seen))
+        self._note(views, list(seen.texts))
 
     def _of_data(
         self, columns: list[str], types: dict[str, pyarrow.DataType] | None

@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,18 +23,50 @@ ARROW_TYPES = {
 }
 
 
+@dataclass(frozen=True)
+class Remedies:
+    """What to do about a table that cannot be used, in words for those who send it."""
+
+    lost_column: str
+    no_id: str
+    infinite: str
+    own_files: bool
+    """Whether views may have files of their own."""
+
+
+FOR_FILES = Remedies(
+    "add it, or add --allow-missing-columns to take it as missing in every row",
+    "fill them, or name another with --id",
+    "leave the cell empty where nothing was measured",
+    own_files=True,
+)
+FOR_REQUESTS = Remedies(
+    "send it in each row, with null (in CSV nothing) where nothing was measured, or leave out the whole view",
+    "give each row one, or leave the column out of all rows",
+    "send null (in CSV nothing) where nothing was measured",
+    own_files=False,
+)
+
+
 class ModelColumns:
     """The columns of a file that a model takes, checked against the names that the file has.
 
     `reserved` are columns that are not the model's, such as the id; with `allow_missing` single columns of a view may
-    be missing. `columns` are those that the file has and the model takes, `absent_views` those of which the file has no
-    column, and `lost` maps a view to the single columns that the file lacks.
+    be missing; `remedies` are for those whose table it is. `columns` are those that the file has and the model takes,
+    `absent_views` those of which the file has no column, and `lost` maps a view to the single columns that the file
+    lacks.
     """
 
     def __init__(
-        self, model: Any, names: list[str], path: str, reserved: Sequence[str] = (), allow_missing: bool = False
+        self,
+        model: Any,
+        names: list[str],
+        path: str,
+        reserved: Sequence[str] = (),
+        allow_missing: bool = False,
+        remedies: Remedies = FOR_FILES,
     ) -> None:
-        self.path = path
+        self.path, self._remedies = path, remedies
         self._columns: ViewColumns | _PlainColumns
         if hasattr(model, "columns_"):
             self._columns, self.model = model.columns_, model.model_
@@ -45,17 +78,15 @@ class ModelColumns:
         if not self.columns:
             shown = ", ".join(list(self._columns.kinds_)[:4])
             view, first = next((view, columns[0]) for view, columns in self._columns.named_views_.items())
-            hint = f" Name the file of each view: --view {view}=FILE." if first.startswith(f"{view}: ") else ""
+            has_file = remedies.own_files and first.startswith(f"{view}: ")
+            hint = f" Name the file of each view: --view {view}=FILE." if has_file else ""
             refuse(f"{path} has none of the columns that the model was fitted on, such as {shown}.{hint}")
         self.absent_views = absent_views(self._columns.named_views_, names)
         self.lost = lost_columns(self._columns.named_views_, names)
         if self.lost and not allow_missing:
             view, lost = next(iter(self.lost.items()))
             more = f" and {len(lost) - 1} more columns" if len(lost) > 1 else ""
-            refuse(
-                f"{path} lacks the column {lost[0]!r}{more} of the view {view!r}; add it, or add "
-                "--allow-missing-columns to take it as missing in every row."
-            )
+            refuse(f"{path} lacks the column {lost[0]!r}{more} of the view {view!r}; {remedies.lost_column}.")
 
     @property
     def views(self) -> Mapping[str, Sequence[str]]:
@@ -92,7 +123,7 @@ class ModelColumns:
     def note_missing(self, notes: Notes) -> None:
         """Note what the file lacks."""
         for view in self.absent_views:
-            has_file = self._columns.named_views_[view][0].startswith(f"{view}: ")
+            has_file = self._remedies.own_files and self._columns.named_views_[view][0].startswith(f"{view}: ")
             lack = "There is no file" if has_file else f"{self.path} has no column"
             notes.add(f"{lack} of the view {view!r}: it is taken as missing in every row.")
         for view, lost in self.lost.items():
@@ -122,8 +153,8 @@ class ModelColumns:
             "sources": self._columns.source_columns(),
         }
 
-    def matrix(self, table: pyarrow.Table) -> FloatArray:
-        """Return the numbers for the model, from a table that has `columns`."""
+    def matrix(self, table: pyarrow.Table, first_row: int = 1) -> FloatArray:
+        """Return the numbers for the model, from a table that has `columns` and begins with this row of the file."""
         # A view that is missing as a whole is left to the transformer.
         lost = dict.fromkeys(column for lost in self.lost.values() for column in lost)
         missing = [pyarrow.nulls(table.num_rows, ARROW_TYPES[self._columns.kinds_[column]]) for column in lost]
@@ -131,6 +162,7 @@ class ModelColumns:
         try:
             return self._columns.transform(self._with_texts(table))
         except ValueError as error:
+            self._refuse_infinite(table, first_row)
             refuse(f"{self.path}: {error}")
 
     @staticmethod
@@ -142,6 +174,17 @@ class ModelColumns:
             raise ValueError(
                 f"row {rows[0] + first_row} has numbers too large to calculate with, such as {largest:.3g}."
             )
+
+    def _refuse_infinite(self, table: pyarrow.Table, first_row: int) -> None:
+        """Refuse infinite numbers by column and row."""
+        for name, column in zip(table.column_names, table.columns):
+            if self._columns.kinds_.get(name) == NUMBER and pyarrow.types.is_floating(column.type):
+                row = pyarrow.compute.index(pyarrow.compute.is_inf(column), True).as_py()
+                if row >= 0:
+                    refuse(
+                        f"{self.path} has an infinite value in the column {name!r}, row {row + first_row}; "
+                        f"{self._remedies.infinite}."
+                    )
 
     def _with_texts(self, table: pyarrow.Table) -> pyarrow.Table:
         """Return the table with the model's columns of text as texts; the others were read in the types that it takes.
@@ -156,11 +199,11 @@ class ModelColumns:
         return pyarrow.table(columns, names=table.column_names)
 
 
-def check_ids(column: pyarrow.ChunkedArray, name: str, path: str) -> None:
+def check_ids(column: pyarrow.ChunkedArray, name: str, path: str, remedies: Remedies = FOR_FILES) -> None:
     """Refuse a missing id. One that is called NA is not missing."""
     text = pyarrow.types.is_string(column.type) or pyarrow.types.is_large_string(column.type)
     if column.null_count or (text and pyarrow.compute.any(pyarrow.compute.equal(column, "")).as_py()):
-        refuse(f"{path} has rows without a value in the id {name!r}; fill them, or name another with --id.")
+        refuse(f"{path} has rows without a value in the id {name!r}; {remedies.no_id}.")
 
 
 @contextmanager

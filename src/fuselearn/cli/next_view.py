@@ -98,7 +98,7 @@ def next_view(
     def answer(
         columns: "ModelColumns", table: "pyarrow.Table", identifier: str | None, first_row: int
     ) -> "pyarrow.Table":
-        return _next_views(columns, table, identifier, prices, min_gain)
+        return _next_views(columns, table, identifier, prices, min_gain, first_row)
 
     source = fitted_source(
         loaded, note, data, file_format, delimiter, encoding, na_values, on, view, decimal, date_format, strict
@@ -130,13 +130,14 @@ def _next_views(
     identifier: str | None,
     costs: dict[str, float] | None,
     min_gain: float,
+    first_row: int,
 ) -> "pyarrow.Table":
     """Return the id, the prediction and the next view of the rows of a table."""
     import pyarrow
 
     from fuselearn.cli.model_columns import names_in_order
 
-    X, model = columns.matrix(table), columns.model
+    X, model = columns.matrix(table, first_row), columns.model
     with names_in_order(), refusing(ValueError, TypeError, AttributeError, what=columns.path):
         found = {
             "prediction": pyarrow.array(model.predict(X).tolist()),

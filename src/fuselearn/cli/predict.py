@@ -222,7 +222,7 @@ def predicted_table(
     from fuselearn.cli.model_columns import names_in_order
     from fuselearn.cli.targets import text_of
 
-    X, model = columns.matrix(table), columns.model
+    X, model = columns.matrix(table, first_row), columns.model
     with names_in_order(), refusing(ValueError, TypeError, what=columns.path):
         predicted = {"prediction": pyarrow.array(model.predict(X).tolist())}
         if hasattr(model, "predict_proba"):

@@ -4,9 +4,12 @@ Rows come as CSV or as JSON. JSON is written as the CSV that it stands for, so t
 ``fuselearn predict``: the same words are missing values, the same texts are refused, in the same words.
 """
 
+import codecs
 import csv
 import io
 import json
+import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -14,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from fuselearn._version import __version__
 from fuselearn.cli.console import Notes, Refusal, raising_refusals, refuse, refusing
-from fuselearn.cli.files import open_file, reading
-from fuselearn.cli.model_columns import ModelColumns, check_ids, names_in_order
+from fuselearn.cli.files import NOT_OF_FILES, open_file, reading
+from fuselearn.cli.model_columns import FOR_REQUESTS, ModelColumns, check_ids, names_in_order
 from fuselearn.cli.predict import COVERAGE, predicted_table
 from fuselearn.cli.saved_models import fitted_source
 from fuselearn.cli.targets import text_of
@@ -34,6 +37,9 @@ MOST_EXPLAINED = 200
 """Rows of a request for explanations, which take many times as long as predictions."""
 WARM_ROWS = 300
 """Rows of a first prediction: so many that compiled loops are used, and loaded, for all of them."""
+
+OPTIONS = re.compile(", or add --na-values .* if that stands for nothing|; say what it is with --encoding")
+"""Parts of refusals that name options of a command, which a client cannot give."""
 
 
 class RequestError(Exception):
@@ -148,6 +154,8 @@ class PredictionService:
         notes = Notes(quiet=True)
         if kind == "json":
             content, encoding = self._csv_of(content), "utf-8"
+        else:
+            _check_encoding(content, encoding)
         delimiter = "," if kind == "json" else _delimiter_of(content)
         source = fitted_source(self.model, self.note, NAME, "csv", delimiter, encoding, None, strict=True)
         if delimiter == ",":
@@ -155,7 +163,7 @@ class PredictionService:
         with open_file(source, io.BytesIO(content)) as opened:
             identifier = self.note.get("id") if self.note.get("id") in opened.names else None
             reserved = [name for name in (identifier, self.note.get("target")) if name]
-            columns = ModelColumns(self.model, opened.names, NAME, reserved, self.allow_missing_columns)
+            columns = ModelColumns(self.model, opened.names, NAME, reserved, self.allow_missing_columns, FOR_REQUESTS)
             columns.note_missing(notes)
             names, types = columns.to_read(identifier)
             tables, n_rows = [], 0
@@ -173,13 +181,15 @@ class PredictionService:
             refuse(f"{NAME} has no rows.")
         table = pyarrow.concat_tables(tables)
         if identifier is not None:
-            check_ids(table.column(identifier), identifier, NAME)
+            check_ids(table.column(identifier), identifier, NAME, FOR_REQUESTS)
         columns.note_unknown(table, notes)
         return columns, table, identifier, notes.lines
 
     def _csv_of(self, content: bytes) -> bytes:
         """Return JSON as the CSV that it stands for: a list of objects, or an object whose "rows" is one."""
         rows = _parsed(content)
+        if isinstance(rows, _Repeated):
+            raise RequestError(400, f"{NAME} has {rows.name!r} more than once.")
         if isinstance(rows, dict):
             rows = rows.get("rows")
         if not isinstance(rows, list):
@@ -192,6 +202,8 @@ class PredictionService:
         for number, row in enumerate(rows, 1):
             if not isinstance(row, dict):
                 raise RequestError(400, f"Row {number} is not an object of column names and values.")
+            if isinstance(row, _Repeated):
+                raise RequestError(400, f"Row {number} has the column {row.name!r} more than once; send one value.")
             names.update(dict.fromkeys(row))
         # Any other column is left out: a request must not make a table that is much larger than itself.
         known = self._known_columns()
@@ -225,7 +237,26 @@ def _refusals() -> Iterator[None]:
         with raising_refusals():
             yield
     except Refusal as refusal:
-        raise RequestError(422, str(refusal)) from None
+        raise RequestError(422, OPTIONS.sub("", str(refusal))) from None
+
+
+def _check_encoding(content: bytes, encoding: str) -> None:
+    """Refuse text in another encoding than `Content-Type` says, which is UTF-8 where it says nothing."""
+    try:
+        known = codecs.lookup(encoding).name not in NOT_OF_FILES
+        content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise RequestError(
+            400,
+            f"{NAME} is not {encoding} (byte {error.start + 1} is 0x{error.object[error.start]:02x}); send UTF-8, or "
+            "say what it is: Content-Type: text/csv; charset=latin-1.",
+        ) from None
+    except (LookupError, ValueError):
+        known = False
+    if not known:
+        raise RequestError(
+            415, f"The charset {encoding[:60]!r} of Content-Type is not known; utf-8, latin-1, cp1252 and utf-16 are."
+        )
 
 
 def _delimiter_of(content: bytes) -> str:
@@ -237,6 +268,22 @@ def _delimiter_of(content: bytes) -> str:
     return next((delimiter for delimiter in (",", ";", "\t") if delimiter.encode() in names), ",")
 
 
+class _Repeated(dict[str, Any]):
+    """An object of JSON that has a name more than once, of which a reader would take the last value."""
+
+    name: str
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the names and values of an object of JSON."""
+    values = dict(pairs)
+    if len(values) == len(pairs):
+        return values
+    repeated = _Repeated(values)
+    repeated.name = Counter(name for name, _ in pairs).most_common(1)[0][0]
+    return repeated
+
+
 def _parsed(content: bytes) -> Any:
     """Return the value of a JSON text."""
 
@@ -244,7 +291,7 @@ def _parsed(content: bytes) -> Any:
         raise RequestError(400, f"{name} is not JSON; a missing value is null.")
 
     try:
-        return json.loads(content, parse_constant=refuse_constant)
+        return json.loads(content, parse_constant=refuse_constant, object_pairs_hook=_object)
     except RecursionError:
         raise RequestError(400, "The JSON is nested too deeply.") from None
     except ValueError as error:  # also text that is not UTF-8, and whole numbers of thousands of digits

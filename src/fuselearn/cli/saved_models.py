@@ -16,7 +16,7 @@ from fuselearn.exceptions import UntrustedTypeError
 if TYPE_CHECKING:
     from fuselearn.typing import IntArray
 
-NOTED_TEXTS = ("target", "id", "on", "group", "method", "data", "class_weight", "views", "decimal")
+NOTED_TEXTS = ("target", "id", "on", "group", "method", "data", "class_weight", "views", "decimal", "row_order")
 NOTED_LISTS = ("command", "settings", "label_columns", "date_format")
 NOTED_NUMBERS = ("rows", "seed")
 """Keys of the note that fit saves with a model, whose values are text, lists of text, and whole numbers, or None."""

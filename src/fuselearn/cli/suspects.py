@@ -1,5 +1,6 @@
 """``fuselearn suspects``: the training labels of a model that look wrong."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -40,6 +41,8 @@ from fuselearn.cli.predict import check_no_own_column, output_kind, prediction_f
 from fuselearn.cli.saved_models import fitted_rows, fitted_source, load_model
 
 if TYPE_CHECKING:
+    import pyarrow
+
     from fuselearn.records import Records
     from fuselearn.typing import IntArray
 
@@ -98,7 +101,7 @@ def suspects(
         columns: dict[str, list[Any]] = {}
         if data is not None:
             source = fitted_source(loaded, note, data, file_format, delimiter, encoding, na_values)
-            columns = _ids(source, identifier, judge, note, rows, used)
+            columns = _ids(source, identifier, loaded, note, rows, used, notes)
         elif "index" in found.columns:
             columns = {"index": found["index"].tolist()}
         columns = {**_described(judge, note, found, rows), **columns}
@@ -111,7 +114,8 @@ def suspects(
     from fuselearn.cli.columns import label_words
     from fuselearn.records import Records
 
-    rates = {name: float(rate) for name, rate in zip(judge.label_columns_, judge.noise_rates_)}
+    of_file = _label_columns(judge, note)
+    rates = {of_file.get(name, name): float(rate) for name, rate in zip(judge.label_columns_, judge.noise_rates_)}
     facts = {"noise_rates": rates, "suspect_labels": len(judge.suspects())}
     if output is not None and output != "-":
         interrupts.saved(f"{output} is written")
@@ -160,17 +164,19 @@ def _label_columns(judge: Any, note: dict[str, Any]) -> dict[str, str]:
 def _ids(
     source: Source,
     identifier: str | None,
-    judge: Any,
+    model: Any,
     note: dict[str, Any],
     rows: "IntArray",
     used: "IntArray | None",
+    notes: Notes,
 ) -> dict[str, list[Any]]:
-    """Return the ids of suspect rows by the name of their column, after a look whether the labels are the same."""
+    """Return the ids of suspect rows by the name of their column, after a look whether the rows are the same."""
     import pyarrow
 
     from fuselearn.cli.model_columns import check_ids
     from fuselearn.cli.targets import model_labels
 
+    judge = getattr(model, "model_", model)
     with open_data(source) as opened:
         path = opened.source.name
         named = identifier or note.get("id")
@@ -178,10 +184,14 @@ def _ids(
             check_column(named, opened.names, path, "--id")
         check_no_own_column(named, COLUMNS)
         labels = {name: column for name, column in _label_columns(judge, note).items() if column in opened.names}
-        names = list(dict.fromkeys([*([named] if named else []), *labels.values()]))
-        if not names:
+        as_texts = list(dict.fromkeys([*([named] if named else []), *labels.values()]))
+        if not as_texts:
             refuse(f"{path} has neither ids nor the labels that the model was fitted on; name a column with --id.")
-        table = read_opened(opened, names, dict.fromkeys(names, pyarrow.string()), named)
+        ordered_by = _columns_of_order(model, note, opened.names)
+        if note.get("id") in ordered_by:
+            as_texts = list(dict.fromkeys([*as_texts, *ordered_by]))
+        names = list(dict.fromkeys([*as_texts, *ordered_by]))
+        table = read_opened(opened, names, dict.fromkeys(as_texts, pyarrow.string()), named)
     fitted_on = f"; name the file that it was fitted on, {Path(note['data']).name}" if note.get("data") else ""
     n_rows = len(used) + len(note["skipped_rows"]) if used is not None else note.get("rows") or len(judge.posterior_)
     if table.num_rows != n_rows:
@@ -198,8 +208,34 @@ def _ids(
         )
         if known is False or (len(taken) and (known != judged["given"][chosen]).any()):
             refuse(f"--data: labels in {column!r} of {path} are not those that the model was given{fitted_on}.")
+    if not ordered_by:
+        notes.add(
+            "The order of the rows could not be compared with that at fit, only their labels: where rows with the same "
+            "label were exchanged since, the list names others."
+        )
+    elif _order(table, ordered_by, note, source.na_values) != note["row_order"]:
+        other = "" if note.get("id") else ", or have other values,"
+        refuse(
+            f"--data: {path} has the labels that the model was given, but the rows are in another order{other} "
+            f"than at fit{fitted_on}."
+        )
     if named is None:
         return {}
     check_ids(table.column(named), named, path)
     ids = table.column(named).to_pylist()
     return {named: [ids[row] for row in rows.tolist()]}
+
+
+def _columns_of_order(model: Any, note: dict[str, Any], names: list[str]) -> list[str]:
+    """Return the columns whose digest the note has: the id, or all that the model takes; none if the file lacks any."""
+    if not note.get("row_order") or not hasattr(model, "columns_"):
+        return []
+    columns = [note["id"]] if note.get("id") else list(model.columns_.kinds_)
+    return columns if set(columns) <= set(names) else []
+
+
+def _order(table: "pyarrow.Table", columns: list[str], note: dict[str, Any], na_values: Sequence[str]) -> str:
+    """Return the digest of the rows of a file, as fit has made it of its own."""
+    from fuselearn.cli.row_order import digest_of_ids, digest_of_rows
+
+    return digest_of_ids(table.column(columns[0]), na_values) if note.get("id") else digest_of_rows(table, columns)

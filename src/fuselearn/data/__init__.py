@@ -2,13 +2,12 @@
 
 from fuselearn.arguments import resolve_columns, resolve_views
 from fuselearn.data.categories import Categories, categorical_columns, distinct_values
+from fuselearn.data.class_weights import ClassWeights, class_weighted
 from fuselearn.data.held_out import held_out_part, held_out_rows
 from fuselearn.data.indicator_data import read_indicator_data
 from fuselearn.data.labels import (
-    ClassWeights,
     check_sample_weight,
     check_view_labels,
-    class_weighted,
     encode_known,
     encode_labels,
     encode_view_labels,

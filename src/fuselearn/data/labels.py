@@ -1,15 +1,9 @@
-"""Labels and targets of rows, class codes of one column `y` or of a column per view; weights of rows and of classes.
-
-What a class weighs is known from the sums of weights of all classes. These are exact (`numeric.exact_sums`), so that
-rows in partitions, whose sums are added up, get the same weights as rows in one place, to the last bit.
-"""
+"""Labels and targets of rows, class codes of one column `y` or of a column per view; weights of rows."""
 
 import math
+import unicodedata
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass
-from numbers import Real
-from typing import Any, Self, TypeAlias
+from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -17,34 +11,76 @@ from sklearn.utils.validation import check_consistent_length
 
 from fuselearn.data.table_columns import padded_text
 from fuselearn.exceptions import level_of_caller
-from fuselearn.numeric.exact_sums import limb_sums, sums_of_limbs
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike
 
 NO_LABEL = -1
 """Class code of a row without a label."""
-BALANCED = "balanced"
-ClassWeight: TypeAlias = str | Mapping[Any, float] | None
-"""The `class_weight` argument of an estimator."""
+UNKNOWN_LABELS = "Unknown label type"
+"""Begins what scikit-learn says of a `y` that does not hold classes, and looks for in such errors of others."""
+REGRESSORS = {"ShareGradientBoostingClassifier": "ShareGradientBoostingRegressor"}
+"""Classifiers to regressors of the same kind, where that is not `FusionRegressor`."""
 UNEQUAL = 1.5
 """Ratio of the largest to the smallest class from which on accuracy is not the whole story."""
 
 
-def encode_labels(y: AnyArray) -> tuple[AnyArray, IntArray]:
-    """Return the classes in sorted order, and the class code of each row."""
+def encode_labels(y: AnyArray, model_name: str = "") -> tuple[AnyArray, IntArray]:
+    """Return the classes in sorted order, and the class code of each row; `model_name` is that of the classifier."""
     if y.dtype.kind == "O":
         check_labels(y)
-    check_classification_targets(y)
+        y = typed_labels(y)
+    check_are_classes(y, model_name)
     classes, codes = np.unique(y, return_inverse=True)
     check_classes(classes)
-    _warn_of_white_space(classes)
+    _warn_of_spellings(classes)
     return classes, codes.astype(np.int32)
 
 
-def _warn_of_white_space(classes: AnyArray) -> None:
-    """Warn of classes that differ in the white space around them only; they stay as they are."""
-    padded = padded_text(classes.tolist())
+def typed_labels(y: AnyArray) -> AnyArray:
+    """Return objects that are all true or false, or all whole numbers, as an array of that type; any other as it is."""
+    if y.dtype.kind != "O":
+        return y
+    kinds = {type(label) for label in y.ravel().tolist()}
+    are_truth = all(issubclass(kind, bool | np.bool_) for kind in kinds)
+    are_whole = all(issubclass(kind, int | np.integer) for kind in kinds) and bool not in kinds
+    typed = np.array(y.tolist()) if kinds and (are_truth or are_whole) else y
+    return typed if typed.dtype.kind in "biu" else y  # whole numbers beyond 64 bits are of no such type
+
+
+def check_are_classes(y: AnyArray, model_name: str = "") -> None:
+    """Refuse numbers with fractions, and what else cannot be classes; `model_name` is that of the classifier."""
+    try:
+        check_classification_targets(y)
+    except ValueError as error:
+        if not str(error).startswith(UNKNOWN_LABELS) or y.dtype.kind not in "fO":
+            raise
+        if y.dtype.kind == "O":
+            raise ValueError(
+                f"{UNKNOWN_LABELS}: unknown. y holds objects of the type {type(y.ravel()[0]).__name__}, such as "
+                f"{y.ravel()[0]!r:.60}; classes are text, whole numbers, or true and false."
+            ) from None
+        fraction = y[y != np.round(y)].ravel()[0]
+        regressor = REGRESSORS.get(model_name, "FusionRegressor")
+        raise ValueError(
+            f"{UNKNOWN_LABELS}: continuous. y holds numbers with fractions, such as {fraction:.6g}, and "
+            f"{model_name or 'a classifier'} predicts classes. To predict numbers use {regressor}, or for a table "
+            "with text TableRegressor."
+        ) from None
+
+
+def _warn_of_spellings(classes: AnyArray) -> None:
+    """Warn of classes that differ in the white space around them, or in their Unicode, only; they stay as they are."""
+    labels = classes.tolist()
+    padded = padded_text(labels)
     if padded is not None:
         message = f"y has the class {padded!r} beside {padded.strip()!r}; strip the labels if it means nothing."
+        warnings.warn(message, stacklevel=level_of_caller())
+    texts = {label for label in labels if isinstance(label, str) and not label.isascii()}
+    decomposed = min((text for text in texts if unicodedata.normalize("NFC", text) in texts - {text}), default=None)
+    if decomposed is not None:
+        message = (
+            f"y has the class {decomposed!a} beside {unicodedata.normalize('NFC', decomposed)!a}, which looks "
+            "the same; normalise the labels, as unicodedata.normalize('NFC', …) does, if they are one."
+        )
         warnings.warn(message, stacklevel=level_of_caller())
 
 
@@ -233,7 +269,7 @@ def check_known(y: AnyArray) -> None:
     missing = np.flatnonzero(_is_missing(labels))
     if len(missing) and len(labels) == len(y):
         raise ValueError(
-            f"y has no class in {len(missing)} of {len(y)} rows ({labels[missing[0]]!r} in row {missing[0]}); leave "
+            f"y has no class in {len(missing)} of {len(y)} rows ({labels[missing[0]]!s} in row {missing[0]}); leave "
             "such rows out of fit, or give them a class."
         )
 
@@ -267,154 +303,6 @@ def _is_finite_number(value: Any) -> bool:
         return False
 
 
-@dataclass(frozen=True)
-class ClassWeights:
-    """Factors by which the weights of rows are multiplied, so that the largest of all is 1.
-
-    Parameters
-    ----------
-    factors : ndarray of shape (n_classes,)
-        What a row of each class weighs, as :func:`sklearn.utils.class_weight.compute_class_weight` has it.
-    largest : float
-        The largest weight of a row after it was multiplied by the factor of its class: the new unit.
-
-    Examples
-    --------
-    >>> classes = np.array(["common", "rare"])
-    >>> balanced = ClassWeights.of("balanced", classes, totals=np.array([9.0, 1.0]), largest=np.ones(2))
-    >>> balanced.of_rows(np.array([0, 0, 1]), np.ones(3)).round(3)
-    array([0.111, 0.111, 1.   ])
-    """
-
-    factors: FloatArray
-    largest: float
-
-    @classmethod
-    def of(cls, class_weight: ClassWeight, classes: AnyArray, totals: FloatArray, largest: FloatArray) -> Self:
-        """Return the factors of the classes.
-
-        Parameters
-        ----------
-        class_weight : None, "balanced" or dict of class to weight
-            None: 1 for each. "balanced": such that all classes have the same weight together, and the weight of all
-            rows stays what it is. Classes that a dict leaves out have 1.
-        classes : ndarray of shape (n_classes,)
-            The classes.
-        totals : ndarray of shape (n_classes,)
-            Sum of the weights of the rows of each class, in all partitions.
-        largest : ndarray of shape (n_classes,)
-            Largest weight of a row of each class, in all partitions.
-
-        Returns
-        -------
-        ClassWeights
-            The factors.
-
-        Raises
-        ------
-        ValueError
-            If `class_weight` is something else, names a class that is not there, or has a weight that is not above 0.
-        """
-        factors = given_class_weights(class_weight, classes)
-        if factors is None:
-            factors, weighted = np.ones(len(classes)), totals > 0
-            factors[weighted] = totals.sum() / (np.count_nonzero(weighted) * totals[weighted])
-        return cls(factors, float((factors * largest).max()))
-
-    def of_rows(self, codes: IntArray, weights: FloatArray) -> FloatArray:
-        """Return the weights of rows of these class codes, in units of the largest; a code of -1 is of no class.
-
-        Parameters
-        ----------
-        codes : integer ndarray of shape (n_rows,)
-            Class codes of rows, of all of them or of those of a partition.
-        weights : ndarray of shape (n_rows,)
-            Their weights by `sample_weight`.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            New weights.
-        """
-        return weights * np.append(self.factors, 1.0)[codes] / self.largest
-
-
-def given_class_weights(class_weight: ClassWeight, classes: AnyArray) -> FloatArray | None:
-    """Return the weight of each class; None for "balanced", which depends on how large the classes are.
-
-    Parameters
-    ----------
-    class_weight : None, "balanced" or dict of class to weight
-        None: 1 for each. Classes that a dict leaves out have 1.
-    classes : ndarray of shape (n_classes,)
-        The classes.
-
-    Returns
-    -------
-    ndarray of shape (n_classes,) or None
-        The weights.
-
-    Raises
-    ------
-    ValueError
-        If `class_weight` is something else, names a class that is not there, or has a weight that is not above 0.
-
-    Examples
-    --------
-    >>> given_class_weights({"b": 4}, np.array(["a", "b"]))
-    array([1., 4.])
-    """
-    if isinstance(class_weight, str) and class_weight == BALANCED:
-        return None
-    weights = np.ones(len(classes))
-    if isinstance(class_weight, Mapping):
-        for label, weight in _checked_weights(class_weight, classes).items():
-            weights[classes.tolist().index(label)] = weight
-    elif class_weight is not None:
-        raise ValueError(
-            f"class_weight must be None, {BALANCED!r} or a dict of class to weight; got {class_weight!r:.60}."
-        )
-    return weights
-
-
-def class_weighted(
-    codes: IntArray, classes: AnyArray, weights: FloatArray, class_weight: ClassWeight
-) -> tuple[FloatArray, float]:
-    """Return the weights of all rows with those of their classes, and what 1 of them is; see `ClassWeights.of`.
-
-    Parameters
-    ----------
-    codes : integer ndarray of shape (n_rows,)
-        Class codes; -1 for a row of no class.
-    classes : ndarray of shape (n_classes,)
-        The classes.
-    weights : ndarray of shape (n_rows,)
-        Weights by `sample_weight`, of which the largest is 1.
-    class_weight : None, "balanced" or dict of class to weight
-        What the user gave.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_rows,)
-        New weights, of which the largest is 1; the same array for None.
-    largest : float
-        The largest product of a row's weight and that of its class, which is 1 of the new weights.
-
-    Examples
-    --------
-    >>> class_weighted(np.array([0, 1, 1]), np.array(["a", "b"]), np.ones(3), {"b": 4})
-    (array([0.25, 1.  , 1.  ]), 4.0)
-    """
-    if class_weight is None:
-        return weights, 1.0
-    counted = (codes >= 0) & (weights > 0)
-    totals = np.array(sums_of_limbs(limb_sums(weights[counted], codes[counted], len(classes))))
-    largest = np.zeros(len(classes))
-    np.maximum.at(largest, codes[counted], weights[counted])
-    of_classes = ClassWeights.of(class_weight, classes, totals, largest)
-    return of_classes.of_rows(codes, weights), of_classes.largest
-
-
 def are_unequal(counts: ArrayLike) -> bool:
     """Return True if classes differ so much in size that accuracy hides how the small ones fare.
 
@@ -436,20 +324,3 @@ def are_unequal(counts: ArrayLike) -> bool:
     counts = np.asarray(counts, dtype=float)
     counts = counts[counts > 0]
     return bool(len(counts) > 1 and counts.max() >= UNEQUAL * counts.min())
-
-
-def _checked_weights(class_weight: Mapping[Any, float], classes: AnyArray) -> dict[Any, float]:
-    """Return the weights of a dict, whose keys must be classes and whose values numbers above 0."""
-    known = classes.tolist()
-    if unknown := [label for label in class_weight if label not in known]:
-        raise ValueError(
-            f"class_weight names classes that y does not have: {', '.join(map(repr, unknown[:5]))}; the classes are "
-            f"{known[:20]}."
-        )
-    for label, weight in class_weight.items():
-        if isinstance(weight, bool) or not (isinstance(weight, Real) and 0 < float(weight) < np.inf):
-            raise ValueError(
-                f"class_weight gives the class {label!r} the weight {weight!r}; a number above 0 is needed. Leave the "
-                "rows of a class that is not to count out of fit."
-            )
-    return {label: float(weight) for label, weight in class_weight.items()}

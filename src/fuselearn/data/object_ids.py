@@ -1,14 +1,18 @@
 """Ids of objects, by which tables of several views are joined: what they must be, and which rows of two tables match.
 
 Ids are compared as they are spelled. What could be the same object under another spelling, as 007 and 7, is refused:
-a guess would join rows of different objects, and silence would take a view for missing.
+a guess would join rows of different objects, and silence would take a view for missing. One table may have both p3 and
+P3, since codes may differ in case on purpose, as long as the other tables have both, too. Two ids that differ in what
+nobody sees, such as blanks or the Unicode of an ü, are never two objects on purpose, and no table may have them.
 """
 
+import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Self
 
 import numpy as np
 
@@ -17,6 +21,8 @@ from fuselearn.typing import IntArray
 
 SHOWN = 3
 """Ids that a message lists."""
+DASH, MINUS, INVISIBLE = "-", "\N{MINUS SIGN}", "Cf"
+"""What all dashes count as, one that Unicode calls a symbol, and its category of characters that are not seen."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +73,12 @@ class ObjectIds:
         >>> ObjectIds.of([7, 8], "labels.parquet", "patient").texts
         ['7', '8']
         """
+        fraction = next((row for row, value in enumerate(values) if _is_fraction(value)), None)
+        if fraction is not None:
+            raise ValueError(
+                f"{owner} has the fraction {values[fraction]} in row {fraction + 1} of the column {on!r}; ids are text "
+                "or whole numbers."
+            )
         texts = [_text(value) for value in values]
         if None in texts:
             raise ValueError(
@@ -86,19 +98,37 @@ class ObjectIds:
         return {text: row for row, text in enumerate(self.texts)}
 
 
-def check_distinct(texts: Sequence[str], owner: str, on: str, seen: set[str] | None = None) -> None:
-    """Refuse ids of which one occurs twice, or is among those `seen` before, to which they are added."""
-    seen = set() if seen is None else seen
-    before = len(seen)
-    earlier = seen.intersection(texts)
-    seen.update(texts)
-    if len(seen) - before < len(texts):
-        twice = [text for text, count in Counter(texts).items() if count > 1 or text in earlier]
-        shown = ", ".join(map(repr, twice[:SHOWN])) + (", …" if len(twice) > SHOWN else "")
-        ids = "1 id" if len(twice) == 1 else f"{len(twice)} ids"
-        raise ValueError(
-            f"{owner} has more than one row of {ids} in the column {on!r}: {shown}; leave one row of each."
-        )
+@dataclass
+class SeenIds:
+    """The ids of a table whose rows come in parts, of which each may occur once."""
+
+    texts: set[str] = field(default_factory=set)
+    _looks: dict[str, str] = field(default_factory=dict)
+    """Ids that look like another text, by that text."""
+
+    def add(self, texts: Sequence[str], owner: str, on: str) -> None:
+        """Refuse ids of which one occurs twice, in these rows or before, or looks as another one does."""
+        before = len(self.texts)
+        earlier = self.texts.intersection(texts)
+        self.texts.update(texts)
+        if len(self.texts) - before < len(texts):
+            twice = [text for text, count in Counter(texts).items() if count > 1 or text in earlier]
+            shown = ", ".join(map(repr, twice[:SHOWN])) + (", …" if len(twice) > SHOWN else "")
+            ids = "1 id" if len(twice) == 1 else f"{len(twice)} ids"
+            raise ValueError(
+                f"{owner} has more than one row of {ids} in the column {on!r}: {shown}; leave one row of each."
+            )
+        for text in texts:
+            look = _look(text)
+            if look != text and self._looks.setdefault(look, text) != text:
+                _refuse_alike(self._looks[look], text, owner, on)
+        for look in self._looks.keys() & self.texts:
+            _refuse_alike(look, self._looks[look], owner, on)
+
+
+def check_distinct(texts: Sequence[str], owner: str, on: str) -> None:
+    """Refuse ids of which one occurs twice, or looks as another one does."""
+    SeenIds().add(texts, owner, on)
 
 
 def matching_rows(ids: ObjectIds, of_view: ObjectIds, places: dict[str, int]) -> IntArray:
@@ -152,11 +182,10 @@ def check_common(ids: Sequence[str], owner: str, of_view: ObjectIds, on: str) ->
 
 def _check_spelling(absent: list[str], ids: ObjectIds, of_view: ObjectIds) -> None:
     """Refuse ids that the view's table seems to have in another spelling."""
-    known = set(ids.texts)
-    others = {_plain(text): text for text in of_view.texts if text not in known}
+    others = {_plain(text): text for text in of_view.texts}
     pairs = [(text, others[plain]) for text in absent if (plain := _plain(text)) in others]
     if pairs:
-        shown = ", ".join(f"{first!r} and {second!r}" for first, second in pairs[:SHOWN])
+        shown = ", ".join(" and ".join(_told_apart(*pair)) for pair in pairs[:SHOWN])
         count = "1 id is" if len(pairs) == 1 else f"{len(pairs)} ids are"
         raise ValueError(
             f"{count} spelled differently in {ids.owner} and {of_view.owner}: {shown}; spell them alike in both."
@@ -172,10 +201,43 @@ def _text(value: Any) -> str | None:
     return str(value)
 
 
+def _is_fraction(value: Any) -> bool:
+    """Check whether a value is a number with a fraction."""
+    return isinstance(value, float | np.floating) and math.isfinite(value) and not float(value).is_integer()
+
+
+def _look(text: str) -> str:
+    """Return a text as one sees it: its characters composed, any dash a hyphen, nothing invisible, no blanks around."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text)
+        kinds = {character: unicodedata.category(character) for character in set(text)}
+        seen = {
+            character: DASH if kind == "Pd" or character == MINUS else character for character, kind in kinds.items()
+        }
+        text = "".join(seen[character] for character in text if kinds[character] != INVISIBLE)
+    return text.strip()
+
+
 def _plain(text: str) -> str:
-    """Return an id without what may differ between two spellings of it: blanks, case, leading zeros, a final .0."""
-    number = re.sub(r"^(\d+)\.0+$", r"\1", text.strip().casefold())
+    """Return an id without what may differ between two spellings of it.
+
+    That is what is not seen, case, leading zeros and a final .0.
+    """
+    number = re.sub(r"^(\d+)\.0+$", r"\1", _look(text).casefold())
     return re.sub(r"\d+", lambda digits: digits.group().lstrip("0") or "0", number)
+
+
+def _told_apart(first: str, second: str) -> tuple[str, str]:
+    """Return two ids in quotes, spelled by the codes of their characters where they look the same."""
+    return (ascii(first), ascii(second)) if _look(first) == _look(second) else (repr(first), repr(second))
+
+
+def _refuse_alike(first: str, second: str, owner: str, on: str) -> NoReturn:
+    """Refuse two ids of one table that look the same."""
+    raise ValueError(
+        f"{owner} has two ids that look the same in the column {on!r}: {' and '.join(_told_apart(first, second))}; "
+        "spell them alike if they are one object, and leave one row of it, or give each object an id of its own."
+    )
 
 
 def _shown(texts: Sequence[str], kind: str) -> str:

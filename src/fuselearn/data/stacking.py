@@ -51,8 +51,9 @@ def stack_views(
     Raises
     ------
     ValueError
-        If a view is not a table of numbers; with `on` if an id is missing, occurs twice in a frame, or differs between
-        frames in type or spelling only, and if a frame has no object of the others (see :func:`stack_unpaired`).
+        If a view is not a table of numbers; without `on` if data frames have the same index in another order; with it
+        if an id is missing, a fraction, occurs twice in a frame, or differs between frames in type or spelling only,
+        and if a frame has no object of the others (see :func:`stack_unpaired`).
 
     See Also
     --------
@@ -90,6 +91,7 @@ def stack_views(
             f"The views must describe the same objects, but their numbers of rows differ: {lengths}. Use "
             "stack_unpaired for different objects."
         )
+    _check_order(names, tables)
     slices = _column_slices(blocks)
     return np.hstack(blocks), dict(zip(names, slices)) if has_names else slices
 
@@ -165,7 +167,12 @@ def _joined(names: list[str], tables: list[TableLike], on: str) -> tuple[FloatAr
             )
         if on not in frame.columns:
             shown = ", ".join(map(repr, frame.columns[:8]))
-            raise ValueError(f"The view {name!r} has no column {on!r} to be joined on; its columns are {shown}.")
+            index = nw.maybe_get_index(frame)
+            in_index = index is not None and on in index.names
+            raise ValueError(
+                f"The view {name!r} has no column {on!r} to be joined on; "
+                + (f"{on!r} is its index: pass frame.reset_index()." if in_index else f"its columns are {shown}.")
+            )
         values = frame.get_column(on).to_list()
         ids.append(ObjectIds.of(values, f"the view {name!r}", on))
         blocks.append(_table(name, frame.drop(on).to_native()))
@@ -183,6 +190,23 @@ def _joined(names: list[str], tables: list[TableLike], on: str) -> tuple[FloatAr
         X[rows >= 0, columns] = block[rows[rows >= 0]]
     dtype = None if ids[0].kind == "numbers" else object
     return X, slices, np.array(list(objects.values()), dtype=dtype)
+
+
+def _check_order(names: list[str], tables: list[TableLike]) -> None:
+    """Refuse data frames whose indexes are the same but for their order, of which one may be that of the objects."""
+    first: tuple[str, Any] | None = None
+    for name, table in zip(names, tables):
+        frame = nw.from_native(table, eager_only=True, allow_series=True, pass_through=True)
+        index = nw.maybe_get_index(frame) if isinstance(frame, nw.DataFrame | nw.Series) else None
+        if index is None:
+            continue
+        first = first or (name, index)
+        if not index.equals(first[1]) and set(index) == set(first[1]):
+            raise ValueError(
+                f"The views {first[0]!r} and {name!r} have the same index in another order (the first row of {name!r} "
+                f"is {index[0]!r}), and rows are taken as they stand. Where the index names the objects, pass "
+                "frame.reset_index() and its column as `on`; else pass frame.reset_index(drop=True)."
+            )
 
 
 def _named(collection: Any, argument: str) -> tuple[list[str], list[Any], bool]:

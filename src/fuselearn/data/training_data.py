@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from fuselearn.arguments import resolve_views
+from fuselearn.data.class_weights import ClassWeight, given_class_weights
 from fuselearn.data.folds import encode_groups
 from fuselearn.data.labels import (
     NO_LABEL,
-    ClassWeight,
     check_known,
     check_sample_weight,
     check_target,
@@ -19,7 +19,6 @@ from fuselearn.data.labels import (
     check_view_labels,
     encode_labels,
     encode_view_labels,
-    given_class_weights,
     majority_codes,
 )
 from fuselearn.data.outlier_warnings import warn_of_outliers_in
@@ -226,7 +225,7 @@ def read_training_data(
     index = index_of(X)
     rows = _read_rows(model, X, y, sample_weight, reset=reset, reader=reader, negligible_weight=negligible_weight)
     table, names, used = rows.table, rows.names, rows.used
-    classes, y_codes = encode_labels(rows.y)
+    classes, y_codes = encode_labels(rows.y, type(model).__name__)
     given_class_weights(class_weight, classes)
     view_labels = reader.read_labels(view_labels, table, "view_labels")
     if view_labels is None:

@@ -7,7 +7,6 @@ one a learner works on. A view may have a transformer, fitted once before the fi
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -15,13 +14,12 @@ from importlib.util import find_spec
 from inspect import isclass
 from typing import Any, Literal, TypeAlias
 
-import narwhals as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from sklearn.base import clone, is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
+from fuselearn.data.column_kinds import naming_the_way
 from fuselearn.records import Records
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Transformer
 
@@ -65,7 +63,7 @@ def read_table(
         check_on_host(values, name, type(model).__name__)
     check_one_table(X)
     checks = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan", **checks}
-    with _naming_the_way(model, X):
+    with naming_the_way(X, _way_of(model)):
         # scikit-learn sets attributes of the columns on the estimator that it checks for: here on a copy.
         stand_in = copy(model)
         table, y = validate_data(stand_in, X, y, reset=reset, **checks)
@@ -84,39 +82,13 @@ def read_new_rows(model: Estimator, X: TableLike) -> FloatArray:
     """Return rows to predict as an array, checked against the columns that the model was fitted on."""
     check_on_host(X, "X", type(model).__name__)
     check_one_table(X)
-    with _naming_the_way(model, X):
+    with naming_the_way(X, _way_of(model)):
         return validate_data(model, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
 
 
-@contextmanager
-def _naming_the_way(model: Estimator, X: TableLike) -> Iterator[None]:
-    """Name the columns of a data frame that are not numbers in an error, and what encodes them."""
-    is_array = isinstance(X, np.ndarray | list | tuple)
-    names = [] if is_array else columns_of_kinds(X, (nw.Date, nw.Datetime, nw.Duration, nw.Time))
-    error: Exception | None = None
-    if not names:
-        try:
-            yield
-            return
-        except (ValueError, TypeError) as failed:
-            error, names = (
-                failed,
-                [] if is_array else columns_of_kinds(X, (nw.String, nw.Categorical, nw.Enum, nw.Object)),
-            )
-            if not names or "feature names" in str(error):
-                raise
-    shown = ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
-    way = f"TableClassifier({type(model).__name__}(), views=…)" if is_classifier(model) else "numbers in their place"
-    raise ValueError(f"X has text, categories or dates in {shown}, and estimators take numbers; use {way}.") from error
-
-
-def columns_of_kinds(X: TableLike, kinds: tuple[Any, ...]) -> list[Any]:
-    """Return the names of the columns of a data frame that are of some types of narwhals; none of anything else."""
-    try:
-        frame = nw.from_native(X, eager_only=True, pass_through=True)
-    except DuplicateError:  # of two columns with one name, which is for others to judge
-        return []
-    return [name for name, kind in frame.schema.items() if kind in kinds] if isinstance(frame, nw.DataFrame) else []
+def _way_of(model: Estimator) -> str:
+    """Return what a model of text, categories and dates takes."""
+    return f"TableClassifier({type(model).__name__}(), views=…)" if is_classifier(model) else "numbers in their place"
 
 
 def check_same_features(model: Any, features: Features) -> None:

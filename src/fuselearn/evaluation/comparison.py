@@ -19,8 +19,9 @@ from sklearn.utils.validation import has_fit_parameter
 from fuselearn.arguments import check_choice, check_count, check_flag, check_jobs
 from fuselearn.consensus import LabelConsensus
 from fuselearn.data import ViewBlocks, check_on_host, check_one_table, encode_view_labels, resolve_views
+from fuselearn.data.column_kinds import naming_the_way
 from fuselearn.data.folds import encode_groups
-from fuselearn.data.labels import check_target
+from fuselearn.data.labels import check_known, check_target, typed_labels
 from fuselearn.evaluation.cells import CONSENSUS, PROTOCOLS, CellResult, Protocol, Score, Task, run_cell
 from fuselearn.evaluation.leaderboard import Comparison, Trial
 from fuselearn.evaluation.result_store import CellStore, Key, fingerprint
@@ -31,6 +32,8 @@ from fuselearn.regression_methods import resolve_regression_methods
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
 TASKS = ("auto", "classification", "regression")
+WAY = "columns = ViewColumns(views), then compare(columns.fit_transform(X, y), y, views=columns.views_)"
+"""What compares methods on a table with text."""
 
 
 def compare(
@@ -200,16 +203,18 @@ def _checked_data(
     check_on_host(X, "X", "compare")
     check_one_table(X)
     check_on_host(y, "y", "compare")
-    table = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator="compare")
+    with naming_the_way(X, WAY):
+        table = check_array(X, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan", estimator="compare")
     names, columns = resolve_views(views, X, table.shape[1])
     y = column_or_1d(y)
     if len(y) != len(table):
         raise ValueError(f"y must hold a label for each of the {len(table)} rows of X; got {len(y)}.")
-    kind = type_of_target(y, input_name="y")
-    numbers = task == "regression" or (task == "auto" and kind == "continuous")
-    if numbers:
+    if task == "regression" or (task == "auto" and _has_fractions(y)):
         check_target(y, "compare")
         return table, np.asarray(y, dtype=np.float64), dict(zip(names, columns)), True
+    check_known(y)
+    y = typed_labels(y)
+    kind = type_of_target(y, input_name="y")
     if kind not in ("binary", "multiclass"):
         raise ValueError(f"y must hold classes; its values are {kind}. To predict numbers, use task='regression'.")
     if len(np.unique(y)) < 2:
@@ -243,6 +248,14 @@ def _check_kinds(methods: Methods, numbers: bool) -> None:
                 f"methods has the regressor {estimator!r:.80}, but y is taken for classes. To predict numbers, pass "
                 "task='regression'."
             )
+
+
+def _has_fractions(y: AnyArray) -> bool:
+    """Check whether labels are numbers to predict."""
+    if y.dtype.kind != "f":
+        return False
+    known = y[np.isfinite(y)]
+    return bool((known != np.round(known)).any())
 
 
 def _check_for_classes_only(noise: float, view_labels: ArrayLike | None, consensus: bool, protocol: str | None) -> None:

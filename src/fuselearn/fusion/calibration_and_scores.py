@@ -27,7 +27,7 @@ from scipy.special import softmax
 from fuselearn.classifiers.calibration import SoftmaxCalibration, fit_calibration, fit_slope
 from fuselearn.classifiers.cross_fitting import deal_folds, groups_among
 from fuselearn.data import TrainingData
-from fuselearn.data.labels import BALANCED, ClassWeight, given_class_weights
+from fuselearn.data.class_weights import BALANCED, ClassWeight, given_class_weights
 from fuselearn.data.training_data import targets_of
 from fuselearn.fusion.arm_weights import by_class, weigh_arms, weighted_sum
 from fuselearn.fusion.base_models import Arm

@@ -15,7 +15,8 @@ from fuselearn.arguments import check_count, check_flag, check_jobs, check_posit
 from fuselearn.backends.partitioned.partitioned_data import open_source
 from fuselearn.boosting.checkpoint import check_checkpoint
 from fuselearn.data import TrainingData, read_training_data
-from fuselearn.data.labels import ClassWeight, check_two_classes, given_class_weights
+from fuselearn.data.class_weights import ClassWeight, given_class_weights
+from fuselearn.data.labels import check_two_classes
 from fuselearn.data.training_data import targets_of
 from fuselearn.data.view_table import row_location, to_host
 from fuselearn.fusion.base_models.absent_views import fit_view_imputer

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fuselearn.data.labels import ClassWeight
+from fuselearn.data.class_weights import ClassWeight
 from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.boosted_trees import BoostingSettings
 from fuselearn.fusion.base_models.catalogue import Learners

@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 from fuselearn.arguments import check_count
 from fuselearn.consensus.label_consensus import suspect_labels
 from fuselearn.data import TrainingData, note_features, read_new_rows
-from fuselearn.data.labels import ClassWeight
+from fuselearn.data.class_weights import ClassWeight
 from fuselearn.data.view_table import Features, row_location, to_host
 from fuselearn.fusion.arm_weights import OutOfFoldValues, by_class
 from fuselearn.fusion.base_models import Arm

@@ -19,7 +19,7 @@ PAPERS = {
     "(2016).",
 }
 FERET = (
-    "FERET may not be passed on, and S0's kernels of CYGD genes are not with us (`load_gene_kernels` reads such). "
+    "FERET may not be passed on, and S0's kernels of CYGD genes are not included (`load_gene_kernels` reads them). "
     "scikit-image's faces stand in for face detection, the Olivetti faces for glasses, "
     "breast_tcga (LumA against the rest) for the genes; nothing for gender. mfeat and scikit-learn's digits, 5 or more "
     "against less, are added"
@@ -132,8 +132,8 @@ EXPERIMENTS = {
             "textures",
             "S3",
             "tables II to XI: boosting with a shared distribution against SVM vote and super-kernel, on textures",
-            "VisTex is public by name, but not with us (`load_vistex` reads it). Pairs of Describable Textures (dtd10) "
-            "and of scikit-image's photographs stand in",
+            "VisTex is public by name, but not included (`load_vistex` reads it). Pairs of Describable Textures "
+            "(dtd10) and of scikit-image's photographs stand in",
             "textures",
         ),
         Experiment(

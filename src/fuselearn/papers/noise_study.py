@@ -113,7 +113,7 @@ BOOSTED = ("ShareBoost", "rShareBoost", "iBoost", "AdaBoost-MV", "AdaBoost-Ca")
 
 PRINTED = "The accuracies that S{} prints, on its own data"
 NOT_PUBLIC = (
-    "FERET may not be passed on, and S0's gene kernels are not with us. Stand-ins: scikit-image's faces, Olivetti "
+    "FERET may not be passed on, and S0's gene kernels are not included. Stand-ins: scikit-image's faces, Olivetti "
     "glasses, breast_tcga; nothing stands in for FERET's gender task."
 )
 

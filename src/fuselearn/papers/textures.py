@@ -1,7 +1,7 @@
 """Textures by their red, green and blue channels: S3's tables I to XI.
 
 S3 has five pairs of VisTex textures, 10 × 50/50 splits, 30 rounds of a weakened C4.5, and compares with a majority vote
-of SVMs and with super-kernel fusion. VisTex is public by name but not with us: a folder of its pictures, `vistex`
+of SVMs and with super-kernel fusion. VisTex is public by name but not included: a folder of its pictures, `vistex`
 beside the other sets, is used where it is there. Five pairs of the Describable Textures (``dtd10``) and four pairs of
 photographs of scikit-image, cut into patches, stand in for it.
 """
@@ -61,7 +61,7 @@ def run(effort: Effort) -> Outcome:
         Finding(
             "The accuracies that S3 prints, on its own data",
             UNTESTED,
-            "S3's tables are not in the text that we have, and VisTex is not with us. dtd10 and scikit-image's "
+            "S3's tables are not in the text that we have, and VisTex is not included. dtd10 and scikit-image's "
             "photographs stand in.",
         )
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from fuselearn import inspection
 from fuselearn._version import __version__
-from fuselearn.data.labels import BALANCED
+from fuselearn.data.class_weights import BALANCED
 from fuselearn.fusion.calibration_and_scores import ACCURACY
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting import provenance, quality

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, date, datetime
 from typing import Any, Self
 
 import narwhals as nw
@@ -12,14 +11,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import check_one_table, per_view, resolve_views
 from fuselearn.persistence.validation import check_contents, check_texts, is_fitted
+from fuselearn.tables.column_values import (
+    BOOLEAN,
+    DATE,
+    ENCODED,
+    NUMBER,
+    TEXT,
+    kind_of,
+    missing_values,
+    values_of,
+    warn_of_text,
+)
 from fuselearn.tables.fitted_steps import Projection
 from fuselearn.tables.view_preparation import ViewPreparation
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike, Views
-
-NUMBER, BOOLEAN, TEXT, DATE = "number", "boolean", "text", "date"
-"""Kinds of columns."""
-ENCODED = (TEXT, DATE)
-"""Those of which a column of numbers is not simply a copy."""
 
 
 class ViewColumns(TransformerMixin, BaseEstimator):
@@ -124,15 +129,20 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         views = {name: [table.columns[number] for number in members] for name, members in zip(names, numbers)}
         used = list(dict.fromkeys(column for columns in views.values() for column in columns))
         series = {column: table.get_column(column) for column in used}
-        self.kinds_ = {column: _kind(series[column]) for column in used}
-        values = {column: _values(series[column], kind) for column, kind in self.kinds_.items()}
+        self.kinds_ = {column: kind_of(series[column]) for column in used}
+        values = {column: values_of(series[column], kind) for column, kind in self.kinds_.items()}
+        encodings = per_view("categorical", self.categorical, names)
+        warn_of_text(
+            {column: values[column] for column, kind in self.kinds_.items() if kind == TEXT},
+            {column for name, encoding in zip(names, encodings) if encoding != "target" for column in views[name]},
+        )
         self.preparations_: dict[str, ViewPreparation] = {}
         self.views_: dict[str, IntArray] = {}
         blocks: list[FloatArray] = []
         start = 0
         choices = zip(
             names,
-            per_view("categorical", self.categorical, names),
+            encodings,
             per_view("preprocess", self.preprocess, names),
         )
         for name, categorical, preprocess in choices:
@@ -171,7 +181,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         table = _as_frame(X)
         absent = self.check_columns(table.columns)
         values = {
-            column: _missing(len(table), kind) if column in absent else _values(table.get_column(column), kind)
+            column: missing_values(len(table), kind) if column in absent else values_of(table.get_column(column), kind)
             for column, kind in self.kinds_.items()
         }
         blocks: list[FloatArray] = []
@@ -275,7 +285,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         for preparation in self.preparations_.values():
             for column in preparation.categories:
                 if column in present and self.kinds_[column] == TEXT:
-                    unknown[column] = preparation.unknown(column, _values(table.get_column(column), TEXT))
+                    unknown[column] = preparation.unknown(column, values_of(table.get_column(column), TEXT))
         return {column: texts for column, texts in unknown.items() if texts}
 
     def source_columns(self) -> list[str]:
@@ -368,6 +378,11 @@ def _named_view(name: str) -> Iterator[None]:
 
 def _as_frame(X: TableLike) -> Any:
     """Return a table as narwhals sees it."""
+    if getattr(getattr(X, "columns", None), "nlevels", 1) > 1:
+        raise ValueError(
+            f"X has columns with names of several levels, such as {X.columns[0]!r}; each column needs one name: "
+            "X.columns = ['_'.join(map(str, name)) for name in X.columns]."
+        )
     try:
         return nw.from_native(X, eager_only=True)
     except TypeError:
@@ -375,75 +390,3 @@ def _as_frame(X: TableLike) -> Any:
         raise TypeError(
             f"X must be a data frame or an Arrow table, whose columns have names; got {type(X).__name__}."
         ) from None
-
-
-def _kind(series: Any) -> str:
-    """Return the kind of a column."""
-    if series.dtype.is_numeric() or series.dtype == nw.Unknown or series.null_count() == len(series):
-        return NUMBER  # a column without a value as well, whatever its type: a file of text has none for it
-    if series.dtype == nw.Boolean:
-        return BOOLEAN
-    if series.dtype in (nw.Date, nw.Datetime):
-        return DATE
-    if series.dtype == nw.Object and all(isinstance(value, date | None) for value in series.to_list()):
-        return DATE
-    if series.dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object):
-        return TEXT
-    raise ValueError(f"The column {series.name!r} holds {series.dtype}; a view holds numbers, text and dates.")
-
-
-def _values(series: Any, kind: str) -> AnyArray:
-    """Return a column as floats with NaN, or as texts with None."""
-    if kind == DATE:
-        return _days(series)
-    if kind == TEXT:
-        texts = [None if text is None or text != text else str(text) for text in series.to_list()]
-        return np.array([*texts, None], dtype=object)[:-1]  # the last one keeps it an array of objects
-    if series.null_count() == len(series):
-        return _missing(len(series), NUMBER)
-    try:
-        values = _floats(series)
-    except Exception as error:  # each data frame library has its own
-        raise ValueError(
-            f"The column {series.name!r} holds {series.dtype}, not the numbers that the model was fitted on."
-        ) from error
-    values = np.array(values, dtype=np.float64)
-    if np.isinf(values).any():
-        raise ValueError(
-            f"The column {series.name!r} has an infinite value; leave it empty where nothing was measured."
-        )
-    return values
-
-
-def _days(series: Any) -> AnyArray:
-    """Return dates as days since 1970 in UTC, with None for gaps."""
-    days: list[float | None] = []
-    for value in series.to_list():
-        if value is not None and value == value and not isinstance(value, date):
-            raise ValueError(
-                f"The column {series.name!r} holds {series.dtype}, not the dates that the model was fitted on."
-            )
-        if value is None or value != value:
-            days.append(None)
-            continue
-        moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
-        naive = moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo is not None else moment
-        days.append((naive - datetime(1970, 1, 1)).total_seconds() / 86_400)
-    return np.array([*days, None], dtype=object)[:-1]
-
-
-def _floats(series: Any) -> AnyArray:
-    """Return numbers as floats, each as near as can be, as it would be read from a text."""
-    if series.dtype == nw.Float64:
-        return series.to_numpy()  # to cast takes as long as all else, which counts for a row of hundreds of columns
-    if not series.dtype.is_integer():
-        return series.cast(nw.Float64).to_numpy()
-    # Some libraries refuse to cast whole numbers that no float equals.
-    if series.null_count() == 0:
-        return np.asarray(series.to_numpy()).astype(np.float64)
-    return np.array([np.nan if number is None else float(number) for number in series.to_list()])
-
-
-def _missing(n_rows: int, kind: str) -> AnyArray:
-    """Return a column of gaps."""
-    return np.full(n_rows, None, dtype=object) if kind in ENCODED else np.full(n_rows, np.nan)

@@ -6,7 +6,6 @@ from importlib.util import find_spec
 from typing import Any, Protocol
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from fuselearn.backends.partitioned.partitioned_rows import DrawSettings, PartitionedRows, PartitionRecipe
 from fuselearn.backends.partitioned.row_source import (
@@ -20,7 +19,7 @@ from fuselearn.backends.partitioned.row_source import (
 )
 from fuselearn.backends.protocol import PlanKey, Plans
 from fuselearn.data import View, per_view, resolve_views
-from fuselearn.data.labels import check_classes, check_some_weight, check_two_classes
+from fuselearn.data.labels import check_are_classes, check_classes, check_some_weight, check_two_classes
 from fuselearn.data.training_data import ViewEstimator
 from fuselearn.data.view_table import Features, RowLocation, check_same_features, check_views_present
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, ViewQuestion, run_reductions
@@ -288,7 +287,7 @@ def read_summaries(
     if regressor is None:
         classes = np.unique(np.concatenate([summary.labels for summary in summaries if len(summary.labels)]))
         # Each label thrice: scikit-learn warns of targets that are nearly all distinct.
-        check_classification_targets(np.repeat(classes, 3))
+        check_are_classes(np.repeat(classes, 3))
         check_classes(classes)
         if not source.has_view_labels:
             weighted_labels = np.concatenate([summary.weighted_labels for summary in summaries if summary.n_weighted])

@@ -14,7 +14,7 @@ from fuselearn.boosting.gradient.gradient_plan import GradientPlan
 from fuselearn.boosting.gradient.gradient_rounds import GradientTrace
 from fuselearn.boosting.gradient.stored_trees import check_fitted
 from fuselearn.boosting.gradient.tree_prediction import TreeClassification
-from fuselearn.data.labels import ClassWeight
+from fuselearn.data.class_weights import ClassWeight
 from fuselearn.data.view_table import to_host
 from fuselearn.persistence.validation import check_classes
 from fuselearn.typing import AnyArray, ArrayLike, RandomState, TableLike, Views

@@ -15,7 +15,7 @@ from fuselearn.boosting.gradient.partitioned_gradient_data import (
 )
 from fuselearn.boosting.gradient.warm_start import check_same_categorical
 from fuselearn.data.categories import FROM_DTYPE, Categories, categorical_columns
-from fuselearn.data.labels import ClassWeight, class_weighted
+from fuselearn.data.class_weights import ClassWeight, class_weighted
 from fuselearn.data.table_columns import frame_of, n_columns_of
 from fuselearn.data.training_data import (
     IN_MEMORY,

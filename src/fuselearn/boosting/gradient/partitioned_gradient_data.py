@@ -31,9 +31,10 @@ from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.boosting.gradient.warm_start import check_same_categorical
 from fuselearn.data import View, ViewBlocks
 from fuselearn.data.categories import Categories, categorical_columns
+from fuselearn.data.class_weights import ClassWeight, ClassWeights
 from fuselearn.data.folds import Folds, numbered_groups
 from fuselearn.data.held_out import check_held_out, class_counts, drawn_groups, held_out_part
-from fuselearn.data.labels import ClassWeight, ClassWeights, majority_codes
+from fuselearn.data.labels import majority_codes
 from fuselearn.data.training_data import ViewEstimator
 from fuselearn.data.view_table import Features
 from fuselearn.learners.binning import Binning

@@ -1,0 +1,41 @@
+"""Columns of a data frame that are not numbers, and errors that name them with what encodes them."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+
+from fuselearn.typing import TableLike
+
+
+@contextmanager
+def naming_the_way(X: TableLike, way: str) -> Iterator[None]:
+    """Name the columns of a data frame that are not numbers in an error, and the `way` to use them."""
+    is_array = isinstance(X, np.ndarray | list | tuple)
+    names = [] if is_array else columns_of_kinds(X, (nw.Date, nw.Datetime, nw.Duration, nw.Time))
+    error: Exception | None = None
+    if not names:
+        try:
+            yield
+            return
+        except (ValueError, TypeError) as failed:
+            error, names = (
+                failed,
+                [] if is_array else columns_of_kinds(X, (nw.String, nw.Categorical, nw.Enum, nw.Object)),
+            )
+            if not names or "feature names" in str(error):
+                raise
+    shown = ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
+    raise ValueError(f"X has text, categories or dates in {shown}, and estimators take numbers; use {way}.") from error
+
+
+def columns_of_kinds(X: TableLike, kinds: tuple[Any, ...]) -> list[Any]:
+    """Return the names of the columns of a data frame that are of some types of narwhals; none of anything else."""
+    try:
+        frame = nw.from_native(X, eager_only=True, pass_through=True)
+    except DuplicateError:  # of two columns with one name, which is for others to judge
+        return []
+    return [name for name, kind in frame.schema.items() if kind in kinds] if isinstance(frame, nw.DataFrame) else []
