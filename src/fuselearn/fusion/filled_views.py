@@ -196,7 +196,7 @@ class CountedViews:
         _, firsts, left_of = np.unique(packed.view(f"S{packed.shape[1]}")[:, 0], return_index=True, return_inverse=True)
         lefts, numbers = left[firsts], left_of[self._pattern_of]
         order = np.argsort(numbers, kind="stable")
-        rows = order[(self._weights[order] > 0) & lefts.any(axis=1)[numbers[order]]]
+        rows = order[(self._weights[order] > 0) & np.asarray(lefts.any(axis=1))[numbers[order]]]
         if not len(rows):
             return np.empty((0, self._view_sums.shape[2])), np.empty(0, dtype=np.intp), np.empty(0)
         values = self._with_views(lefts, numbers[rows], rows)

@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 from scipy.special import expit, log_softmax
 
 from fuselearn.backends.partitioned.partitions import Answer
-from fuselearn.fusion.fusion_rows import FusionBlock, pattern_numbers
+from fuselearn.fusion.fusion_rows import FittedArm, FusionBlock, pattern_numbers
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 WEIGHT_PENALTY = 1.0
@@ -427,3 +427,12 @@ class Decisions:
             counts += np.bincount(codes, minlength=n_classes)
             right += np.bincount(codes[decided == codes], minlength=n_classes)
         return counts, right
+
+
+@dataclass(frozen=True)
+class FittedArms:
+    """The arms of a run, and their weights in the order of the arms; those without weight are not needed to predict."""
+
+    arms: list[FittedArm]
+    weighing: Weighing
+    penalty: Penalty
