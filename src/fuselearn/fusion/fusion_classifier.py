@@ -99,10 +99,10 @@ class FusionClassifier(AcquiringViews):
         Whether labels may be wrong. If False they are taken as they are, which is quicker; use it when they are known
         to be right.
     time_limit : float or None, default=None
-        Seconds that the fit may take. Within them base models are cut short or left out, and one warning names those left
-        out. The first one is fitted in any case, with less time in two folds; another classifier of yours ends after one
-        fold if there is no time for the others. A second pass is begun only if it can be expected to end in time. The
-        model then depends on the speed of the machine.
+        Seconds that the fit may take. Within them base models are cut short or left out, and one warning names those
+        left out. The first one is fitted in any case, with less time in two folds; another classifier of yours ends
+        after one fold if there is no time for the others. A second pass is begun only if it can be expected to end in
+        time. The model then depends on the speed of the machine.
     max_fits : int or None, default=None
         Most fits of arms, those of the second pass included. At least one is made; where it is less than twice the
         number of arms there is no second pass.

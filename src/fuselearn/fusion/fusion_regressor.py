@@ -67,10 +67,10 @@ class FusionRegressor(RegressorMixin, FusedArms):
         names them. The default is ``"rbf"``, ``"linear"`` and ``"trees"``, from 500 rows on with ``"boosting"``; from
         3,000 rows on ``"boosting"``, ``"linear"`` and ``"rbf"``.
     time_limit : float or None, default=None
-        Seconds that the fit may take. Within them base models are cut short or left out, and one warning names those left
-        out. The first one is fitted in any case, with less time in two folds; another regressor of yours ends after one
-        fold if there is no time for the others. A second pass is begun only if it can be expected to end in time. The
-        model then depends on the speed of the machine.
+        Seconds that the fit may take. Within them base models are cut short or left out, and one warning names those
+        left out. The first one is fitted in any case, with less time in two folds; another regressor of yours ends
+        after one fold if there is no time for the others. A second pass is begun only if it can be expected to end in
+        time. The model then depends on the speed of the machine.
     max_fits : int or None, default=None
         Most fits of arms, those of a second pass included. At least one is made.
     n_jobs : int, default=None
