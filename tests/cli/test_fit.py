@@ -189,6 +189,12 @@ def test_rows_that_belong_together(table, tmp_path, fit):
     assert not np.array_equal(expected.out_of_sample_decision_, without_groups)
 
 
+def test_base_models_that_there_is_no_time_for_are_named(fit):
+    _, told = fit(*NUMBERS, "--method", "fusion", "--set", "learners=linear", "--set", "time_limit=1e-9")
+    assert any("time_limit=1e-09: there was no time for linear on " in note for note in told["notes"])
+    assert told["interrupted"] is True
+
+
 def test_groups_that_become_one_are_named(table, tmp_path, fit):
     names = [f"person {number // 5}" for number in range(N_ROWS)]
     arguments = [*NUMBERS, "--method", "fusion", "--set", "max_fits=2", "--group", "person"]

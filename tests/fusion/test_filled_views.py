@@ -44,9 +44,9 @@ def fitted(request):
     X, y = table(70, request.param, distance=0.8)
     told = {}
 
-    def noted(result, arms, data, original=fusion_classifier.fit_pattern_calibration):
+    def noted(result, arms, data, most, original=fusion_classifier.fit_pattern_calibration):
         told.update(result=result, arms=arms, data=data)
-        return original(result, arms, data)
+        return original(result, arms, data, most)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fusion_classifier, "fit_pattern_calibration", noted)

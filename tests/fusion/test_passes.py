@@ -11,10 +11,11 @@ from sklearn.naive_bayes import GaussianNB
 
 from fuselearn import FusionClassifier, progress
 from fuselearn.exceptions import InterruptedFitWarning
-from fuselearn.fusion import passes
+from fuselearn.fusion import budget, passes
 from fuselearn.fusion.base_models import Arm, ArmFit
+from fuselearn.fusion.budget import Budget, FewRowsPlan
 from fuselearn.fusion.calibration_and_scores import explains_labels_worse, share_learnt_wrong
-from fuselearn.fusion.passes import ArmRuns, Budget, Repeats
+from fuselearn.fusion.passes import ArmRuns, Repeats
 from fuselearn.numeric.execution import SERIAL
 from tests.fusion.fusion_data import MODEL, X_NEW, Y_NEW, X, same, y
 
@@ -40,7 +41,7 @@ def recorded_runs(max_fits=None, time_limit=None, noise=0.5, n_views=3, again=Tr
             name = (view, learner)
             arm = Recorded(log, name, noise)
             made.append(Arm(view, f"view{view}", learner, rows, np.arange(2), lambda arm=arm: arm))
-    return ArmRuns(made, np.ones(60), None, SERIAL, 0, Budget(max_fits, time_limit), again), log
+    return ArmRuns(made, np.ones(60), None, SERIAL, 0, FewRowsPlan(Budget(max_fits, time_limit)), again), log
 
 
 TARGETS = np.where(np.arange(60) % 2, 1.0, -1.0)[:, None]
@@ -93,7 +94,8 @@ def test_the_model_counts_its_fits(max_fits):
 
 
 def test_time_that_is_up_leaves_a_usable_model():
-    model = clone(MODEL).set_params(time_limit=1e-9).fit(X, y)
+    with pytest.warns(InterruptedFitWarning, match=r"time_limit=1e-09: .* linear on 'b', .*svm on 'all views'"):
+        model = clone(MODEL).set_params(time_limit=1e-9).fit(X, y)
     assert model.n_fits_ == 1
     assert model.arms_[0] == ("a", "svm")
     assert model.score(X_NEW, Y_NEW) > 0.6
@@ -109,7 +111,7 @@ def test_no_fit_begins_after_the_time_limit(monkeypatch):
             Clock.now += 1.0
             return Clock.now
 
-    monkeypatch.setattr(passes, "time", Clock())
+    monkeypatch.setattr(budget, "time", Clock())
     allowed = Budget(time_limit=2.5, started=0.0)
     assert [allowed.grant(4) for _ in range(4)] == [4, 4, 0, 0]
     assert allowed.used == 8

@@ -47,9 +47,9 @@ def test_a_held_out_row_has_no_say_in_its_weights_and_calibration():
     rows, labels = table(90)
     seen = {}
 
-    def noted(fused, arms, rows):
+    def noted(fused, arms, rows, most):
         seen["told"] = fused, arms, rows
-        return out_of_fold_logits(fused, arms, rows)
+        return out_of_fold_logits(fused, arms, rows, most)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(calibration_and_scores, "out_of_fold_logits", noted)

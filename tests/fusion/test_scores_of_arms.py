@@ -102,7 +102,9 @@ def test_an_assessment(class_weight, n_classes, monkeypatch):
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(60, n_classes)) + data.votes()
     monkeypatch.setattr(
-        calibration_and_scores, "out_of_fold_logits", lambda result, arms, rows: logits if result is first else None
+        calibration_and_scores,
+        "out_of_fold_logits",
+        lambda result, arms, rows, most: logits if result is first else None,
     )
     assessment = assess(first, last, ARMS, data, class_weight)
     prior = first.calibration.log_shares

@@ -442,7 +442,7 @@ def _print(summary: dict[str, Any]) -> None:
         from fuselearn.cli.columns import label_words
 
         say(f"{label_words(summary)} (fuselearn suspects {summary['model']}).")
-    kept = " (what was fitted before the interrupt)" if summary["interrupted"] else ""
+    kept = " (what was fitted by then)" if summary["interrupted"] else ""
     say(f"Saved {summary['model']}, {size_of(summary['model'])}{kept}.")
     if summary["foreign"]:
         say(f"It holds types of other packages; to use it, add {trust_options(summary['foreign'])}.")

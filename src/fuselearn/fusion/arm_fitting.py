@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from fuselearn.fusion.base_models.ridge_features import (
     single_view_places,
     sum_bits,
 )
-from fuselearn.fusion.base_models.subsampled_models import check_classifiers, fit_without_folds
+from fuselearn.fusion.base_models.subsampled_models import ArmRows, check_classifiers, fit_without_folds
 from fuselearn.fusion.base_models.support_vector_machines import MOST_ROWS as MOST_SVM_ROWS
 from fuselearn.fusion.fusion_options import BoostingArms, FusionLog, FusionOptions
 from fuselearn.fusion.fusion_rows import (
@@ -52,6 +53,7 @@ from fuselearn.fusion.fusion_rows import (
     pattern_bits,
 )
 from fuselearn.fusion.log_loss_weights import (
+    FittedArms,
     LossSums,
     MeanSquares,
     Penalty,
@@ -81,15 +83,6 @@ other folds."""
 LEAST_RISE = 0.2
 """Log likelihood that an arm must bring to stay. Chance would bring more, but linear machines cost next to nothing, and
 small weights of several are better than none (0.0 to 0.2 points of AUC, movies at 20,000 rows)."""
-
-
-@dataclass(frozen=True)
-class FittedArms:
-    """The arms of a run, and their weights in the order of the arms; those without weight are not needed to predict."""
-
-    arms: list[FittedArm]
-    weighing: Weighing
-    penalty: Penalty
 
 
 class ArmFitting:
@@ -123,7 +116,7 @@ class ArmFitting:
         self.arms: list[FittedArm] = []
         self.updates: list[Any] = []
         self.n_fits, self.interrupted = 0, False
-        self.plan = TimePlan(options.budget)
+        self.plan = TimePlan(options.budget, frame.n_views)
         self._sums: FoldSums | None = None
         self._seconds: dict[str, float] = {}
         self._squares: list[float] = []
@@ -169,7 +162,6 @@ class ArmFitting:
                 f"learners={list(self._options.learners)}: in the subsample that they are fitted on, the rows of each "
                 f"view are of one class. Add one of {list(BY_SUMS)}, which learn from all rows."
             )
-        self.plan.warn()
         return FittedArms(self.arms, *self._weigh_and_drop())
 
     def _name(self, learner: str) -> str:
@@ -202,13 +194,20 @@ class ArmFitting:
 
     def _may_fit(self, learner: str, view: int | None, seconds: float = 0.0) -> bool:
         """Return whether an arm that takes so long may be fitted; the first one may in any case."""
-        return self.plan.may_fit(f"{learner} on {self._view_name(view)!r}", seconds, is_first=not self.arms)
+        return self.plan.may_fit(self._describe(learner, view), seconds, is_first=not self.arms)
+
+    def _describe(self, learner: str, view: int | None) -> str:
+        """Return the words for an arm."""
+        return f"{learner} on {self._view_name(view)!r}"
 
     def _add(self, arm: FittedArm, number: int | None = None) -> None:
         """Let the blocks compute the out-of-fold values of an arm; `number` replaces an earlier one."""
         number = len(self.arms) if number is None else number
         self.updates.append(ArmValues(number, arm))
-        [(squares, weight)] = self.ask(MeanSquares((number,)))
+        again = arm.view is None and not arm.complete_only
+        [(squares, weight)] = self.plan.measured_prediction(
+            lambda: self.ask(MeanSquares((number,))), self._frame.n_rows, again=again
+        )
         # An interrupt before this leaves the arms as they were.
         self.arms[number:], self._squares[number:] = [arm], [float(squares[0] / weight[0])]
         stack, _ = self._start(tuple(range(len(self.arms))))
@@ -378,11 +377,8 @@ class ArmFitting:
 
     def _fit_others(self) -> None:
         """Fit the other learners on a subsample, of each view and of all views."""
-        learners = {
-            name: learner
-            for name, learner in self._options.learners.items()
-            if not isinstance(learner, str) or learner not in BY_SUMS
-        }
+        given = self._options.learners.items()
+        learners = {name: learner for name, learner in given if not isinstance(learner, str) or learner not in BY_SUMS}
         if not learners:
             return
         taken = self.take(SUBSAMPLE_ROWS, 2)
@@ -390,37 +386,45 @@ class ArmFitting:
         for name, learner in learners.items():
             for view in sources:
                 # That of the next view takes about as long as that of the last one.
-                if not self._may_fit(name, view, self._seconds.get(name, 0.0) if self.plan.is_limited else 0.0):
+                if not self._may_fit(name, view, self._seconds.get(name, 0.0)):
                     continue
-                started = time.monotonic()
-                self._fit_subsampled(view, name, learner, taken)
-                self._seconds[name] = time.monotonic() - started
+                started, n_times = time.monotonic(), 1
+                if not self._fit_subsampled(view, name, learner, taken):  # after one fold
+                    self.plan.budget.leave_out(self._describe(name, view))
+                    n_times = self._frame.n_folds
+                self._seconds[name] = n_times * (time.monotonic() - started)
 
-    def _fit_subsampled(self, view: int | None, name: str, learner: str | Classifier, taken: TakenRows) -> None:
-        """Fit a learner of a view, or of all views, on the rows of a subsample that have it."""
-        frame, options = self._frame, self._options
+    def _fit_subsampled(self, view: int | None, name: str, learner: str | Classifier, taken: TakenRows) -> bool:
+        """Fit a learner of a view, or of all views, on the rows of a subsample that have it; return whether there was
+        time for all folds."""
+        frame = self._frame
         columns = frame.used_columns if view is None else frame.columns[view]
         rows = np.flatnonzero(having_of(view, True, taken.present))
         if learner == "svm":
-            rows = rows[draw_rows(len(rows), MOST_SVM_ROWS, options.seed + 3)]
-        codes, weights = learnt_labels(taken.codes[rows], taken.weights[rows], frame.n_classes)
-        if len(rows) < LEAST_ROWS or len(np.unique(codes)) < 2:
-            return
-        view_name = self._view_name(view)
-        models = fit_without_folds(
-            learner,
-            f"{name} of the view {view_name!r}",
-            taken.table[np.ix_(rows, np.searchsorted(frame.used_columns, columns))],
-            codes,
-            weights,
-            taken.folds[rows],
-            frame.n_folds,
-            options.classes,
-            options.seed + len(self.arms),
-        )
-        self._report(f"{name} on {view_name!r}")
-        fitted = [model for model in models if model is not None]
-        self._add(FittedArm(view, view_name, name, columns, models, fitted, self._target_means, len(rows), True))
+            rows = rows[draw_rows(len(rows), MOST_SVM_ROWS, self._options.seed + 3)]
+        codes = learnt_labels(taken.codes[rows], taken.weights[rows], frame.n_classes)[0]
+        if len(rows) < LEAST_ROWS or (frame.n_classes > 1 and len(np.unique(codes)) < 2):
+            return True
+        view_name, means = self._view_name(view), self._target_means
+        table = taken.table[np.ix_(rows, np.searchsorted(frame.used_columns, columns))]
+
+        def models_of(n_folds: int) -> Iterator[FittedModel | None]:
+            some = ArmRows(f"{name} of the view {view_name!r}", rows, table, taken, frame.n_folds, n_folds)
+            return self._models_without_folds(learner, some)
+
+        made = self.plan.cross_fit(models_of, frame.n_folds, needed=not self.arms)
+        if made is None:
+            return False
+        self._report(self._describe(name, view))
+        fitted = [model for model in made if model is not None]
+        # Fewer models than folds are each of several folds.
+        models = [made[fold * len(made) // frame.n_folds] for fold in range(frame.n_folds)]
+        self._add(FittedArm(view, view_name, name, columns, models, fitted, means, len(rows), True))
+        return True
+
+    def _models_without_folds(self, learner: str | Classifier, rows: ArmRows) -> Iterator[FittedModel | None]:
+        """Yield models of rows of a subsample, without each fold."""
+        return fit_without_folds(learner, rows, self._options.classes, self._options.seed + len(self.arms))
 
     # Weights
 
@@ -431,20 +435,15 @@ class ArmFitting:
         weights = np.divide(0.5, np.sqrt(squares), out=np.zeros(len(arms)), where=squares > 0) / len(arms)
         return Stack(arms, weights, intercepts), Penalty(squares, intercepts)
 
+    def _losses(self, stack: Stack, only_fold: int | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the loss of a stack by fold, with gradients and curvatures."""
+        [(losses, gradients, curvatures)] = self.ask(LossSums(stack, only_fold=only_fold))
+        return losses, gradients, curvatures
+
     def _fold_loss(self) -> float:
         """Return the least loss in the first fold, with all arms so far."""
-
-        def ask(stack: Stack) -> tuple[FloatArray, FloatArray, FloatArray]:
-            [(losses, gradients, curvatures)] = self.ask(LossSums(stack, only_fold=0))
-            return losses, gradients, curvatures
-
-        return weigh(ask, *self._start(tuple(range(len(self.arms))))).loss
+        return weigh(partial(self._losses, only_fold=0), *self._start(tuple(range(len(self.arms))))).loss
 
     def _weigh_and_drop(self) -> tuple[Weighing, Penalty]:
         """Weigh all arms, and leave out those that hardly lower the loss."""
-
-        def ask(stack: Stack) -> tuple[FloatArray, FloatArray, FloatArray]:
-            [(losses, gradients, curvatures)] = self.ask(LossSums(stack))
-            return losses, gradients, curvatures
-
-        return weigh_and_drop(ask, *self._start(tuple(range(len(self.arms)))), LEAST_RISE)
+        return weigh_and_drop(self._losses, *self._start(tuple(range(len(self.arms)))), LEAST_RISE)

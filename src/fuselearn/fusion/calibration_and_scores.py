@@ -74,10 +74,12 @@ def fit_full_calibration(
     return (calibration, posterior) if gain / effect >= np.log(n_rows) else (plain, votes)
 
 
-def fit_pattern_calibration(result: "PassResult", arms: Sequence[Arm], data: TrainingData) -> PatternCalibration:
-    """Fit calibrations for all patterns of views on all training rows."""
+def fit_pattern_calibration(
+    result: "PassResult", arms: Sequence[Arm], data: TrainingData, most: int = MOST_PATTERNS
+) -> PatternCalibration:
+    """Fit calibrations for patterns of views on all training rows, `most` of them as they are in these."""
     all_rows = np.ones(len(data), dtype=bool)
-    patterns = patterns_of_views(data.blocks.present)
+    patterns = patterns_of_views(data.blocks.present, most=most)
     if result.filled is not None:
         # What rows of these patterns would be predicted is known, whether there are any or not.
         unseen = np.unique(np.vstack([*patterns, *result.filled.patterns]), axis=0)
@@ -131,13 +133,15 @@ def explains_labels_worse(result: "PassResult", other: "PassResult", data: Train
     return bool(excess.sum() > np.sqrt(len(excess)) * excess.std())
 
 
-def out_of_fold_logits(result: "PassResult", arms: Sequence[Arm], data: TrainingData) -> FloatArray:
+def out_of_fold_logits(
+    result: "PassResult", arms: Sequence[Arm], data: TrainingData, most: int = MOST_PATTERNS
+) -> FloatArray:
     """Return logits of the training rows, of shape (n_rows, n_classes), weighed and calibrated on rows of other folds.
 
     The prior is that of all rows: the classes that are frequent among the others are for that reason rare in a fold.
     """
     present = data.blocks.present
-    patterns, log_prior = _observed_patterns(present), result.calibration.log_shares
+    patterns, log_prior = _observed_patterns(present, most), result.calibration.log_shares
     result = replace(result, arm_values=result.scored_values)
     logits = np.empty((len(data), len(log_prior)))
     _, fold_of = deal_folds(len(data), data.groups)
@@ -276,20 +280,20 @@ def design_effect(errors: FloatArray, groups: IntArray | None) -> float:
     return max(1.0, float((sums**2).sum() / total * n_groups / (n_groups - 1))) if total > 0 else 1.0
 
 
-def patterns_of_views(present: BoolArray, *, observed_only: bool = False) -> list[BoolArray]:
+def patterns_of_views(present: BoolArray, *, observed_only: bool = False, most: int = MOST_PATTERNS) -> list[BoolArray]:
     """Return views that may be present, other than all of them: without each, each alone, and as in the rows."""
     n_views = present.shape[1]
     if observed_only:
-        return _observed_patterns(present)
+        return _observed_patterns(present, most)
     single = np.eye(n_views, dtype=bool)
-    distinct = np.unique(np.vstack([~single, single, *_observed_patterns(present)]), axis=0)
+    distinct = np.unique(np.vstack([~single, single, *_observed_patterns(present, most)]), axis=0)
     return [pattern for pattern in distinct if pattern.any() and not pattern.all()]
 
 
-def _observed_patterns(present: BoolArray) -> list[BoolArray]:
+def _observed_patterns(present: BoolArray, most: int) -> list[BoolArray]:
     """Return views that rows have, other than all of them, the most frequent first."""
     observed, counts = np.unique(present, axis=0, return_counts=True)
-    observed = observed[np.argsort(-counts, kind="stable")][:MOST_PATTERNS]
+    observed = observed[np.argsort(-counts, kind="stable")][:most]
     return [pattern for pattern in observed if pattern.any() and not pattern.all()]
 
 
@@ -320,16 +324,16 @@ def assess(
     arms: Sequence[Arm],
     data: TrainingData,
     class_weight: ClassWeight,
+    most: int = MOST_PATTERNS,
 ) -> Assessment:
-    """Assess a fusion by the labels as given (where columns differ, the most frequent one).
+    """Assess a fusion by the labels as given (where columns differ, the most frequent one), with `most` patterns.
 
     The labels that the second pass learns depend a little on every label: only the first has a fair score.
     """
-    metric = metric_of(class_weight)
-    log_prior = first.calibration.log_shares
+    metric, log_prior = metric_of(class_weight), first.calibration.log_shares
     log_weights = np.log(decision_weights(class_weight, data.classes, np.exp(log_prior)))
     codes = data.votes().argmax(axis=1)
-    logits = out_of_fold_logits(first, arms, data)
+    logits = out_of_fold_logits(first, arms, data, most)
     scores = scores_of(codes, logits, log_weights)
     importances = importances_of_views(arms, last.weights, last.arm_values, len(data.names))
     offsets = log_prior + log_weights

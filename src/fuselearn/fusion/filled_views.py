@@ -175,7 +175,8 @@ class CountedViews:
         self._total = float(self._view_weights.sum())
         weighted = result.weights[:, None, None] * np.nan_to_num(result.arm_values)
         self._view_sums = np.array([weighted[view_of == view].sum(axis=0) for view in range(n_views + 1)])
-        self._known: dict[bytes, tuple[IntArray, FloatArray]] = {}
+        self._known: dict[bytes, tuple[float, int | None]] = {}
+        self._filled_sums: FloatArray | None = None
         self.factors = self._chosen_factors(rows_per_observation)
 
     def of_pattern(self, pattern: BoolArray) -> tuple[FloatArray, IntArray, FloatArray]:
@@ -190,16 +191,18 @@ class CountedViews:
         weights : ndarray of shape (n_some,)
         """
         left = self._distinct & pattern
-        parts, shares = [], []
-        for views in np.unique(left[left.any(axis=1)], axis=0):
-            rows, values = self._with_views(views)
-            chosen = (left == views).all(axis=1)[self._pattern_of[rows]]
-            parts.append((values[chosen], rows[chosen], self._weights[rows[chosen]]))
-            shares.append(np.full(np.count_nonzero(chosen), bool((views == pattern).all())))
-        if not parts:
+        # In lexicographic order, as the bytes of packed bits have it, which are quicker to sort.
+        packed = np.ascontiguousarray(np.packbits(left, axis=1))
+        _, firsts, left_of = np.unique(packed.view(f"S{packed.shape[1]}")[:, 0], return_index=True, return_inverse=True)
+        lefts, numbers = left[firsts], left_of[self._pattern_of]
+        order = np.argsort(numbers, kind="stable")
+        rows = order[(self._weights[order] > 0) & np.asarray(lefts.any(axis=1))[numbers[order]]]
+        if not len(rows):
             return np.empty((0, self._view_sums.shape[2])), np.empty(0, dtype=np.intp), np.empty(0)
-        values, rows, weights = (np.concatenate(of_parts) for of_parts in zip(*parts))
-        whole = np.concatenate(shares)
+        values = self._with_views(lefts, numbers[rows], rows)
+        there = ~np.isnan(values[:, 0])
+        values, rows, weights = values[there], rows[there], self._weights[rows[there]]
+        whole = (lefts == pattern).all(axis=1)[numbers[rows]]
         others = weights[~whole].sum()
         if others > 0:
             weights[~whole] *= min(1.0, max(0.0, ENOUGH_ROWS - weights[whole].sum()) / others)
@@ -228,27 +231,40 @@ class CountedViews:
         sums: FloatArray = self._view_sums[:-1, rows].sum(axis=0) + factor * self._view_sums[-1, rows]
         return sums * (self._total / known)[:, None]
 
-    def _with_views(self, views: BoolArray) -> tuple[IntArray, FloatArray]:
-        """Return the rows whose values with just some views are known, and these."""
-        key = views.tobytes()
-        if key not in self._known:
-            factor, joint_weight = float(self.factors[views.sum()]), self._view_weights[-1]
-            rows = np.flatnonzero((self._present | ~views).all(axis=1) & (self._weights > 0))
-            sums: FloatArray = self._view_sums[:-1][views].sum(axis=0)[rows]
-            known = self._view_weights[:-1][views].sum() + factor * joint_weight
-            if joint_weight > 0:
-                sums = sums + factor * self._joint_sums(rows, views)
-            there = ~np.isnan(sums[:, 0]) & (known > 0)
-            self._known[key] = rows[there], sums[there] * (self._total / known if known > 0 else 0.0)
-        return self._known[key]
+    def _with_views(self, lefts: BoolArray, numbers: IntArray, rows: IntArray) -> FloatArray:
+        """Return values of rows, each with just the views of one of `lefts`; NaN where they are not known."""
+        keys = [views.tobytes() for views in lefts]
+        for key, views in zip(keys, lefts):
+            if key not in self._known:
+                weight = self._view_weights[:-1][views].sum() + self.factors[views.sum()] * self._view_weights[-1]
+                self._known[key] = float(weight), self._filled.place(views)
+        known = np.array([self._known[key][0] for key in keys])
+        sums = np.zeros((len(rows), self._view_sums.shape[2]))
+        for view, of_view in enumerate(self._view_sums[:-1]):
+            sums += np.where(lefts[numbers, view, None], of_view[rows], 0.0)
+        if self._view_weights[-1] > 0:
+            places = np.array([-1 if place is None else place for _, place in (self._known[key] for key in keys)])
+            factors = self.factors[lefts.sum(axis=1)][numbers, None]
+            sums = sums + factors * self._joint_sums(lefts[numbers], places[numbers], rows)
+        scales = np.divide(self._total, known, out=np.full(len(known), np.nan), where=known > 0)
+        return sums * scales[numbers, None]
 
-    def _joint_sums(self, rows: IntArray, views: BoolArray) -> FloatArray:
-        """Return Σ weight · value of the arms of all views for rows with just these views; NaN where not known."""
-        everywhere = np.full(self._view_sums.shape[1:], np.nan)
-        place = self._filled.place(views)
-        if place is not None:
-            values = self._filled.out_of_fold(place, self._result.arm_values, self._present)
-            everywhere[self._filled.rows] = np.tensordot(self._result.weights[self._filled.arms], values, axes=1)
-        own = (self._present == views).all(axis=1)
-        everywhere[own] = self._view_sums[-1, own]
-        return everywhere[rows]
+    def _joint_sums(self, views: BoolArray, places: IntArray, rows: IntArray) -> FloatArray:
+        """Return Σ weight · value of the arms of all views for rows with just these views; NaN where not known.
+
+        The places are those of the views among the patterns of `filled`, or -1.
+        """
+        if self._filled_sums is None:
+            n_patterns = len(self._filled.patterns)
+            of_arms = (
+                self._filled.out_of_fold(place, self._result.arm_values, self._present) for place in range(n_patterns)
+            )
+            weights = self._result.weights[self._filled.arms]
+            self._filled_sums = np.array([np.tensordot(weights, values, axes=1) for values in of_arms])
+        sums = np.full((len(rows), self._view_sums.shape[2]), np.nan)
+        among = np.searchsorted(self._filled.rows, rows).clip(max=len(self._filled.rows) - 1)
+        known = (self._filled.rows[among] == rows) & (places >= 0)
+        sums[known] = self._filled_sums[places[known], among[known]]
+        own = (self._present[rows] == views).all(axis=1)
+        sums[own] = self._view_sums[-1, rows[own]]
+        return sums

@@ -28,21 +28,42 @@ from fuselearn.fusion.base_models.catalogue import (
     make_arms,
     resolve_learners,
 )
-from fuselearn.fusion.calibration_and_scores import assess, fit_pattern_calibration
-from fuselearn.fusion.filled_views import predict_filled_rows
+from fuselearn.fusion.budget import Budget, FewRowsPlan
+from fuselearn.fusion.calibration_and_scores import MOST_PATTERNS, Assessment, assess, fit_pattern_calibration
+from fuselearn.fusion.filled_views import FilledRows, predict_filled_rows
 from fuselearn.fusion.fusion_log import FusionLog, open_log
 from fuselearn.fusion.fusion_options import FusionOptions
 from fuselearn.fusion.local_fusion import fit_in_memory
 from fuselearn.fusion.partitioned_fusion import fit_in_partitions
 from fuselearn.fusion.partitioned_fusion_data import PartitionedFusionData, read_partitioned_fusion
-from fuselearn.fusion.passes import ArmRuns, Budget, run_passes
+from fuselearn.fusion.passes import ArmRuns, PassResult, run_passes
+from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.fusion.pattern_values import listed_patterns
 from fuselearn.fusion.view_acquisition import AcquiringViews
 from fuselearn.numeric.execution import Threads, single_threaded_blas
 from fuselearn.typing import ArrayLike, RandomState, TableLike, Views
 
+FEWEST_PATTERNS, FILLING_SHARE, FINISHING_SHARE = 2, 0.3, 0.8
+"""Within a time limit: patterns of views that rows are calibrated by in any case, and the shares of the time left that
+predicting rows with fewer views, and calibrating and assessing by more patterns, may take."""
 NEGLIGIBLE_WEIGHT = 1e-9
 """A row that counts no more than this share of the heaviest one counts nothing: rounding would be as large."""
+
+
+def _fill(
+    result: PassResult,
+    fill: Callable[..., FilledRows | None],
+    data: TrainingData,
+    plan: FewRowsPlan,
+) -> PassResult:
+    """Return a result with predictions of rows that have fewer views, for as many patterns as there is time for."""
+    patterns = listed_patterns(data.blocks.present)
+    # All views first, then fewer and fewer.
+    order = np.arange(len(patterns)) if not plan.is_limited else np.argsort(-patterns.sum(axis=1), kind="stable")
+    filled = plan.as_many(
+        lambda n: fill(result, patterns=patterns[np.sort(order[:n])]), 1, len(patterns), FILLING_SHARE
+    )
+    return replace(result, filled=filled)
 
 
 class FusionClassifier(AcquiringViews):
@@ -80,9 +101,10 @@ class FusionClassifier(AcquiringViews):
         Whether labels may be wrong. If False they are taken as they are, which is quicker; use it when they are known
         to be right.
     time_limit : float or None, default=None
-        Seconds after which no further fits are begun, looked at every few fits. A second pass is begun only if it can
-        be expected to end in time. On many rows base models are cut short or left out so that the whole fit ends in
-        time, and a warning names those left out. The model then depends on the speed of the machine.
+        Seconds that the fit may take. Within them base models are cut short or left out, and one warning names those
+        left out. The first one is fitted in any case, with less time in two folds; another classifier of yours ends
+        after one fold if there is no time for the others. A second pass is begun only if it can be expected to end in
+        time. The model then depends on the speed of the machine.
     max_fits : int or None, default=None
         Most fits of arms, those of the second pass included. At least one is made; where it is less than twice the
         number of arms there is no second pass.
@@ -297,22 +319,29 @@ class FusionClassifier(AcquiringViews):
             report = partial(progress.report, self, printed=self.verbose > 0)
             # One thread for each matrix product: the bits of a sum depend on how many share it.
             with single_threaded_blas(), Threads(effective_n_jobs(self.n_jobs)) as threads:
-                imputer = None if data.blocks.present.all() else fit_view_imputer(data.blocks, data.groups)
-                arms = make_arms(data.blocks, learners, row_weights, data.groups, data.classes, seed, imputer)
-                runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, self.consensus, report, log)
+                plan, imputer = FewRowsPlan(budget), None
+                if not data.blocks.present.all():
+                    imputer = fit_view_imputer(data.blocks, data.groups, plan.may_fill)
+                arms = make_arms(data.blocks, learners, row_weights, data.groups, data.classes, seed, imputer, plan)
+                runs = ArmRuns(arms, row_weights, data.groups, threads, seed, plan, self.consensus, report, log)
                 first, last = run_passes(runs, data, targets, row_weights, self.consensus, seed)
                 if imputer is not None:
-                    patterns = listed_patterns(data.blocks.present)
-                    fill = partial(predict_filled_rows, arms=arms, data=data, patterns=patterns, imputer=imputer)
-                    is_one, last = first is last, replace(last, filled=fill(last, threads=threads))
-                    first = last if is_one else replace(first, filled=fill(first, threads=threads))
-                calibration = fit_pattern_calibration(last, arms, data)
-                assessment = assess(first, last, arms, data, self.class_weight)
+                    fill = partial(predict_filled_rows, arms=arms, data=data, imputer=imputer, threads=threads)
+                    is_one, last = first is last, _fill(last, fill, data, plan)
+                    first = last if is_one else _fill(first, fill, data, plan)
+
+                def finish(most: int) -> tuple[PatternCalibration, Assessment]:
+                    """Calibrate and assess, with patterns of views as frequent as these most."""
+                    calibration = fit_pattern_calibration(last, arms, data, most)
+                    return calibration, assess(first, last, arms, data, self.class_weight, most)
+
+                calibration, assessment = plan.as_many(finish, FEWEST_PATTERNS, MOST_PATTERNS, FINISHING_SHARE)
             # Nothing of the model is touched before this: a fit that fails leaves the last one as it was.
             self._publish(data, arms, last, calibration, assessment, imputer)
             self.n_fits_ = runs.n_fits
         if log is not None:
             log.finish()
+        budget.warn()
         return self
 
     def _fit_by_sums(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from fuselearn.data.class_weights import ClassWeight
-from fuselearn.fusion.base_models import FittedModel
+from fuselearn.fusion.base_models import ArmFit, FittedModel
 from fuselearn.fusion.base_models.boosted_trees import BoostingSettings
 from fuselearn.fusion.base_models.catalogue import Learners
-from fuselearn.fusion.passes import Budget, Report
-from fuselearn.typing import AnyArray
+from fuselearn.fusion.budget import Budget
+from fuselearn.typing import AnyArray, FloatArray, IntArray
+
+Report: TypeAlias = Callable[[int, int | None, str], None]
+"""Called with the number of fits done, the number in all where it is known, and a description of the last fit."""
 
 FEWER_FOLDS_ROWS = 100_000
 FOLDS, FEWER_FOLDS = 5, 3
@@ -57,6 +60,18 @@ class FusionLog(Protocol):
 
     def add(self, view: int | None, learner: str, fold: int, model: FittedModel) -> None:
         """Keep a model."""
+
+
+class PassLog(Protocol):
+    """Keeps the fits of passes, so that a run that was stopped can go on; see `fusion_log.FusionLog`."""
+
+    def arm_fit(
+        self, key: tuple[int, ...], targets: FloatArray, view: int | None, columns: IntArray
+    ) -> tuple[ArmFit, int] | None:
+        """Return a fit that was made before on the same targets, and the number of fits of the arm that differ."""
+
+    def keep_arm_fit(self, key: tuple[int, ...], targets: FloatArray, fit: ArmFit, n_fits: int) -> None:
+        """Keep a fit."""
 
 
 @dataclass(frozen=True)

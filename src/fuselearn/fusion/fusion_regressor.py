@@ -25,10 +25,10 @@ from fuselearn.fusion.base_models.catalogue import (
     check_view_names,
     resolve_learners,
 )
+from fuselearn.fusion.budget import Budget
 from fuselearn.fusion.fused_arms import FusedArms, NewRows
 from fuselearn.fusion.fusion_log import FusionLog, open_log
 from fuselearn.fusion.fusion_options import FusionOptions
-from fuselearn.fusion.passes import Budget
 from fuselearn.fusion.pattern_fits import NearestCalibration
 from fuselearn.fusion.prediction_intervals import PredictionIntervals, SpreadRows
 from fuselearn.fusion.regression_passes import SIZE_LEARNERS, RegressionResult, fit_few_rows
@@ -67,8 +67,10 @@ class FusionRegressor(RegressorMixin, FusedArms):
         names them. The default is ``"rbf"``, ``"linear"`` and ``"trees"``, from 500 rows on with ``"boosting"``; from
         3,000 rows on ``"boosting"``, ``"linear"`` and ``"rbf"``.
     time_limit : float or None, default=None
-        Seconds after which no further fits are begun, looked at every few fits. A second pass is begun only if it can
-        be expected to end in time. The model then depends on the speed of the machine.
+        Seconds that the fit may take. Within them base models are cut short or left out, and one warning names those
+        left out. The first one is fitted in any case, with less time in two folds; another regressor of yours ends
+        after one fold if there is no time for the others. A second pass is begun only if it can be expected to end in
+        time. The model then depends on the speed of the machine.
     max_fits : int or None, default=None
         Most fits of arms, those of a second pass included. At least one is made.
     n_jobs : int, default=None
@@ -226,6 +228,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
         self._publish(data, result, by_sums)
         if log is not None:
             log.finish()
+        budget.warn()
         return self
 
     def predict(self, X: TableLike) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from fuselearn.backends.partitioned.partitions import Answer, Partitions
 from fuselearn.consensus.expectation_maximisation import Agreement, agree, judge
-from fuselearn.fusion.arm_fitting import JUDGED_ROWS, ArmFitting, FittedArms
+from fuselearn.fusion.arm_fitting import JUDGED_ROWS, ArmFitting
 from fuselearn.fusion.arm_weights import OutOfFoldValues
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesModel
 from fuselearn.fusion.base_models.ridge_features import RidgeModel
@@ -37,6 +37,7 @@ from fuselearn.fusion.fusion_rows import (
     votes_of,
 )
 from fuselearn.fusion.log_loss_weights import (
+    FittedArms,
     PatternSums,
     Stack,
     Sums,
@@ -48,7 +49,7 @@ from fuselearn.fusion.log_loss_weights import (
 )
 from fuselearn.fusion.passes import CONSENSUS_ROWS
 from fuselearn.fusion.pattern_calibration import PatternCalibration
-from fuselearn.fusion.pattern_values import listed_patterns, rows_to_mask, values_of_many_rows
+from fuselearn.fusion.pattern_values import LEAST_MASKED_ROWS, listed_patterns, rows_to_mask, values_of_many_rows
 from fuselearn.fusion.time_plan import TimePlan
 from fuselearn.numeric.votes import ties_for_largest
 from fuselearn.typing import BoolArray, FloatArray, IntArray
@@ -180,9 +181,13 @@ def _values_by_view(
 ) -> OutOfFoldValues:
     """Return out-of-fold values of some rows by view, for prediction sets and the choice of views."""
     patterns = listed_patterns(sample.present)
-    if not fitting.plan.may_improve():  # other patterns borrow from these
-        patterns = patterns[patterns.all(axis=1) | (patterns.sum(axis=1) == 1)]
+    # Within a time limit, no more rows and patterns than there is time for.
+    simple = patterns.all(axis=1) | (patterns.sum(axis=1) == 1)
     n_rows = rows_to_mask(len(patterns), frame.n_targets)
+    n_masked = fitting.plan.most_masked(n_rows * len(patterns), LEAST_MASKED_ROWS * int(simple.sum()))
+    if not fitting.plan.may_improve() or n_masked < LEAST_MASKED_ROWS * len(patterns):
+        patterns = patterns[simple]  # other patterns borrow from these
+    n_rows = min(rows_to_mask(len(patterns), frame.n_targets), n_masked // len(patterns))
     taken = fitting.take(n_rows, 5, arms=tuple(range(len(fitted.arms))))
 
     def targets(rows: TakenRows) -> FloatArray:

@@ -19,7 +19,7 @@ from scipy.optimize import nnls
 from scipy.special import expit, log_softmax
 
 from fuselearn.backends.partitioned.partitions import Answer
-from fuselearn.fusion.fusion_rows import FusionBlock, pattern_numbers
+from fuselearn.fusion.fusion_rows import FittedArm, FusionBlock, pattern_numbers
 from fuselearn.typing import BoolArray, FloatArray
 
 WEIGHT_PENALTY = 1.0
@@ -430,3 +430,12 @@ def _pattern_step(
     steps /= np.maximum(1.0, np.abs(steps).max(axis=1, keepdims=True))
     points = np.column_stack([np.maximum(points[:, 0] + steps[:, 0], 0.0), points[:, 1:] + steps[:, 1:]])
     return points, float(np.abs(steps).max())
+
+
+@dataclass(frozen=True)
+class FittedArms:
+    """The arms of a run, and their weights in the order of the arms; those without weight are not needed to predict."""
+
+    arms: list[FittedArm]
+    weighing: Weighing
+    penalty: Penalty

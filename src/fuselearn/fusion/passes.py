@@ -6,11 +6,10 @@ the next one is expected to bring, and the run ends when no arm is expected to b
 labels look wrong, a second pass repeats all fits on the labels that the first one makes probable.
 """
 
-import time
 import warnings
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -30,8 +29,10 @@ from fuselearn.fusion.arm_weights import (
     weighted_sum,
 )
 from fuselearn.fusion.base_models import Arm, ArmFit, FittedModel, PreparedRows
+from fuselearn.fusion.budget import FewRowsPlan, OutOfTime
 from fuselearn.fusion.calibration_and_scores import explains_labels_worse, fit_full_calibration, share_learnt_wrong
 from fuselearn.fusion.filled_views import FilledRows
+from fuselearn.fusion.fusion_options import PassLog, Report
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -44,18 +45,17 @@ it would learn more mistakes than it ends."""
 CONSENSUS_ROWS = 4_000
 """Rows that the rates of wrong labels are estimated from, at most."""
 FITS_AT_ONCE = 4
-"""Fits between two looks at the gain or the clock: a constant, or the model would depend on n_jobs."""
+"""Fits between two looks at the gain: a constant, or the model would depend on n_jobs."""
 LEAST_GAIN = 2e-3
 """Share of the loss that a fit must take off to be called a gain."""
 FIRST_GAIN = 0.05
 """Share of the loss that a first repeat is expected to take off, for an arm that has all the weight."""
 
+Item = TypeVar("Item")
 Fits: TypeAlias = list[dict[int, ArmFit]]
 """Fits of each arm, by their number."""
 Pull: TypeAlias = tuple[int, int]
 """Number of an arm, and of one of its fits."""
-Report: TypeAlias = Callable[[int, int | None, str], None]
-"""Called with the number of fits done, the number in all where it is known, and a description of the last fit."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ def run_passes(
     Where labels are right, to learn what the first pass made of them is to learn its mistakes: so there is a second
     pass only where some labels look wrong, and it is the last one unless it explains those given clearly worse.
     """
-    fits = runs.first_pass(targets)
+    fits = runs.first_pass(targets, lambda fits: _fuse(runs, fits, targets, data, row_weights, consensus, seed))
     first = last = _fuse(runs, fits, targets, data, row_weights, consensus, seed)
     noise_rate = float(first.noise_rates.mean())
     if consensus and not share_learnt_wrong(first, data) < LEAST_NOISE and not runs.interrupted:
@@ -134,48 +134,6 @@ def run_passes(
     return first, last
 
 
-@dataclass
-class Budget:
-    """The fits that may still be made, by number and by time in seconds; None is no limit."""
-
-    max_fits: int | None = None
-    time_limit: float | None = None
-    used: int = 0
-    started: float = field(default_factory=time.monotonic)
-
-    def grant(self, wanted: int) -> int:
-        """Return how many of the wanted fits may be made now, and count them as made."""
-        if self.seconds_left() <= 0:
-            return 0
-        granted = int(min(wanted, self.fits_left()))
-        self.used += granted
-        return granted
-
-    def fits_left(self) -> float:
-        """Return the number of fits that may still be made."""
-        return np.inf if self.max_fits is None else max(0, self.max_fits - self.used)
-
-    def seconds_used(self) -> float:
-        """Return the time since the start."""
-        return time.monotonic() - self.started
-
-    def seconds_left(self) -> float:
-        """Return the time that is left."""
-        return np.inf if self.time_limit is None else self.time_limit - self.seconds_used()
-
-
-class PassLog(Protocol):
-    """Keeps the fits of passes, so that a run that was stopped can go on; see `fusion_log.FusionLog`."""
-
-    def arm_fit(
-        self, key: tuple[int, ...], targets: FloatArray, view: int | None, columns: IntArray
-    ) -> tuple[ArmFit, int] | None:
-        """Return a fit that was made before on the same targets, and the number of fits of the arm that differ."""
-
-    def keep_arm_fit(self, key: tuple[int, ...], targets: FloatArray, fit: ArmFit, n_fits: int) -> None:
-        """Keep a fit."""
-
-
 class ArmRuns:
     """The fits of all arms, under a budget.
 
@@ -187,7 +145,8 @@ class ArmRuns:
         Rows of the same number are held out together.
     threads : Threads
     seed : int
-    budget : Budget
+    plan : FewRowsPlan
+        What may be begun.
     two_passes : bool
         Whether there is to be a second pass, for which repeats in the first one leave enough of the budget.
     report : callable, default=None
@@ -210,7 +169,7 @@ class ArmRuns:
         groups: IntArray | None,
         threads: Threads,
         seed: int,
-        budget: Budget,
+        plan: FewRowsPlan,
         two_passes: bool,
         report: Report | None = None,
         log: PassLog | None = None,
@@ -219,7 +178,7 @@ class ArmRuns:
         self._row_weights, self._groups = row_weights, groups
         self._threads = threads
         self._seed = seed
-        self._budget = budget
+        self._plan, self._budget = plan, plan.budget
         self._two_passes = two_passes
         self._report, self._log = report, log
         self._prepared: list[PreparedRows | None] = [None] * len(arms)
@@ -228,11 +187,14 @@ class ArmRuns:
         self.interrupted = False
         self.n_fits = 0
 
-    def first_pass(self, targets: FloatArray) -> Fits:
-        """Try every arm, then repeat those that pay."""
+    def first_pass(self, targets: FloatArray, weigh: Callable[[Fits], object] | None = None) -> Fits:
+        """Try every arm, then repeat those that pay.
+
+        Within a time limit, `weigh` shows on the first arm how long it takes to weigh and judge arms.
+        """
         fits: Fits = [{} for _ in self.arms]
         try:
-            if self._try_all(targets, fits):
+            if self._try_all(targets, fits, weigh):
                 self._repeat(targets, fits)
         except KeyboardInterrupt:
             if not any(fits):
@@ -244,20 +206,19 @@ class ArmRuns:
     def second_pass(self, targets: FloatArray) -> Fits | None:
         """Repeat all fits on other targets; None where the budget does not allow it or the user stops it."""
         # It takes as long as the first one; half of it would be of no use.
-        if self._budget.fits_left() < len(self._pulls) or self._budget.seconds_left() < self._budget.seconds_used():
+        if self._budget.fits_left() < len(self._pulls) or self._plan.seconds_left() < self._budget.seconds_used():
             return None
         fits: Fits = [{} for _ in self.arms]
         total = self.n_fits + len(self._pulls)
         try:
-            for start in range(0, len(self._pulls), self._batch_size()):
-                pulls = self._pulls[start : start + self._batch_size()]
-                if self._budget.grant(len(pulls)) < len(pulls):
+            for pulls in self._batches(self._pulls):
+                if self._budget.grant(len(pulls)) < len(pulls) or not all(self._in_time(arm) for arm, _ in pulls):
                     return None
                 self._fit(pulls, targets, fits, 1, total)
         except KeyboardInterrupt:
             self.interrupted = True
             return None
-        return fits
+        return fits if sum(map(len, fits)) == len(self._pulls) else None
 
     def out_of_fold(self, fits: Fits, n_targets: int) -> FloatArray:
         """Return the mean out-of-fold values of each arm; NaN where it abstains or was not fitted."""
@@ -278,28 +239,47 @@ class ArmRuns:
                 values[number, arm.rows] = np.mean([values_of(fit) for fit in arm_fits.values()], axis=0)
         return values
 
-    def _try_all(self, targets: FloatArray, fits: Fits) -> bool:
+    def _try_all(self, targets: FloatArray, fits: Fits, weigh: Callable[[Fits], object] | None) -> bool:
         """Fit every arm once; return whether the budget allowed it. One fit is made in any case."""
         order = self._trial_order()
-        for start in range(0, len(order), self._batch_size()):
-            batch = order[start : start + self._batch_size()]
-            granted = batch[: max(self._budget.grant(len(batch)), start == 0)]
+        if self._plan.is_limited:
+            self._budget.grant(1)
+            self._fit([(order[0], 0)], targets, fits, 0)
+            if weigh is not None:
+                self._plan.measure_weighing(lambda: weigh(fits))
+        for batch in self._batches([arm for arm in order if not fits[arm]]):
+            in_time = [arm for arm in batch if self._in_time(arm, note=True)]
+            granted = in_time[: max(self._budget.grant(len(in_time)), not any(fits))]
             self._fit([(arm, 0) for arm in granted], targets, fits, 0)
-            if len(granted) < len(batch):
+            if len(granted) < len(in_time) and not self._budget.fits_left():
                 return False
-        return True
+        return all(fits)
 
-    def _batch_size(self) -> int:
-        """Return the number of fits between two looks at the clock, where the gain does not matter."""
-        return max(FITS_AT_ONCE, self._threads.count)
+    def _batches(self, items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+        """Yield fits, or arms, that are made side by side where the gain does not matter."""
+        # Within a time limit, no more than there are threads: the clock is looked at between batches.
+        size = self._threads.count if self._plan.is_limited else max(FITS_AT_ONCE, self._threads.count)
+        for start in range(0, len(items), size):
+            yield items[start : start + size]
+
+    def _in_time(self, number: int, *, note: bool = False) -> bool:
+        """Return whether there is time for a fit of an arm; if asked to, note it where there is none."""
+        if not (in_time := self._plan.may_fit(self.arms[number].learner)) and note and self._budget.fits_left():
+            self._leave_out(number)
+        return in_time
+
+    def _leave_out(self, number: int) -> None:
+        """Note that there was no time for an arm."""
+        self._budget.leave_out(f"{self.arms[number].learner} on {self.arms[number].view_name!r}")
 
     def _trial_order(self) -> list[int]:
-        """Return the arms in the order in which they are tried: a learner on every view, then the next one."""
+        """Return the arms in the order in which they are tried: a learner on every view, then the next one; within a
+        time limit the learners that take least come first, so that every view has an arm soon."""
         turns, seen = [], dict.fromkeys((arm.view_name for arm in self.arms), 0)
         for number, arm in enumerate(self.arms):
-            turns.append((seen[arm.view_name], number))
+            turns.append((arm.cost if self._plan.is_limited else 0, seen[arm.view_name], number))
             seen[arm.view_name] += 1
-        return [number for _, number in sorted(turns)]
+        return [number for *_, number in sorted(turns)]
 
     def _repeat(self, targets: FloatArray, fits: Fits) -> None:
         """Fit arms again while it pays and the budget allows it."""
@@ -311,12 +291,21 @@ class ArmRuns:
                 n_made = sum(map(len, fits))
                 while chosen and self._budget.fits_left() < n_made + 2 * len(chosen):
                     chosen.pop()
-            granted = chosen[: self._budget.grant(len(chosen))]
-            if not granted:
+            if not (granted := self._fit_again(chosen, targets, fits)):
                 return
-            self._fit([(arm, len(fits[arm])) for arm in granted], targets, fits, 0)
             before, combination = combination, self._combined(targets, fits, (combination.strength,))
             repeats.reward(granted, 1 - combination.loss / before.loss if before.loss > 0 else 0.0)
+
+    def _fit_again(self, chosen: list[int], targets: FloatArray, fits: Fits) -> list[int]:
+        """Fit arms once more as far as the budget allows it, and return these."""
+        made: list[int] = []
+        for batch in self._batches(chosen):
+            in_time = [arm for arm in batch if self._in_time(arm)]
+            granted = in_time[: self._budget.grant(len(in_time))]
+            pulls = [(arm, len(fits[arm])) for arm in granted]
+            self._fit(pulls, targets, fits, 0)
+            made += [arm for arm, number in pulls if number in fits[arm]]
+        return made
 
     def _combined(self, targets: FloatArray, fits: Fits, strengths: Sequence[float] = STRENGTHS) -> Combination:
         means = self._row_weights @ targets / self._row_weights.sum()
@@ -324,7 +313,7 @@ class ArmRuns:
         return combine(values, targets - means, self._row_weights, groups=self._groups, strengths=strengths)
 
     def _fit(
-        self, pulls: list[Pull], targets: FloatArray, fits: Fits, pass_number: int, total: int | None = None
+        self, pulls: Sequence[Pull], targets: FloatArray, fits: Fits, pass_number: int, total: int | None = None
     ) -> None:
         """Make some fits side by side, and add them to `fits`."""
 
@@ -336,18 +325,29 @@ class ArmRuns:
             if logged is not None:
                 kept[number, fit_number] = logged
 
-        def fit(pull: Pull) -> tuple[ArmFit, int]:
+        def fit(pull: Pull) -> tuple[ArmFit, int] | None:
             if pull in kept:
                 return kept[pull]
             number, fit_number = pull
-            arm = self.arms[number]
+            arm, started = self.arms[number], self._budget.seconds_used()
             prepared = self._prepared[number]
             if prepared is None:
                 prepared = self._prepared[number] = arm.prepare()
             seed = np.random.SeedSequence(self._seed, spawn_key=(number, fit_number, pass_number))
-            return prepared.fit(targets[arm.rows], fit_number, seed), prepared.n_fits
+            made, n_times = None, 1
+            try:
+                made = prepared.fit(targets[arm.rows], fit_number, seed), prepared.n_fits
+            except OutOfTime as late:
+                n_times = late.n_times
+            self._plan.note_fit(arm.learner, n_times * (self._budget.seconds_used() - started))
+            return made
 
-        for (number, fit_number), (result, n_possible) in zip(pulls, self._threads.map(fit, pulls)):
+        for (number, fit_number), done in zip(pulls, self._threads.map(fit, pulls)):
+            if done is None:
+                if not fits[number] and not pass_number:
+                    self._leave_out(number)
+                continue
+            (result, n_possible), self._plan.has_fit = done, True
             fits[number][fit_number] = result
             self._n_possible[number] = n_possible
             if self._log is not None:

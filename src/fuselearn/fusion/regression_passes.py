@@ -24,9 +24,11 @@ from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.fusion.arm_weights import combine, fill_gaps, weighted_sum
 from fuselearn.fusion.base_models import Arm, FittedModel
 from fuselearn.fusion.base_models.catalogue import Learners, make_arms
+from fuselearn.fusion.budget import Budget, FewRowsPlan
 from fuselearn.fusion.calibration_and_scores import importances_of_views, patterns_of_views
 from fuselearn.fusion.fusion_log import FusionLog, StageLog
-from fuselearn.fusion.passes import ArmRuns, Budget, Report
+from fuselearn.fusion.fusion_options import Report
+from fuselearn.fusion.passes import ArmRuns
 from fuselearn.fusion.pattern_fits import NearestCalibration, PatternFits, PatternValues, fit_line
 from fuselearn.fusion.prediction_intervals import LEAST_ROWS, PredictionIntervals
 from fuselearn.fusion.regression_residuals import (
@@ -50,6 +52,8 @@ STRENGTHS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 """Shrinkage of weights to the plain average; the best one counts. A number tells more of its row than a class does:
 the classifier's caution, which keeps weights equal unless others are clearly better, costs 0.3 to 2.8 points of R² on
 sets of 600 and 1,000 rows, and gains nothing on diabetes."""
+SIZES = "the size of residuals"
+"""How a warning calls what learns it."""
 SIZE_LEARNERS: Learners = {"linear": "linear", "trees": "trees"}
 """Learners of the size of residuals: quick ones, of which one or the other found noise that grows with a column, in its
 square or in a step, in 300 rows; kernels added nothing."""
@@ -235,10 +239,14 @@ def _run_on_sizes(
 ) -> RegressionPass | None:
     """Fit a small fusion to the sizes of residuals; None where rows are few, or the budget."""
     n_wanted = len(SIZE_LEARNERS) * (len(data.names) + 1)
-    if len(data) < LEAST_ROWS or budget.fits_left() < n_wanted or budget.seconds_left() <= 0:
+    if len(data) < LEAST_ROWS or budget.fits_left() < n_wanted:
+        return None
+    if budget.seconds_left() <= 0:
+        budget.leave_out(SIZES)
         return None
     sizes = replace(data, target=sizes_of(last.rows, data.target, row_weights))
-    return _run(sizes, SIZE_LEARNERS, row_weights, seed, budget, threads, None, log)
+    with budget.about(SIZES):
+        return _run(sizes, SIZE_LEARNERS, row_weights, seed, budget, threads, None, log)
 
 
 def _run(
@@ -254,9 +262,10 @@ def _run(
     """Fit the arms, and weigh them."""
     scale = TargetScale.of(data.target, row_weights)
     targets = ((data.target - scale.mean) / scale.unit)[:, None]
-    arms = make_arms(data.blocks, learners, row_weights, data.groups, None, seed)
+    plan = FewRowsPlan(budget)
+    arms = make_arms(data.blocks, learners, row_weights, data.groups, None, seed, plan=plan)
     stage = None if log is None else StageLog(log, data.target, row_weights)
-    runs = ArmRuns(arms, row_weights, data.groups, threads, seed, budget, False, report, stage)
+    runs = ArmRuns(arms, row_weights, data.groups, threads, seed, plan, False, report, stage)
     fits = runs.first_pass(targets)
     arm_values, scored = runs.out_of_fold(fits, 1), runs.scored(fits, 1)
     weights = _weights(arm_values, targets, row_weights, data.groups)

@@ -7,6 +7,7 @@ on few rows, there is a second pass where residuals tell of gross outliers in th
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,22 +17,23 @@ from fuselearn.backends.partitioned.storage import ArrayStore
 from fuselearn.classifiers.regressors import fit_regressor
 from fuselearn.data.folds import Folds
 from fuselearn.data.training_data import RegressionData
-from fuselearn.fusion.arm_fitting import LEAST_RISE, SUBSAMPLE_ROWS, ArmFitting, FittedArms
+from fuselearn.fusion.arm_fitting import LEAST_RISE, SUBSAMPLE_ROWS, ArmFitting
 from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, local_gradient_data
-from fuselearn.fusion.base_models.catalogue import LEAST_ROWS, Learners
+from fuselearn.fusion.base_models.catalogue import Learners
 from fuselearn.fusion.base_models.cross_fitted_regressors import CrossFittedRegressors
 from fuselearn.fusion.base_models.forests import ForestRows, column_means
+from fuselearn.fusion.base_models.subsampled_models import ArmRows
 from fuselearn.fusion.fusion_log import FusionLog, StageLog
 from fuselearn.fusion.fusion_options import FusionOptions, n_folds_of
-from fuselearn.fusion.fusion_rows import FittedArm, FusionBlock, FusionFrame, TakenRows, draw_rows, having_of
+from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame, draw_rows
 from fuselearn.fusion.fusion_run import LEAST_PATTERN_ROWS, importances_of_arms
 from fuselearn.fusion.local_fusion import BLOCK_ROWS, boosting_arms
-from fuselearn.fusion.log_loss_weights import LossSums, Penalty, Stack, Weighing, weigh, weigh_and_drop, without_folds
+from fuselearn.fusion.log_loss_weights import FittedArms, Penalty, Stack, Weighing, weigh, weigh_and_drop, without_folds
 from fuselearn.fusion.pattern_fits import PatternFits, PatternValues
 from fuselearn.fusion.pattern_values import listed_patterns, out_of_fold_values
 from fuselearn.fusion.prediction_sets import ENOUGH_ROWS
-from fuselearn.fusion.regression_passes import RegressionResult, run_twice
+from fuselearn.fusion.regression_passes import SIZES, RegressionResult, run_twice
 from fuselearn.fusion.regression_residuals import (
     OutOfFold,
     TargetScale,
@@ -42,6 +44,7 @@ from fuselearn.fusion.regression_residuals import (
     with_sizes,
 )
 from fuselearn.fusion.target_outliers import TargetOutliers
+from fuselearn.fusion.time_plan import TimePlan
 from fuselearn.numeric.exact_sums import exact_mean
 from fuselearn.numeric.execution import Threads
 from fuselearn.typing import BoolArray, Classifier, FloatArray, IntArray
@@ -50,6 +53,8 @@ SIZE_LEARNERS: Learners = {"linear": "linear", "boosting": "boosting"}
 """Learners of the size of residuals."""
 MOST_MASKED_NUMBERS, LEAST_MASKED_ROWS, MOST_MASKED_ROWS = 2**17, 512, 4096
 """Rows of which values with fewer views are computed: so many over all patterns, and limits for each."""
+FEWEST_MASKED_ROWS = 128
+"""Such rows where a time limit leaves no time for more."""
 
 
 class RegressionBlock(FusionBlock):
@@ -113,41 +118,27 @@ class RegressionArmFitting(ArmFitting):
 
     def _weigh_and_drop(self) -> tuple[Weighing, Penalty]:
         """Weigh all arms, and leave out those that hardly lower the loss."""
-
-        def ask(stack: Stack) -> tuple[FloatArray, FloatArray, FloatArray]:
-            [(losses, gradients, curvatures)] = self.ask(LossSums(stack))
-            return losses, gradients, curvatures
-
         start, penalty = self._start(tuple(range(len(self.arms))))
-        noise = 2 * weigh(ask, start, penalty).loss / self._frame.n_rows
-        return weigh_and_drop(ask, start, penalty, LEAST_RISE * noise)
+        noise = 2 * weigh(self._losses, start, penalty).loss / self._frame.n_rows
+        return weigh_and_drop(self._losses, start, penalty, LEAST_RISE * noise)
 
-    def _fit_subsampled(self, view: int | None, name: str, learner: str | Classifier, taken: TakenRows) -> None:
-        """Fit a learner of a view, or of all views, on the rows of a subsample that have it."""
-        frame, seed = self._frame, self._options.seed + len(self.arms)
-        columns = frame.used_columns if view is None else frame.columns[view]
-        rows = np.flatnonzero(having_of(view, True, taken.present))
-        if len(rows) < LEAST_ROWS:
-            return
-        cells = taken.table[np.ix_(rows, np.searchsorted(frame.used_columns, columns))]
-        numbers = draw_rows(frame.n_rows, SUBSAMPLE_ROWS, self._options.seed + 2)
-        target, weights, folds = self.target[numbers[rows]], taken.weights[rows], taken.folds[rows]
-        models: list[FittedModel | None] = []
-        for fold in range(frame.n_folds):
+    def _models_without_folds(self, learner: str | Classifier, rows: ArmRows) -> Iterator[FittedModel | None]:
+        """Yield models of rows of a subsample, without each fold."""
+        table, folds = rows.table, rows.folds
+        seed = self._options.seed + len(self.arms)
+        numbers = draw_rows(self._frame.n_rows, SUBSAMPLE_ROWS, self._options.seed + 2)
+        target, weights = self.target[numbers[rows.rows]], rows.taken.weights[rows.rows]
+        for fold in range(rows.n_folds):
             others = np.flatnonzero(folds != fold)
             draws = np.random.SeedSequence(seed, spawn_key=(fold,))
             if not len(others):
-                models.append(None)
+                yield None
             elif isinstance(learner, str):
-                forest = ForestRows(cells[others], weights[others], None)
-                models.append(forest.fit(target[others, None], 0, draws).model)
+                forest = ForestRows(table[others], weights[others], None)
+                yield forest.fit(target[others, None], 0, draws).model
             else:
-                fitted = fit_regressor(learner, cells, target, weights, others, (fold, seed))
-                models.append(CrossFittedRegressors([fitted], column_means(cells)))
-        view_name = self._view_name(view)
-        self._report(f"{name} on {view_name!r}")
-        used = [model for model in models if model is not None]
-        self._add(FittedArm(view, view_name, name, columns, models, used, np.zeros(1), len(rows), True))
+                fitted = fit_regressor(learner, table, target, weights, others, (fold, seed))
+                yield CrossFittedRegressors([fitted], column_means(table))
 
 
 @dataclass(frozen=True)
@@ -164,6 +155,7 @@ class _ManyRowsPass:
     importances: FloatArray
     n_fits: int
     interrupted: bool
+    plan: TimePlan
 
 
 def fit_many_rows(
@@ -182,12 +174,16 @@ def fit_many_rows(
     def run(weights: FloatArray) -> tuple[_ManyRowsPass, _ManyRowsPass | None]:
         fitted = _run(data, frame, fold_of, weights, options, threads, log)
         n_wanted, seconds = len(SIZE_LEARNERS) * (frame.n_views + 1), time.monotonic() - started
-        if fitted.interrupted or budget.fits_left() < n_wanted or budget.seconds_left() < seconds:
+        if fitted.interrupted or budget.fits_left() < n_wanted:
+            return fitted, None
+        if budget.seconds_left() < seconds:
+            budget.leave_out(SIZES)
             return fitted, None
         sizes = replace(data, target=sizes_of(fitted.rows, data.target, weights))
         quiet = replace(options, learners=SIZE_LEARNERS, report=None)
         try:
-            of_sizes = _run(sizes, frame, fold_of, weights, quiet, threads, log)
+            with budget.about(SIZES):
+                of_sizes = _run(sizes, frame, fold_of, weights, quiet, threads, log)
         except KeyboardInterrupt:
             return replace(fitted, interrupted=True), None
         return (replace(fitted, interrupted=True) if of_sizes.interrupted else fitted), of_sizes
@@ -251,7 +247,17 @@ def _run(
         np.zeros(len(data)),
     )
     return _ManyRowsPass(
-        fitted, stack, scale, weights, values, sums, rows, importances, fitting.n_fits, fitting.interrupted
+        fitted,
+        stack,
+        scale,
+        weights,
+        values,
+        sums,
+        rows,
+        importances,
+        fitting.n_fits,
+        fitting.interrupted,
+        fitting.plan,
     )
 
 
@@ -329,7 +335,10 @@ def _pattern_fits(
     Rows with more views than a pattern are a subsample, of which arms of all views predict what there would be.
     """
     present, scale, stack = data.blocks.present, last.scale, last.stack
-    n_masked = int(np.clip(MOST_MASKED_NUMBERS // len(listed_patterns(present)), LEAST_MASKED_ROWS, MOST_MASKED_ROWS))
+    n_patterns = len(listed_patterns(present))
+    n_masked = int(np.clip(MOST_MASKED_NUMBERS // n_patterns, LEAST_MASKED_ROWS, MOST_MASKED_ROWS))
+    least = min(n_masked, FEWEST_MASKED_ROWS)
+    n_masked = last.plan.most_masked(n_masked * n_patterns, least * n_patterns) // n_patterns
     drawn = draw_rows(len(data), n_masked, seed + 5)
     table = data.blocks.views[0].table
     without = np.array([of_fold.weights for of_fold in without_folds(last.fitted.weighing, last.fitted.penalty)])

@@ -74,6 +74,8 @@ class Arm:
         Returns the prepared rows.
     n_learnt : int
         Number of the rows that it learns from: all, or a subsample.
+    cost : int
+        Place of its learner among all by the time that it takes; within a time limit quick ones are tried first.
     """
 
     view: int | None
@@ -83,3 +85,4 @@ class Arm:
     columns: IntArray
     prepare: Callable[[], PreparedRows]
     n_learnt: int = 0
+    cost: int = 0

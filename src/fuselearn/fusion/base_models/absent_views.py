@@ -8,7 +8,7 @@ and an absent view is filled with its mean given the present ones. Labels have n
 stay what they are: by models that have not seen the label of the row.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,8 @@ SUBSPACE_STEPS = 4
 """Products with the table that the first loadings are found by."""
 LEAST_NOISE = 1e-9
 """Of the variance of the cells."""
+PATTERNS_AT_ONCE = 256
+"""Patterns of views whose equations are solved at a time."""
 
 
 @dataclass(frozen=True)
@@ -85,20 +87,20 @@ class ViewImputer:
         cells = np.ix_(rows, self.columns)
         scaled, absent = self.scale(filled[cells]), ~present[rows][:, self.view_of]
         grams = _grams(self.loadings, self.view_of, present.shape[1])
-        products = scaled @ self.loadings
-        components = np.empty_like(products)
-        for some, solve in _by_pattern(present[rows], grams, self.noise):
-            components[some] = solve(products[some])
+        components, _ = _Patterns(present[rows]).solve(grams, self.noise, scaled @ self.loadings)
         expected = (components @ self.loadings.T) * self.scale.size * self.scale.divisor + self.scale.centre
         filled[cells] = np.where(absent, expected, filled[cells])
         return filled
 
 
-def fit_view_imputer(blocks: ViewBlocks, groups: IntArray | None) -> ViewImputer | None:
+def fit_view_imputer(
+    blocks: ViewBlocks, groups: IntArray | None, has_time: Callable[[], bool] = lambda: True
+) -> ViewImputer | None:
     """Fit the model of how views go together.
 
     None where every row that has a view has all of them, or where too few rows, or those of one group only, tell how
-    some view goes with others.
+    some view goes with others. No step of expectation maximisation begins once `has_time` is False; after
+    none, the model is that of the first principal components.
     """
     present, having = blocks.present, blocks.has_view
     if present[having].all():
@@ -117,7 +119,7 @@ def fit_view_imputer(blocks: ViewBlocks, groups: IntArray | None) -> ViewImputer
     bases = [_row_space(scaled[present[:, view]][:, view_of == view]) for view in range(present.shape[1])]
     coordinates = np.hstack([scaled[:, view_of == view] @ basis for view, basis in enumerate(bases)])
     coordinate_view = np.repeat(np.arange(len(bases)), [basis.shape[1] for basis in bases])
-    loadings, noise = _fit_components(coordinates, coordinate_view, present, np.bincount(view_of))
+    loadings, noise = _fit_components(coordinates, coordinate_view, present, np.bincount(view_of), has_time)
     back = [basis @ loadings[coordinate_view == view] for view, basis in enumerate(bases)]
     return ViewImputer(columns, view_of, scale, np.vstack(back), noise)
 
@@ -133,7 +135,11 @@ def _row_space(rows: FloatArray) -> FloatArray:
 
 
 def _fit_components(
-    table: FloatArray, view_of: IntArray, present: BoolArray, n_columns: IntArray
+    table: FloatArray,
+    view_of: IntArray,
+    present: BoolArray,
+    n_columns: IntArray,
+    has_time: Callable[[], bool] = lambda: True,
 ) -> tuple[FloatArray, float]:
     """Return loadings and the variance of the noise, by expectation maximisation; `n_columns` are those of the views.
 
@@ -146,22 +152,21 @@ def _fit_components(
         return np.zeros((table.shape[1], n_components)), 1.0
     loadings = _first_loadings(table, n_components)
     noise = max(total / n_cells - float((loadings**2).sum()) / n_columns.sum(), LEAST_NOISE * total / n_cells)
+    patterns = _Patterns(present)
     for _ in range(MOST_STEPS):
-        grams = _grams(loadings, view_of, n_views)
-        products, components = table @ loadings, np.empty((len(table), n_components))
-        second_moments = np.zeros((n_views, n_components, n_components))
-        for some, solve in _by_pattern(present, grams, noise):
-            components[some] = solve(products[some])
-            spread = len(some) * noise * solve(np.eye(n_components))
-            second_moments[present[some[0]]] += components[some].T @ components[some] + spread
+        if not has_time():
+            break
+        components, spreads = patterns.solve(_grams(loadings, view_of, n_views), noise, table @ loadings)
         error = total
         for view in range(n_views):
             of_view = view_of == view
-            moments = second_moments[view] + PRIOR_ROWS * np.eye(n_components)
+            of_rows = components[present[:, view]]
+            second_moments = of_rows.T @ of_rows + spreads[view]
+            moments = second_moments + PRIOR_ROWS * np.eye(n_components)
             sums = table[:, of_view].T @ components
             loadings[of_view] = cho_solve(cho_factor(moments), sums.T).T
             error += float(
-                np.sum((loadings[of_view].T @ loadings[of_view]) * second_moments[view])
+                np.sum((loadings[of_view].T @ loadings[of_view]) * second_moments)
                 - 2 * np.sum(sums * loadings[of_view])
             )
         before, noise = noise, max(error, LEAST_NOISE * total) / n_cells
@@ -184,19 +189,44 @@ def _grams(loadings: FloatArray, view_of: IntArray, n_views: int) -> FloatArray:
     return np.array([loadings[view_of == view].T @ loadings[view_of == view] for view in range(n_views)])
 
 
-class _Solver:
-    """Solves for the components of rows that have certain views: (Σ LᵀL + noise · I) z = Lᵀx."""
+class _Patterns:
+    """The patterns of views that rows have, by which the equations of their components differ.
 
-    def __init__(self, gram: FloatArray, noise: float) -> None:
-        self._factor = cho_factor(gram + noise * np.eye(len(gram)))
+    Parameters
+    ----------
+    present : bool ndarray of shape (n_rows, n_views)
+    """
 
-    def __call__(self, products: FloatArray) -> FloatArray:
-        solved: FloatArray = cho_solve(self._factor, products.T).T
-        return solved
+    def __init__(self, present: BoolArray) -> None:
+        patterns, pattern_of, counts = np.unique(present, axis=0, return_inverse=True, return_counts=True)
+        self._patterns, self._counts = patterns.astype(np.float64), counts
+        self._order = np.argsort(np.ravel(pattern_of), kind="stable")
+        self._ends = np.cumsum([0, *counts])
 
+    def solve(self, grams: FloatArray, noise: float, products: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Solve (Σ LᵀL + noise · I) z = Lᵀx for the components z of all rows; `products` are their Lᵀx.
 
-def _by_pattern(present: BoolArray, grams: FloatArray, noise: float) -> Iterator[tuple[IntArray, _Solver]]:
-    """Yield the rows of each pattern of views, and what solves for their components."""
-    patterns, pattern_of = np.unique(present, axis=0, return_inverse=True)
-    for number, pattern in enumerate(patterns):
-        yield np.flatnonzero(np.ravel(pattern_of) == number), _Solver(grams[pattern].sum(axis=0), noise)
+        Returns
+        -------
+        components : ndarray of shape (n_rows, n_components)
+        spreads : ndarray of shape (n_views, n_components, n_components)
+            Sum of the covariance matrices of the components, over the rows that have each view.
+        """
+        ordered, spreads = products[self._order], np.zeros_like(grams)
+        for numbers, inverses in self._inverses(grams, noise):
+            for number, inverse in zip(range(numbers.start, numbers.stop), inverses):
+                rows = slice(self._ends[number], self._ends[number + 1])
+                ordered[rows] = ordered[rows] @ inverse
+            counted = self._patterns[numbers] * (noise * self._counts[numbers, None])
+            spreads += np.tensordot(counted, inverses, axes=(0, 0))
+        components = np.empty_like(products)
+        components[self._order] = ordered
+        return components, spreads
+
+    def _inverses(self, grams: FloatArray, noise: float) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield some patterns at a time, and the inverses of their equations."""
+        ridge = noise * np.eye(grams.shape[1])
+        for start in range(0, len(self._patterns), PATTERNS_AT_ONCE):
+            numbers = slice(start, min(start + PATTERNS_AT_ONCE, len(self._patterns)))
+            inverses = np.linalg.inv(np.tensordot(self._patterns[numbers], grams, axes=1) + ridge)
+            yield numbers, (inverses + inverses.transpose(0, 2, 1)) / 2

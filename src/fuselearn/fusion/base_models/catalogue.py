@@ -31,10 +31,13 @@ from fuselearn.fusion.base_models.kernel_machines import WIDE, KernelMachine, Ke
 from fuselearn.fusion.base_models.ridge_features import RidgeModel
 from fuselearn.fusion.base_models.support_vector_machines import MOST_ROWS as MOST_SVM_ROWS
 from fuselearn.fusion.base_models.support_vector_machines import SupportVectorMachines, SupportVectorRows
+from fuselearn.fusion.budget import FewRowsPlan
 from fuselearn.numeric.gross_outliers import N_RANGES
 from fuselearn.persistence.validation import check_array, check_part, described
 from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
+BY_TIME = ("linear", "trees", "rbf", "svm", "boosting")
+"""Built-in learners, those that take least time on few rows first; classifiers of the user's may take any."""
 BUILT_IN = ("svm", "rbf", "linear", "trees", "boosting")
 ALL_VIEWS = "all views"
 LEAST_ROWS = 10
@@ -145,11 +148,12 @@ def make_arms(
     classes: AnyArray | None,
     seed: int,
     imputer: ViewImputer | None = None,
+    plan: FewRowsPlan | None = None,
 ) -> list[Arm]:
     """Return the arms of a fusion, each on the rows that have its view; rows of a group are held out together.
 
     `classes` is None where numbers are predicted. Arms of all views take the rows that have all of them; with an
-    imputer all rows, absent views filled in.
+    imputer all rows, absent views filled in. Where a plan limits the time, cross-fitting ends when it is short.
     """
     sources = _sources(blocks, with_gaps=imputer is not None)
     if groups is not None:
@@ -160,6 +164,7 @@ def make_arms(
             "groups out, or give groups so that some view is present in several of them."
         )
     large = [source for source in sources if len(source.rows) >= LEAST_ROWS]
+    costs = {name: _cost(learner) for name, learner in learners.items()}
     table = blocks.views[0].table
     filled = table if imputer is None else imputer.filled(table, blocks.present)
     arms: list[Arm] = []
@@ -167,11 +172,18 @@ def make_arms(
         table = filled if source.view is None else blocks.views[0].table
         values = np.ascontiguousarray(table[np.ix_(source.rows, source.columns)], dtype=np.float64)
         n_learnt = {name: _n_learnt(learner, *values.shape) for name, learner in learners.items()}
-        for name, prepare in _preparations(learners, source, values, weights[source.rows], groups, classes).items():
+        prepares = _preparations(learners, source, values, weights[source.rows], groups, classes, plan)
+        for name, prepare in prepares.items():
             arm_seed = np.random.SeedSequence(seed, spawn_key=(len(arms),))
             prepared = partial(prepare, arm_seed)
-            arms.append(Arm(source.view, source.name, name, source.rows, source.columns, prepared, n_learnt[name]))
+            about = source.view, source.name, name, source.rows, source.columns
+            arms.append(Arm(*about, prepared, n_learnt[name], costs[name]))
     return arms
+
+
+def _cost(learner: str | Classifier) -> int:
+    """Return the place of a learner among all by the time that it takes."""
+    return BY_TIME.index(learner) if isinstance(learner, str) else len(BY_TIME)
 
 
 def _n_learnt(learner: str | Classifier, n_rows: int, n_columns: int) -> int:
@@ -259,6 +271,7 @@ def _preparations(
     weights: FloatArray,
     groups: IntArray | None,
     classes: AnyArray | None,
+    plan: FewRowsPlan | None,
 ) -> dict[str, _Prepare]:
     """Return functions from a seed to prepared rows, by the name of the learner."""
     scales = possible_scales(values, source.view_columns)
@@ -274,9 +287,9 @@ def _preparations(
             _check_gaps(values, learner, name, source.name)
             what = f"{name} of the view {source.name!r}"
             if classes is None:
-                preparations[name] = RegressorRows(learner, values, weights, groups).prepared
+                preparations[name] = RegressorRows(learner, values, weights, groups, plan).prepared
             else:
-                preparations[name] = CrossFittedRows(learner, what, values, weights, groups, classes).prepared
+                preparations[name] = CrossFittedRows(learner, what, values, weights, groups, classes, plan).prepared
         elif learner == "svm":
             preparations[name] = partial(SupportVectorRows, scales, values, weights, groups)
         elif learner == "trees":

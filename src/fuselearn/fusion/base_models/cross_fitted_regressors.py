@@ -1,6 +1,8 @@
 """Any scikit-learn regressor as an arm, fitted on all but one of five folds of the rows in turn."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -9,11 +11,12 @@ from fuselearn.classifiers.adapter import keep_sklearn_config
 from fuselearn.classifiers.cross_fitting import stratified_folds, target_codes
 from fuselearn.classifiers.regressors import fit_regressor
 from fuselearn.fusion.base_models import ArmFit
+from fuselearn.fusion.base_models.cross_fitted import cross_fit_in_groups
 from fuselearn.fusion.base_models.forests import column_means
+from fuselearn.fusion.budget import Budget, FewRowsPlan
 from fuselearn.persistence.validation import check_array
 from fuselearn.typing import FloatArray, IntArray
 
-FOLDS = 5
 MOST_FITS = 2
 
 
@@ -27,40 +30,45 @@ class RegressorRows:
     weights : ndarray of shape (n_rows,)
     groups : intp ndarray of shape (n_rows,) or None
         Rows of the same number belong together.
+    plan : FewRowsPlan, default=None
+        What may be begun within a time limit, if there is one.
     """
 
     n_fits = MOST_FITS
 
-    def __init__(self, estimator: Any, rows: FloatArray, weights: FloatArray, groups: IntArray | None) -> None:
+    def __init__(
+        self,
+        estimator: Any,
+        rows: FloatArray,
+        weights: FloatArray,
+        groups: IntArray | None,
+        plan: FewRowsPlan | None = None,
+    ) -> None:
         self._estimator, self._rows, self._weights, self._groups = estimator, rows, weights, groups
         # Regressors are fitted in other threads, under the configuration of this one.
-        self._cross_fit = keep_sklearn_config(self._cross_fit_here)
+        self._fit_regressor = keep_sklearn_config(fit_regressor)
+        self._plan = FewRowsPlan(Budget()) if plan is None else plan
 
     def prepared(self, seed: np.random.SeedSequence) -> Self:
         """Return the rows themselves: nothing of them is drawn."""
         return self
 
     def fit(self, targets: FloatArray, number: int, seed: np.random.SeedSequence) -> ArmFit:
-        """Fit a clone for each fold; the model is their mean."""
-        values, models = self._cross_fit(targets, seed, None)
-        out_of_fold = values
-        if self._groups is not None:
-            out_of_fold, _ = self._cross_fit(targets, seed, self._groups)
-        return ArmFit(out_of_fold, values, CrossFittedRegressors(models, column_means(self._rows)))
+        """Fit a clone for each fold; the model is their mean. `OutOfTime` where there is no time for all folds."""
+        fit = cross_fit_in_groups(partial(self._fits, targets, seed), targets.shape, self._groups, self._plan)
+        return ArmFit(fit.out_of_fold, fit.within_groups, CrossFittedRegressors(fit.models, column_means(self._rows)))
 
-    def _cross_fit_here(
-        self, targets: FloatArray, seed: np.random.SeedSequence, groups: IntArray | None
-    ) -> tuple[FloatArray, list[Any]]:
-        """Return values of all rows by models of the other folds, and the models."""
-        fold_of = stratified_folds(target_codes(targets), FOLDS, np.random.default_rng(seed), groups)
-        values, models = np.empty(targets.shape), []
+    def _fits(
+        self, targets: FloatArray, seed: np.random.SeedSequence, groups: IntArray | None, n_folds: int
+    ) -> Iterator[tuple[IntArray, FloatArray, Any]]:
+        """Yield the rows of each fold, their values, and the model of the other folds by which they are."""
+        fold_of = stratified_folds(target_codes(targets), n_folds, np.random.default_rng(seed), groups)
         for fold in np.unique(fold_of).tolist():
             held_out = fold_of == fold
             key = (*seed.spawn_key, fold, seed.entropy)
             used = ~held_out if not held_out.all() else held_out
-            models.append(fit_regressor(self._estimator, self._rows, targets[:, 0], self._weights, used, key))
-            values[held_out] = _predicted(models[-1:], self._rows[held_out])
-        return values, models
+            model = self._fit_regressor(self._estimator, self._rows, targets[:, 0], self._weights, used, key)
+            yield np.flatnonzero(held_out), _predicted([model], self._rows[held_out]), model
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,9 @@ whether a row is in the subsample or not.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,63 +18,80 @@ from fuselearn.classifiers.adapter import takes_nan, weight_parameter
 from fuselearn.classifiers.cross_fitting import CrossFitting
 from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.catalogue import Learners
-from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, target_values
+from fuselearn.fusion.base_models.cross_fitted import CrossFittedModel, seed_of_one, target_values
 from fuselearn.fusion.base_models.forests import ForestRows, column_means
 from fuselearn.fusion.base_models.kernel_machines import possible_scales
 from fuselearn.fusion.base_models.support_vector_machines import SupportVectorRows
-from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame
+from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame, TakenRows, learnt_labels
 from fuselearn.typing import AnyArray, Classifier, FloatArray, IntArray
 
 
+@dataclass(frozen=True)
+class ArmRows:
+    """Rows of a subsample that an arm learns from.
+
+    Attributes
+    ----------
+    what : str
+        The learner and its view, for messages.
+    rows : intp ndarray of shape (n_rows,)
+        Numbers of those that have the view, among the subsample.
+    table : ndarray of shape (n_rows, n_columns)
+        Their columns of the view.
+    taken : TakenRows
+        The subsample.
+    n_folds_of_rows : int
+        Number of folds that rows have.
+    n_folds : int
+        Number of folds to fit without; where there are fewer, each is of several folds of the rows.
+    """
+
+    what: str
+    rows: IntArray
+    table: FloatArray
+    taken: TakenRows
+    n_folds_of_rows: int
+    n_folds: int
+
+    @property
+    def folds(self) -> IntArray:
+        """The folds to fit without."""
+        return self.taken.folds[self.rows].astype(np.intp) * self.n_folds // self.n_folds_of_rows
+
+
 def fit_without_folds(
-    learner: str | Classifier,
-    what: str,
-    rows: FloatArray,
-    codes: IntArray,
-    weights: FloatArray,
-    folds: IntArray,
-    n_folds: int,
-    classes: AnyArray,
-    seed: int,
-) -> list[FittedModel | None]:
-    """Fit a learner on the rows of all folds but one, for each of them.
+    learner: str | Classifier, some: ArmRows, classes: AnyArray, seed: int
+) -> Iterator[FittedModel | None]:
+    """Fit a learner on the rows of all folds but one, for each of them, one after the other.
 
     Parameters
     ----------
     learner : str or classifier
         "trees", "svm" or a classifier.
-    what : str
-        The learner and its view, for messages.
-    rows : ndarray of shape (n_rows, n_columns)
+    some : ArmRows
         Rows that have the view.
-    codes : int ndarray of shape (n_rows,)
-        Their classes.
-    weights : ndarray of shape (n_rows,)
-        Their weights.
-    folds : int ndarray of shape (n_rows,)
-        Their folds.
-    n_folds : int
-        Number of folds.
     classes : ndarray
         All classes.
     seed : int
         Seed of all draws.
 
-    Returns
-    -------
-    list of FittedModel or None
+    Yields
+    ------
+    FittedModel or None
         The model without each fold; None where there are no rows of other folds.
     """
+    rows, folds = some.table, some.folds
+    codes, weights = learnt_labels(some.taken.codes[some.rows], some.taken.weights[some.rows], len(classes))
     if not isinstance(learner, str):
-        return _fit_classifiers(learner, what, rows, codes, weights, folds, n_folds, classes, seed)
+        yield from _fit_classifiers(learner, some, codes, weights, classes, seed)
+        return
     shares = np.eye(len(classes))[codes]
     targets = 2 * shares[:, 1:] - 1 if len(classes) == 2 else shares
-    models: list[FittedModel | None] = []
-    for fold in range(n_folds):
+    for fold in range(some.n_folds):
         others = np.flatnonzero(folds != fold)
         draws = np.random.SeedSequence(seed, spawn_key=(fold,))
         if not len(others):
-            models.append(None)
+            yield None
             continue
         prepared: Any
         if learner == "svm":
@@ -81,8 +99,7 @@ def fit_without_folds(
             prepared = SupportVectorRows(scales, rows[others], weights[others], None, draws)
         else:
             prepared = ForestRows(rows[others], weights[others], None)
-        models.append(prepared.fit(targets[others], 0, draws).model)
-    return models
+        yield prepared.fit(targets[others], 0, draws).model
 
 
 @dataclass(frozen=True)
@@ -115,19 +132,12 @@ def check_classifiers(learners: Learners, frame: FusionFrame, ask: Callable[[Mis
 
 
 def _fit_classifiers(
-    learner: Classifier,
-    what: str,
-    rows: FloatArray,
-    codes: IntArray,
-    weights: FloatArray,
-    folds: IntArray,
-    n_folds: int,
-    classes: AnyArray,
-    seed: int,
-) -> list[FittedModel | None]:
+    learner: Classifier, some: ArmRows, codes: IntArray, weights: FloatArray, classes: AnyArray, seed: int
+) -> Iterator[FittedModel | None]:
     """Fit clones of a classifier of the user's."""
+    rows, folds = some.table, some.folds
     cross_fitting = CrossFitting(
-        [what],
+        [some.what],
         [learner],
         [rows],
         np.ones((len(rows), 1), dtype=bool),
@@ -136,7 +146,10 @@ def _fit_classifiers(
         n_jobs=1,
     )
     no_rows = np.empty(0, dtype=np.intp)
-    train = [(np.flatnonzero(folds != fold), no_rows) for fold in range(n_folds)]
     width = 1 if len(classes) == 2 else len(classes)
-    [fitted], _ = cross_fitting.run(codes[:, None], [train], target_values, width, lambda view, fold: (fold, seed))
-    return [None if model is None else CrossFittedModel([model], column_means(rows)) for model in fitted]
+    for fold in range(some.n_folds):
+        train = np.flatnonzero(folds != fold), no_rows
+        [[model]], _ = cross_fitting.run(
+            codes[:, None], [[train]], target_values, width, partial(seed_of_one, (fold, seed))
+        )
+        yield None if model is None else CrossFittedModel([model], column_means(rows))
