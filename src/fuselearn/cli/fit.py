@@ -338,7 +338,7 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
     with warnings.catch_warnings(record=True) as caught, refusing(ValueError, TypeError):
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message=FEW_IN_FOLDS)
-        X = columns.fit_transform(training.table, training.y)
+        X = columns.fit_transform(training.table, training.y, training.groups)
     notes.add_warnings(caught)
     has_view = ~np.asarray(np.isnan(X).all(axis=1))
     if not has_view.all():
@@ -396,11 +396,10 @@ def _fit_arguments(estimator: Any, task: Task, training: "TrainingTable", rows: 
             refuse(f"--label-columns: {name} takes one column of labels; gradient_views takes each view's own.")
         arguments["view_labels"] = training.view_labels[rows]
     if training.groups is not None:
-        if not takes(estimator, "groups"):
-            refuse(
-                f"--group: {name} does not judge by out-of-fold rows; leave the option out, or add --method {FUSION}."
-            )
-        arguments["groups"] = training.groups[rows]
+        if takes(estimator, "groups"):
+            arguments["groups"] = training.groups[rows]
+        elif "target" not in {choice.categorical or task.categorical for choice in task.choices.values()}:
+            refuse(f"--group: {name} does not judge by out-of-fold rows; leave it out, or add --method {FUSION}.")
     if task.class_weight == "balanced":
         if "class_weight" in estimator.get_params(deep=False):
             estimator.set_params(class_weight="balanced")
