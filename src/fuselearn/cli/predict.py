@@ -90,8 +90,8 @@ def predict(
     """Predict the classes of a file's rows, with probabilities.
 
     The output has the id, prediction, and probability_CLASS for each class. A view that the file lacks is missing.
-    With fusion the prediction need not be the most probable class: it treats rare and frequent classes alike, while
-    the probabilities follow how frequent they are.
+    The prediction is the most probable class; of a model fitted with --class-weight balanced, the one whose
+    probability, divided by its share, is largest.
     """
     check_count("--chunk-rows", chunk_rows)
     kind = output_kind(output, output_format)
