@@ -166,6 +166,11 @@ class ViewPreparation(BaseEstimator):
             rows = step.transform(rows)
         return _spread(rows, present)
 
+    @property
+    def target_means(self) -> list[str]:
+        """Return the columns whose texts became the mean target of their category."""
+        return [column for column, encoder in self.encoders_.items() if isinstance(encoder, TargetMeanEncoding)]
+
     def unknown(self, column: str, texts: AnyArray) -> list[str]:
         """Return the texts that a column did not have when it was fitted."""
         encoder = self.encoders_[column]
