@@ -19,7 +19,7 @@ def run_main(before, *arguments):
 
 def test_help_says_what_the_prediction_is():
     words = " ".join(run("predict", "--help").stdout.replace("│", " ").split())
-    assert "The prediction is the most probable class; of a model fitted with --class-weight balanced" in words
+    assert "The prediction is the most probable class; of a fusion fitted with --class-weight balanced" in words
 
 
 def test_version():

@@ -58,13 +58,15 @@ def features(
     output: Annotated[
         str | None, typer.Option(help="CSV, TSV, Parquet or Feather file for all of them; - is standard output.")
     ] = None,
-    number: Annotated[int, typer.Option(help="How many are printed.")] = 20,
-    by: Annotated[str, typer.Option(help="columns or views.", show_default="columns, if the model tells")] = "",
+    number: Annotated[int, typer.Option(help="Number of columns or views to print.")] = 20,
+    by: Annotated[
+        str, typer.Option(help="What to list: columns or views.", show_default="columns, if the model tells")
+    ] = "",
     fdr: Annotated[
         float | None,
         typer.Option(
-            help="Select columns with at most this expected share of false ones, such as 0.1; fits the model again and "
-            "again on DATA, which must have the target.",
+            help="Select columns with at most this expected share of false ones, such as 0.1. This fits the model many "
+            "times, on DATA, which must have the target.",
             show_default="none are selected",
         ),
     ] = None,
@@ -77,7 +79,9 @@ def features(
             help="Column of groups, for --fdr: rows of a group count as one.", show_default="the one named at fit"
         ),
     ] = None,
-    subsamples: Annotated[int, typer.Option(help="Halves of the rows that --fdr fits the model on.")] = 20,
+    subsamples: Annotated[
+        int, typer.Option(help="Number of random halves of the rows that --fdr fits the model on.")
+    ] = 20,
     seed: Seed = 0,
     jobs: Jobs = None,
     identifier: FittedIdentifier = None,
@@ -97,8 +101,8 @@ def features(
 ) -> None:
     """List the columns, or views, that matter most for the rows of a file: by their mean absolute contribution.
 
-    With --fdr the columns that the target depends on beyond all other columns, by tests on rows that the model was not
-    fitted on.
+    With --fdr, it selects the columns that the target depends on beyond all other columns, by tests on rows that the
+    model was not fitted on.
     """
     import pyarrow
 

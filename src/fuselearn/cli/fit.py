@@ -62,6 +62,7 @@ from fuselearn.cli.options import (
     Seed,
     Strict,
     Target,
+    TaskName,
     ViewGlobs,
     ViewsFile,
     words_of,
@@ -110,13 +111,11 @@ def fit(
     views: ViewsFile = None,
     on: On = None,
     drop: Drop = None,
-    method: Annotated[str, typer.Option(help="Any method that fuselearn compare knows.")] = DEFAULT_METHOD,
-    task_name: Annotated[
-        str, typer.Option("--task", help="classification, regression, or auto: numbers with fractions are predicted.")
-    ] = "auto",
+    method: Annotated[str, typer.Option(help="Any method that compare knows, such as shareboost.")] = DEFAULT_METHOD,
+    task_name: TaskName = "auto",
     settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of the method, repeated.")] = None,
     label_columns: Annotated[
-        str | None, typer.Option(help="Labels that views have of their own: VIEW=COLUMN, with commas.")
+        str | None, typer.Option(help="Columns of labels that views have of their own: VIEW=COLUMN, with commas.")
     ] = None,
     group: Annotated[
         str | None,
@@ -125,7 +124,7 @@ def fit(
         ),
     ] = None,
     categorical: Annotated[
-        str, typer.Option(help="What becomes of text: onehot, target (mean of a category), none (refuse).")
+        str, typer.Option(help="What text becomes: onehot, target (mean target of a category); none refuses it.")
     ] = "onehot",
     class_weight: Annotated[
         str,
@@ -148,7 +147,7 @@ def fit(
 ) -> None:
     """Fit a model to a file and save it.
 
-    Views are sets of columns: --view, --views, or guessed from prefixes (rna_1, rna_2). Ctrl-C keeps finished rounds.
+    Views are sets of columns, from --view or --views, or guessed by prefixes (rna_1). Ctrl-C saves finished rounds.
     """
     check_seed(seed)
     check_jobs(jobs)

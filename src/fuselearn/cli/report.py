@@ -48,7 +48,7 @@ def report(
     data: Annotated[str, typer.Option(help="File of rows that the model has not seen; - is standard input.")],
     output: Annotated[str, typer.Option(help="HTML file to write.")],
     target: Annotated[
-        str | None, typer.Option(help="Column that holds the classes.", show_default="the one named at fit")
+        str | None, typer.Option(help="Column of the true classes or numbers.", show_default="the one named at fit")
     ] = None,
     identifier: FittedIdentifier = None,
     on: FittedOn = None,
@@ -68,7 +68,7 @@ def report(
 ) -> None:
     """Write a report: how good the model is, which views matter, which labels look wrong.
 
-    Without the column of classes it says what can be said without them.
+    Without the column of the target, it has what can be said without it.
     """
     if output == "-" or Path(output).suffix.lower() not in (".html", ".htm"):
         refuse(f"--output must be a file that ends in .html; got {output!r}.")
