@@ -17,6 +17,11 @@ def run_main(before, *arguments):
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
 
 
+def test_help_says_what_the_prediction_is():
+    words = " ".join(run("predict", "--help").stdout.replace("│", " ").split())
+    assert "The prediction is the most probable class; of a fusion fitted with --class-weight balanced" in words
+
+
 def test_version():
     result = run("--version")
     assert result.exit_code == 0

@@ -73,12 +73,55 @@ def test_few_columns_are_selected_and_texts_noted(folder, tmp_path):
     assert len(set(names)) == 4
 
 
+def selected(tmp_path, table, *fitted, options=()):
+    """Return the columns that are selected for a model of a table, and the notes."""
+    csv.write_csv(table, tmp_path / "data.csv")
+    model = ("--method", "gradient", "--set", "n_estimators=20", "--output", tmp_path / "model.fuse", "--force")
+    done = run("fit", tmp_path / "data.csv", "--target", "outcome", *model, *fitted)
+    assert done.exit_code == 0, done.output
+    arguments = ("--fdr", "0.1", "--subsamples", "2", "--json", *options)
+    done = run("features", tmp_path / "model.fuse", tmp_path / "data.csv", *arguments)
+    assert done.exit_code == 0, done.output
+    summary = json.loads(done.stdout)
+    return {record["column"] for record in summary["columns"] if record["selected"]}, summary["notes"]
+
+
+def test_mean_targets_are_refused(tmp_path):
+    """Labels by chance would select them: they have seen the labels that columns are tested on."""
+    rng = np.random.default_rng(0)
+    columns = {"a_street": [f"s{number}" for number in rng.integers(0, 60, 300)], "b_x": rng.normal(size=300)}
+    by_chance = pa.table({**columns, "outcome": np.array(["ill", "well"])[rng.integers(0, 2, 300)]})
+    with pytest.raises(
+        AssertionError, match=r"mean targets of the texts in 'a_street'.* fit with --categorical onehot"
+    ):
+        selected(tmp_path, by_chance, "--categorical", "target")
+    assert selected(tmp_path, by_chance)[0] == set()
+
+
+def test_rows_of_a_group_count_as_one(tmp_path):
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(30), 10)
+    a, b = rng.normal(size=(2, 30))[:, person] + 0.01 * rng.normal(size=(2, 300))
+    outcome = np.array(["ill", "well"])[rng.integers(0, 2, 30)][person]
+    table = pa.table({"a_0": a, "b_0": b, "person": person, "outcome": outcome})
+    assert selected(tmp_path, table, "--group", "person") == (set(), [])
+    alone = ("--drop", "person")
+    assert selected(tmp_path, table, *alone)[0] == {"a_0", "b_0"}
+    assert selected(tmp_path, table, *alone, options=("--group", "person"))[0] == set()
+    run("fit", tmp_path / "data.csv", "--target", "outcome", "--group", "person", "--output", tmp_path / "of.fuse")
+    csv.write_csv(table.drop(["person"]), tmp_path / "alone.csv")
+    options = ("--fdr", "0.1", "--subsamples", "1")
+    done = run("features", tmp_path / "of.fuse", tmp_path / "alone.csv", *options)
+    assert "has no column 'person', which held the groups of the fit" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--fdr", "1"), "--fdr must be a share between 0 and 1"),
         (("--fdr", "0.1", "--by", "views"), "--fdr selects columns"),
         (("--target", "outcome"), "--target is for --fdr"),
+        (("--group", "outcome"), "--group is for --fdr"),
         (("--fdr", "0.1", "--subsamples", "0"), "--subsamples must be at least 1"),
         (("--fdr", "0.1", "--target", "nothing"), "nothing"),
     ],

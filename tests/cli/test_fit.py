@@ -195,6 +195,23 @@ def test_base_models_that_there_is_no_time_for_are_named(fit):
     assert told["interrupted"] is True
 
 
+def test_target_means_are_learnt_of_other_groups(table, tmp_path, fit):
+    """Labels that persons have by chance, and a street each: its mean target tells nothing of new persons."""
+    person = np.arange(N_ROWS) // 5
+    by_chance = np.array(["ill", "well"])[np.random.default_rng(0).integers(0, 2, N_ROWS // 5)][person]
+    chance = table.select(["patient", "rna_0"]).append_column("person", pa.array(person))
+    chance = chance.append_column("street", pa.array([f"street {number}" for number in person]))
+    csv.write_csv(chance.append_column("outcome", pa.array(by_chance)), tmp_path / "chance.csv")
+    chosen = ["--view", "place=street", "--view", "rna=rna_0", "--categorical", "target", "--group", "person"]
+    _, told = fit(*chosen, "--method", "fusion", "--set", "max_fits=6", data=tmp_path / "chance.csv")
+    assert told["out_of_sample_score"] < 0.7
+    # Methods that hold no rows out have groups for target means only.
+    boosted = [*chosen, "--method", "shareboost", "--set", "n_estimators=3"]
+    fit(*boosted, data=tmp_path / "chance.csv")
+    with pytest.raises(AssertionError, match="--group: shareboost does not judge by out-of-fold rows"):
+        fit(*boosted, "--categorical", "onehot", data=tmp_path / "chance.csv")
+
+
 def test_groups_that_become_one_are_named(table, tmp_path, fit):
     names = [f"person {number // 5}" for number in range(N_ROWS)]
     arguments = [*NUMBERS, "--method", "fusion", "--set", "max_fits=2", "--group", "person"]

@@ -507,7 +507,3 @@ def test_classes_are_spelled_as_in_the_file(table, tmp_path, predict):
     predicted, _ = predict(write(table, tmp_path / "data.csv"), model=model, output="p.csv")
     assert predicted.column_names[2:] == ["probability_01", "probability_02"]
     assert set(predicted.column("prediction").to_pylist()) <= {"01", "02"}
-
-
-def test_help_says_what_the_prediction_is():
-    assert "need not be the most probable class" in " ".join(run("predict", "--help").stdout.replace("│", " ").split())

@@ -127,7 +127,7 @@ def make_app() -> "typer.Typer":
             bool, typer.Option("--version", callback=print_version, is_eager=True, help="Show the version and exit.")
         ] = False,
     ) -> None:
-        """Fuse several noisy, partly missing views of the same objects into one classifier."""
+        """Fuse several noisy, partly missing views of the same objects into one model."""
 
     return app
 

@@ -47,6 +47,7 @@ from fuselearn.cli.options import (
     Processes,
     Strict,
     Target,
+    TaskName,
     ViewGlobs,
     ViewsFile,
 )
@@ -68,23 +69,33 @@ def compare(
     views: ViewsFile = None,
     on: On = None,
     drop: Drop = None,
-    methods: Annotated[str, typer.Option(help="Names with commas, or default, or all.")] = "default",
+    methods: Annotated[str, typer.Option(help="Names of methods with commas, or default, or all.")] = "default",
     noise: Annotated[float, typer.Option(help="Share of each view's training labels to flip.")] = 0.0,
-    consensus: Annotated[bool, typer.Option(help="Try every method on agreed labels too.")] = False,
-    protocol: Annotated[str | None, typer.Option(help="Runs, split, rounds and methods of a paper.")] = None,
-    runs: Annotated[int, typer.Option(help="Random splits.")] = 20,
+    consensus: Annotated[
+        bool, typer.Option(help="Also fit every method to the labels that the views agree on.")
+    ] = False,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            help="Take runs, split, rounds and methods of a paper: shareboost, bssd, mssboost, shared_distribution, "
+            "tomographic."
+        ),
+    ] = None,
+    runs: Annotated[int, typer.Option(help="Number of random splits.")] = 20,
     train_size: Annotated[float, typer.Option(help="Share of the rows to train on.")] = 0.6,
-    scoring: Annotated[str, typer.Option(help="Any score of scikit-learn; R² for numbers.")] = "accuracy",
-    task: Annotated[
-        str, typer.Option(help="classification, regression, or auto: numbers with fractions are predicted.")
-    ] = "auto",
+    scoring: Annotated[
+        str, typer.Option(help="Any score of scikit-learn; numbers are scored by R² instead of accuracy.")
+    ] = "accuracy",
+    task: TaskName = "auto",
     seed: Annotated[int, typer.Option(help="Seed of splits, noise and methods.")] = 0,
     group: Annotated[
         str | None, typer.Option(help="Column of groups, such as persons; no group is on both sides of a split.")
     ] = None,
     jobs: Processes = None,
-    resume: Annotated[str | None, typer.Option(help="File that keeps finished fits, to go on from.")] = None,
-    output: Annotated[str | None, typer.Option(help="Write the table here: .md, .json, .csv or .txt.")] = None,
+    resume: Annotated[
+        str | None, typer.Option(help="File that keeps finished fits: the same command goes on from there.")
+    ] = None,
+    output: Annotated[str | None, typer.Option(help="File for the table: .md, .json, .csv or .txt.")] = None,
     file_format: Format = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",

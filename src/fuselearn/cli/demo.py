@@ -32,8 +32,8 @@ class Row:
 
 
 def demo(
-    rounds: Annotated[int, typer.Option(help="Rounds of boosting.")] = 100,
-    noise: Annotated[float, typer.Option(help="Part of the labels that are wrong, in each view.")] = 0.3,
+    rounds: Annotated[int, typer.Option(help="Number of rounds of boosting.")] = 100,
+    noise: Annotated[float, typer.Option(help="Share of the labels of each view that are wrong.")] = 0.3,
     seed: Annotated[int, typer.Option(help="Seed of the split, of the wrong labels and of the bandit.")] = 0,
     jobs: Jobs = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,

@@ -47,7 +47,9 @@ def explain(
     model: Model,
     data: Data,
     output: Annotated[str, typer.Option(help="CSV, TSV, Parquet or Feather file; - is standard output.")] = "-",
-    by: Annotated[str, typer.Option(help="columns or views.", show_default="columns, if the model tells")] = "",
+    by: Annotated[
+        str, typer.Option(help="What to explain by: columns or views.", show_default="columns, if the model tells")
+    ] = "",
     identifier: FittedIdentifier = None,
     on: FittedOn = None,
     view: FittedViews = None,
@@ -65,9 +67,9 @@ def explain(
 ) -> None:
     """Explain the decision on each row: what each column, or view, contributes to it.
 
-    The output has a line for each row and column: the id, or the number of the row, view, column, with more than two
-    classes class, and contribution. Contributions of a row add up to its decision value; the line without view is what
-    they are added to.
+    The output has a line for each row and column: the id (or the number of the row), view, column, class where there
+    are more than two, and contribution. The lines of a row add up to its decision value; the one that names no view
+    is what the others are added to.
     """
     check_by(by)
     kind = output_kind(output, None)

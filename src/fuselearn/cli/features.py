@@ -59,20 +59,30 @@ def features(
     output: Annotated[
         str | None, typer.Option(help="CSV, TSV, Parquet or Feather file for all of them; - is standard output.")
     ] = None,
-    number: Annotated[int, typer.Option(help="How many are printed.")] = 20,
-    by: Annotated[str, typer.Option(help="columns or views.", show_default="columns, if the model tells")] = "",
+    number: Annotated[int, typer.Option(help="Number of columns or views to print.")] = 20,
+    by: Annotated[
+        str, typer.Option(help="What to list: columns or views.", show_default="columns, if the model tells")
+    ] = "",
     fdr: Annotated[
         float | None,
         typer.Option(
-            help="Select columns with at most this expected share of false ones, such as 0.1; fits the model again and "
-            "again on DATA, which must have the target.",
+            help="Select columns with at most this expected share of false ones, such as 0.1. This fits the model many "
+            "times, on DATA, which must have the target.",
             show_default="none are selected",
         ),
     ] = None,
     target: Annotated[
         str | None, typer.Option(help="Column of the target, for --fdr.", show_default="the one named at fit")
     ] = None,
-    subsamples: Annotated[int, typer.Option(help="Halves of the rows that --fdr fits the model on.")] = 20,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of groups, for --fdr: rows of a group count as one.", show_default="the one named at fit"
+        ),
+    ] = None,
+    subsamples: Annotated[
+        int, typer.Option(help="Number of random halves of the rows that --fdr fits the model on.")
+    ] = 20,
     seed: Seed = 0,
     jobs: Jobs = None,
     identifier: FittedIdentifier = None,
@@ -92,8 +102,8 @@ def features(
 ) -> None:
     """List the columns, or views, that matter most for the rows of a file: by their mean absolute contribution.
 
-    With --fdr the columns that the target depends on beyond all other columns, by tests on rows that the model was not
-    fitted on.
+    With --fdr, it selects the columns that the target depends on beyond all other columns, by tests on rows that the
+    model was not fitted on.
     """
     import pyarrow
 
@@ -106,8 +116,9 @@ def features(
         refuse(f"--fdr must be a share between 0 and 1, such as 0.1; got {fdr:g}.")
     if fdr is not None and by == "views":
         refuse("--fdr selects columns; leave out --by views.")
-    if fdr is None and target is not None:
-        refuse("--target is for --fdr; add --fdr 0.1, or leave it out.")
+    for option, name in (("--target", target), ("--group", group)):
+        if fdr is None and name is not None:
+            refuse(f"{option} is for --fdr; add --fdr 0.1, or leave it out.")
     kind = None if output is None else output_kind(output, None)
     if output == "-" and as_json:
         refuse("--json prints to standard output, as the list would; name a file with --output.")
@@ -127,8 +138,9 @@ def features(
             settings = {"fdr": fdr, "n_subsamples": subsamples, "random_state": seed, "n_jobs": jobs}
             target = column_of(target, note.get("target"), opened, "--target")
             named = column_of(named, note.get("id"), opened, "--id")
+            group = _group_of(group, note.get("group"), opened, notes)
             of = "columns"
-            rows, records = _selection(loaded, opened, target, named, allow_missing_columns, settings, notes)
+            rows, records = _selection(loaded, opened, target, named, group, allow_missing_columns, settings, notes)
     if output is not None and kind is not None:
         with writing(output), prediction_file(output, kind, force) as write:
             write(pyarrow.Table.from_pylist(records))
@@ -178,11 +190,22 @@ def _contributions(
     )
 
 
+def _group_of(given: str | None, noted: str | None, opened: OpenedFile, notes: Notes) -> str | None:
+    """Return the column of groups, that of the fit if none is given; a note says where the file lacks it."""
+    group = column_of(given, noted, opened, "--group")
+    if group is None and noted is not None:
+        notes.add(
+            f"{opened.source.name} has no column {noted!r}, which held the groups of the fit: each row counts alone."
+        )
+    return group
+
+
 def _selection(
     model: Any,
     opened: OpenedFile,
     target: str | None,
     identifier: str | None,
+    group: str | None,
     allow_missing: bool,
     settings: Record,
     notes: Notes,
@@ -196,9 +219,16 @@ def _selection(
     inner = getattr(model, "model_", model)
     if not hasattr(inner, "explain"):
         refuse(f"A {type(inner).__name__} does not explain its decisions; fit with fusion.")
+    if hasattr(model, "columns_"):
+        encoded = [name for made in model.columns_.preparations_.values() for name in made.target_means]
+        if encoded:
+            refuse(
+                f"--fdr: the model has mean targets of the texts in {encoded[0]!r}, which may have seen the labels "
+                "that columns are tested on; fit with --categorical onehot."
+            )
     if target is None:
         refuse(f"--fdr needs the target, of which {path} has no column; name it with --target.")
-    X, y, _, columns, _ = labelled_rows(model, opened, target, identifier, allow_missing, notes)
+    X, y, groups, _, columns, _ = labelled_rows(model, opened, target, identifier, allow_missing, notes, group)
     sources = columns.source_columns()
     names, several = list(sources), {name for name in sources if sources.count(name) > 1}
     if hasattr(model, "columns_"):
@@ -212,7 +242,7 @@ def _selection(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with progress_bar("fitting on subsamples"), refusing(ValueError, TypeError, what=path):
-            found = feature_stability(columns.model, X, y, **settings)
+            found = feature_stability(columns.model, X, y, groups=groups, **settings)
     notes.add_warnings(caught)
     order = np.lexsort((-found.importances, found.q_values)).tolist()
     return len(X), [

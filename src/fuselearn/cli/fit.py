@@ -62,6 +62,7 @@ from fuselearn.cli.options import (
     Seed,
     Strict,
     Target,
+    TaskName,
     ViewGlobs,
     ViewsFile,
     words_of,
@@ -110,13 +111,11 @@ def fit(
     views: ViewsFile = None,
     on: On = None,
     drop: Drop = None,
-    method: Annotated[str, typer.Option(help="Any method that fuselearn compare knows.")] = DEFAULT_METHOD,
-    task_name: Annotated[
-        str, typer.Option("--task", help="classification, regression, or auto: numbers with fractions are predicted.")
-    ] = "auto",
+    method: Annotated[str, typer.Option(help="Any method that compare knows, such as shareboost.")] = DEFAULT_METHOD,
+    task_name: TaskName = "auto",
     settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of the method, repeated.")] = None,
     label_columns: Annotated[
-        str | None, typer.Option(help="Labels that views have of their own: VIEW=COLUMN, with commas.")
+        str | None, typer.Option(help="Columns of labels that views have of their own: VIEW=COLUMN, with commas.")
     ] = None,
     group: Annotated[
         str | None,
@@ -125,7 +124,7 @@ def fit(
         ),
     ] = None,
     categorical: Annotated[
-        str, typer.Option(help="What becomes of text: onehot, target (mean of a category), none (refuse).")
+        str, typer.Option(help="What text becomes: onehot, target (mean target of a category); none refuses it.")
     ] = "onehot",
     class_weight: Annotated[
         str,
@@ -148,7 +147,7 @@ def fit(
 ) -> None:
     """Fit a model to a file and save it.
 
-    Views are sets of columns: --view, --views, or guessed from prefixes (rna_1, rna_2). Ctrl-C keeps finished rounds.
+    Views are sets of columns, from --view or --views, or guessed by prefixes (rna_1). Ctrl-C saves finished rounds.
     """
     check_seed(seed)
     check_jobs(jobs)
@@ -336,7 +335,7 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
     with warnings.catch_warnings(record=True) as caught, refusing(ValueError, TypeError):
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message=FEW_IN_FOLDS)
-        X = columns.fit_transform(training.table, training.y)
+        X = columns.fit_transform(training.table, training.y, training.groups)
     notes.add_warnings(caught)
     has_view = ~np.asarray(np.isnan(X).all(axis=1))
     notes.rows_left_out(int(np.sum(~has_view)), len(has_view), "value in any view")
@@ -394,11 +393,10 @@ def _fit_arguments(estimator: Any, task: Task, training: "TrainingTable", rows: 
             refuse(f"--label-columns: {name} takes one column of labels; gradient_views takes each view's own.")
         arguments["view_labels"] = training.view_labels[rows]
     if training.groups is not None:
-        if not takes(estimator, "groups"):
-            refuse(
-                f"--group: {name} does not judge by out-of-fold rows; leave the option out, or add --method {FUSION}."
-            )
-        arguments["groups"] = training.groups[rows]
+        if takes(estimator, "groups"):
+            arguments["groups"] = training.groups[rows]
+        elif "target" not in {choice.categorical or task.categorical for choice in task.choices.values()}:
+            refuse(f"--group: {name} does not judge by out-of-fold rows; leave it out, or add --method {FUSION}.")
     if task.class_weight == "balanced":
         if "class_weight" in estimator.get_params(deep=False):
             estimator.set_params(class_weight="balanced")

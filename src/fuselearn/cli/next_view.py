@@ -53,7 +53,8 @@ def next_view(
     data: Data,
     output: Annotated[str, typer.Option(help="CSV, TSV, Parquet or Feather file; - is standard output.")] = "-",
     costs: Annotated[
-        str | None, typer.Option(help="TOML file with the costs of the views: rna = 120.", show_default="1 for each")
+        str | None,
+        typer.Option(help="TOML file with the cost of each view, such as rna = 120.", show_default="1 for each"),
     ] = None,
     min_gain: Annotated[
         float, typer.Option(help="Least expected gain in the probability of being right, for each view.")
@@ -76,8 +77,8 @@ def next_view(
 ) -> None:
     """Say which view of each row to measure next.
 
-    The output has the id, the prediction so far, and next_view: the view that is expected to make the prediction right
-    more often, for its cost. It is empty where no further view is worth measuring.
+    The output has the id, the prediction so far, and next_view: the view with the largest expected gain, for its cost,
+    in the probability that the prediction is right. It is empty where no further view is worth measuring.
     """
     check_count("--chunk-rows", chunk_rows)
     kind = output_kind(output, None)

@@ -75,16 +75,20 @@ def predict(
     date_format: FittedDateFormat = None,
     strict: Strict = False,
     output_format: Annotated[
-        str | None, typer.Option(help="csv, tsv, parquet or feather.", show_default="by the suffix; - is csv")
+        str | None,
+        typer.Option(
+            help="Format of the output: csv, tsv, parquet or feather.", show_default="by the suffix; - is csv"
+        ),
     ] = None,
     force: Force = False,
     as_json: AsJson = False,
 ) -> None:
-    """Predict the classes of a file's rows, with probabilities.
+    """Predict the classes of a file's rows, with probabilities, or their numbers, with intervals.
 
-    The output has the id, prediction, and probability_CLASS for each class. A view that the file lacks is missing.
-    With fusion the prediction need not be the most probable class: it treats rare and frequent classes alike, while
-    the probabilities follow how frequent they are.
+    The output has the id, prediction, and probability_CLASS for each class; of numbers, lower and upper, between which
+    90 % of them should be. A view that the file lacks is missing.
+    The prediction is the most probable class; of a fusion fitted with --class-weight balanced, the one whose
+    probability, divided by its share, is largest.
     """
     check_count("--chunk-rows", chunk_rows)
     kind = output_kind(output, output_format)

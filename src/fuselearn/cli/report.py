@@ -31,7 +31,7 @@ from fuselearn.cli.saved_models import fitted_rows, fitted_source, load_model
 if TYPE_CHECKING:
     from fuselearn.cli.files import OpenedFile
     from fuselearn.cli.model_columns import ModelColumns
-    from fuselearn.typing import AnyArray, FloatArray
+    from fuselearn.typing import AnyArray, FloatArray, IntArray
 
 
 def report(
@@ -39,7 +39,7 @@ def report(
     data: Annotated[str, typer.Option(help="File of rows that the model has not seen; - is standard input.")],
     output: Annotated[str, typer.Option(help="HTML file to write.")],
     target: Annotated[
-        str | None, typer.Option(help="Column that holds the classes.", show_default="the one named at fit")
+        str | None, typer.Option(help="Column of the true classes or numbers.", show_default="the one named at fit")
     ] = None,
     identifier: FittedIdentifier = None,
     on: FittedOn = None,
@@ -59,7 +59,7 @@ def report(
 ) -> None:
     """Write a report: how good the model is, which views matter, which labels look wrong.
 
-    Without the column of classes it says what can be said without them.
+    Without the column of the target, it has what can be said without it.
     """
     if output == "-" or Path(output).suffix.lower() not in (".html", ".htm"):
         refuse(f"--output must be a file that ends in .html; got {output!r}.")
@@ -96,7 +96,9 @@ def report(
             if target is None:
                 what = "classes" if hasattr(loaded, "classes_") else "true numbers"
                 notes.add(f"There is no column of {what} in the data: the report says nothing about quality.")
-            X, y, ids, columns, facts = labelled_rows(loaded, opened, target, identifier, allow_missing_columns, notes)
+            X, y, _, ids, columns, facts = labelled_rows(
+                loaded, opened, target, identifier, allow_missing_columns, notes
+            )
             has_more = opened.remarks or opened.states_delimiter
             as_pandas = not (facts.pop("padded_labels") or has_more or columns.lost)
             in_python = python_reading(source, columns.dates) if as_pandas else None
@@ -153,35 +155,44 @@ def column_of(given: str | None, noted: str | None, opened: "OpenedFile", option
 
 
 def labelled_rows(
-    model: Any, opened: "OpenedFile", target: str | None, identifier: str | None, allow_missing: bool, notes: Notes
-) -> "tuple[FloatArray, AnyArray | None, list[Any], ModelColumns, dict[str, Any]]":
-    """Return X, y, ids, the columns of the model, and facts about the file.
+    model: Any,
+    opened: "OpenedFile",
+    target: str | None,
+    identifier: str | None,
+    allow_missing: bool,
+    notes: Notes,
+    group: str | None = None,
+) -> "tuple[FloatArray, AnyArray | None, IntArray | None, list[Any], ModelColumns, dict[str, Any]]":
+    """Return X, y, groups where `group` is their column, ids, the columns of the model, and facts about the file.
 
     Where there is no id, ids are the numbers of the rows in the file, from 1 on, counting those without a class.
     """
+    import numpy as np
     import pyarrow
     from pyarrow import compute
 
+    from fuselearn.cli.columns import groups_of
     from fuselearn.cli.model_columns import ModelColumns, check_ids
     from fuselearn.cli.regression import target_numbers
     from fuselearn.cli.targets import model_labels, rows_with_target
 
     path = opened.source.name
-    reserved = [name for name in (identifier, target) if name]
+    reserved = [name for name in (identifier, target, group) if name]
     columns = ModelColumns(model, opened.names, path, reserved, allow_missing)
     columns.note_missing(notes)
-    names, types = columns.to_read(identifier, [target])
+    names, types = columns.to_read(identifier, [target, group])
     if target is not None and not hasattr(model, "classes_"):
         types[target] = pyarrow.float64()
     table = read_opened(opened, names, types, columns.verbatim(identifier))
     total, y, padded = table.num_rows, None, False
-    ids = list(range(1, total + 1))
+    used, ids = np.ones(total, dtype=bool), list(range(1, total + 1))
     if target is not None:
         if hasattr(model, "classes_") and model.classes_.dtype.kind in "iuf":
             some = opened.odd_cells.without_numbers_for_nothing(table.column(target))
             table = table.set_column(table.column_names.index(target), target, some)
         known = rows_with_target(table.column(target))
-        table, ids = table.filter(known), [number for number, kept in zip(ids, known.to_pylist()) if kept]
+        table, used = table.filter(known), known.to_numpy()
+        ids = [number for number, kept in zip(ids, used) if kept]
         notes.rows_left_out(total - table.num_rows, total, repr(target))
         if table.num_rows == 0:
             refuse(f"{path} has no value in the target {target!r}; leave the column out to report without it.")
@@ -198,5 +209,6 @@ def labelled_rows(
     if identifier is not None:
         check_ids(table.column(identifier), identifier, path)
         ids = table.column(identifier).to_pylist()
+    groups = None if group is None else groups_of(table.column(group), group, path, used)
     facts = {**columns.file_facts(table), "rows_left_out": total - table.num_rows, "padded_labels": padded}
-    return columns.matrix(table), y, ids, columns, facts
+    return columns.matrix(table), y, groups, ids, columns, facts

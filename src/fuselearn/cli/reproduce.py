@@ -25,16 +25,18 @@ from fuselearn.cli.options import Processes
 
 def reproduce(
     name: Annotated[
-        str, typer.Argument(help="Name of an experiment, or all.", show_default="list, which shows them")
+        str, typer.Argument(help="Name of an experiment, or all.", show_default="list, which prints their names")
     ] = "list",
-    runs: Annotated[int | None, typer.Option(help="Runs of every experiment.", show_default="its own")] = None,
+    runs: Annotated[
+        int | None, typer.Option(help="Number of runs of every experiment.", show_default="its own")
+    ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Few runs on less data: minutes for all, too few for verdicts.")
     ] = False,
     jobs: Processes = None,
     seed: Annotated[int, typer.Option(help="Seed of splits, noise and methods.")] = 0,
-    output: Annotated[str, typer.Option(help="Folder for page, figures and tables.")] = "reproduction",
-    force: Annotated[bool, typer.Option("--force", help="Run again what the folder has.")] = False,
+    output: Annotated[str, typer.Option(help="Folder for the page, figures and tables.")] = "reproduction",
+    force: Annotated[bool, typer.Option("--force", help="Run experiments again that the folder has.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Rerun the papers' experiments, and judge their claims; without a name, list them.

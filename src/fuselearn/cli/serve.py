@@ -16,20 +16,20 @@ BACKLOG = 1024
 
 def serve(
     model: Model,
-    port: Annotated[int, typer.Option(help="Port; 0 takes a free one.")] = 8000,
-    host: Annotated[str, typer.Option(help="Address; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port; 0 chooses a free one.")] = 8000,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
     allow_host: Annotated[
-        list[str] | None, typer.Option(help="Name by which clients may call the server, repeated.")
+        list[str] | None, typer.Option(help="Host name by which clients may address the server, repeated.")
     ] = None,
-    max_rows: Annotated[int, typer.Option(help="Rows of a request.")] = 10_000,
-    max_megabytes: Annotated[int, typer.Option(help="Size of a request.")] = 16,
-    threads: Annotated[int, typer.Option(help="Requests that are computed at a time.")] = 1,
+    max_rows: Annotated[int, typer.Option(help="Most rows of a request.")] = 10_000,
+    max_megabytes: Annotated[int, typer.Option(help="Most megabytes of a request.")] = 16,
+    threads: Annotated[int, typer.Option(help="Number of requests that are computed at the same time.")] = 1,
     trust: Trust = None,
     allow_missing_columns: AllowMissingColumns = False,
 ) -> None:
     """Answer requests over HTTP: POST rows as CSV or JSON to /predict, or open the address in a browser.
 
-    Only this machine can reach it unless --host says otherwise. It asks nobody who they are: let other machines in
+    Only this machine can reach it unless --host says otherwise. It does not ask for passwords: let other machines in
     only behind a proxy that does.
     """
     if not 0 <= port <= 65535:

@@ -53,13 +53,14 @@ COLUMNS = ("row", "column", "given", "proposed", "probability")
 def suspects(
     model: Model,
     data: Annotated[
-        str | None, typer.Option(help="File that the model was fitted on, for the ids; without it rows are numbered.")
+        str | None, typer.Option(help="File that the model was fitted on, for the ids; without it, rows have numbers.")
     ] = None,
     output: Annotated[
         str | None, typer.Option(help="CSV, TSV, Parquet or Feather file for all of them; - is standard output.")
     ] = None,
     number: Annotated[
-        int | None, typer.Option(help="How many.", show_default="all that are more probably wrong than right")
+        int | None,
+        typer.Option(help="Number of labels to list.", show_default="all that are more probably wrong than right"),
     ] = None,
     identifier: FittedIdentifier = None,
     trust: Trust = None,
@@ -72,7 +73,7 @@ def suspects(
 ) -> None:
     """List the training labels that look wrong, the most suspect first.
 
-    Rows are numbered from 1 on below the names of the columns, as in the file that the model was fitted on.
+    Rows are counted from 1, below the names of the columns, in the file that the model was fitted on.
     """
     if number is not None:
         check_count("--number", number)

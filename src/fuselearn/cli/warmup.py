@@ -21,11 +21,12 @@ MANY_ROWS = 4_000
 
 def warmup(
     only: Annotated[
-        list[str] | None, typer.Option(help=f"{', '.join(KINDS[:-1])} or {KINDS[-1]}, repeated.", show_default="all")
+        list[str] | None,
+        typer.Option(help=f"What to compile: {', '.join(KINDS[:-1])} or {KINDS[-1]}, repeated.", show_default="all"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compile what fits and predictions need, so that the first of them need not.
+    """Compile what fits and predictions need, so that the first of them need not wait for it.
 
     It fits small models of every kind. What is compiled is kept by numba in a cache on disk, for this processor: in
     the folder NUMBA_CACHE_DIR if that is set, else beside the package or, where that is read-only, in the user's cache.

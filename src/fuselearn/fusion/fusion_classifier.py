@@ -186,10 +186,10 @@ class FusionClassifier(AcquiringViews):
     them as frequent as they are. ``"svm"`` is the mean of support vector machines with C = 0.1, 1 and 10 on at most
     1,000 rows, weighted by their likelihood of out-of-fold labels (in ten folds, above 500 rows in five). The others
     minimise squares: a label that is wrong at random shrinks what they learn, but does not turn it. ``"rbf"`` and
-    ``"linear"`` are kernel machines on at most 4,000 rows (``"rbf"`` above 600 with 400 landmarks, ``"linear"`` on
-    1,000 where a view has more columns than that) whose leave-one-out values are exact; ``"trees"`` are randomised
-    trees on as many rows drawn with replacement, above 4,096 on a quarter of them, with values by the trees that have
-    not drawn a row. A view that fewer than ten rows have is left out.
+    ``"linear"`` are kernel machines (``"rbf"`` above 600 rows with 400 landmarks, ``"linear"`` on 1,000 rows where a
+    view has more columns than that) whose leave-one-out values are exact; ``"trees"`` are randomised trees on as many
+    rows drawn with replacement, with values by the trees that have not drawn a row. A view that fewer than ten rows
+    have is left out.
 
     Values of an arm count by the share of the labels' variance that they explain, shrunk to that of all arms as far as
     it may differ by chance. Weights differ from their plain average only where they are better by a standard error;

@@ -38,9 +38,9 @@ def margin_distribution(model: FittedModel, X: TableLike, y: ArrayLike) -> Float
     ndarray of shape (n_samples,)
         In [-1, 1], positive where `y` is predicted. For boosting it is (votes of the class - largest other) / Σ|α|
         (`model.margins`); for multi-label models the mean over the labels of ±F / Σ|α|; for gradient boosting and other
-        models the probability of the class minus the largest other probability. :class:`~fuselearn.FusionClassifier`
-        does not always predict the most probable class, because it treats all classes as equally important; its margin
-        is that of softmax(decision), which is largest for the class it predicts.
+        models the probability of the class minus the largest other probability. With `class_weight`,
+        :class:`~fuselearn.FusionClassifier` does not always predict the most probable class; its margin is that of
+        softmax(decision), which is largest for the class it predicts.
 
     Examples
     --------

@@ -72,7 +72,8 @@ class TableModel(BaseEstimator):
         y : array of shape (n_samples,)
             Their classes, or the numbers to predict.
         **settings
-            Arguments of the model's `fit`, such as `sample_weight`.
+            Arguments of the model's `fit`, such as `sample_weight`. Where there are `groups`, target means of text are
+            learnt of rows of other groups, too.
 
         Returns
         -------
@@ -91,7 +92,7 @@ class TableModel(BaseEstimator):
             check_one_table(X)
             X, y = validate_data(self, X, y, ensure_all_finite="allow-nan")
         y = np.asarray(y)
-        matrix = columns.fit_transform(X if named else _frame_of(X), y)
+        matrix = columns.fit_transform(X if named else _frame_of(X), y, settings.get("groups"))
         model = self._new_model()
         if model.get_params(deep=False).get("views", 0) is None:
             model.set_params(views=columns.views_)

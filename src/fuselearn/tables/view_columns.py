@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.data import check_one_table, per_view, resolve_views
+from fuselearn.data.folds import group_names
 from fuselearn.persistence.validation import check_contents, check_texts, is_fitted
 from fuselearn.tables.column_values import (
     BOOLEAN,
@@ -39,8 +40,8 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         Columns of each view: names, globs such as ``"rna_*"``, a list of these, or any other selector that estimators
         take. None is one view of all columns.
     categorical : {"onehot", "target"} or dict per view, default="onehot"
-        What becomes of text: a column per category, or the category's mean target, cross-fitted. White space around a
-        text is not part of it.
+        What becomes of text: a column per category, or the category's mean target, cross-fitted: that of a training
+        row is learnt of other rows, with groups of other groups. White space around a text is not part of it.
     preprocess : list of str or dict per view, default=()
         Names of steps: "standard", "robust", "pca:0.95", "pca:20".
     fill_gaps : bool, default=False
@@ -89,25 +90,25 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         self.fill_gaps = fill_gaps
         self.random_state = random_state
 
-    def fit(self, X: TableLike, y: ArrayLike) -> Self:
+    def fit(self, X: TableLike, y: ArrayLike, groups: ArrayLike = None) -> Self:
         """Fit on a table; :meth:`fit_transform` also returns the matrix of the training rows.
 
         Parameters
         ----------
         X : data frame or Arrow table
             Training rows.
-        y : array of shape (n_samples,)
-            Their classes.
+        y, groups : array of shape (n_samples,)
+            Their classes, and groups of rows or None, as :meth:`fit_transform` takes them.
 
         Returns
         -------
         self
             The fitted transformer.
         """
-        self.fit_transform(X, y)
+        self.fit_transform(X, y, groups)
         return self
 
-    def fit_transform(self, X: TableLike, y: ArrayLike) -> FloatArray:
+    def fit_transform(self, X: TableLike, y: ArrayLike, groups: ArrayLike = None) -> FloatArray:
         """Fit, and return the matrix of the training rows, in which target means are cross-fitted.
 
         Parameters
@@ -116,6 +117,8 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             Training rows.
         y : array of shape (n_samples,)
             Their classes.
+        groups : array of shape (n_samples,), default=None
+            Rows that belong together, such as those of a person: a target mean is learnt of rows of other groups only.
 
         Returns
         -------
@@ -125,6 +128,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         table = _as_frame(X)
         if y is not None and np.ndim(y) and len(y) != len(table):
             raise ValueError(f"X has {len(table)} rows and y {len(y)} values; each row needs its own.")
+        names_of_groups = None if groups is None else group_names(groups, len(table))
         names, numbers = resolve_views(self.views, X, len(table.columns))
         views = {name: [table.columns[number] for number in members] for name, members in zip(names, numbers)}
         used = list(dict.fromkeys(column for columns in views.values() for column in columns))
@@ -156,7 +160,7 @@ class ViewColumns(TransformerMixin, BaseEstimator):
             )
             with _named_view(name):
                 dates = [column for column in views[name] if self.kinds_[column] == DATE]
-                blocks.append(preparation.fit_transform(values, np.asarray(y), dates))
+                blocks.append(preparation.fit_transform(values, np.asarray(y), dates, names_of_groups))
             self.preparations_[name] = preparation
             self.views_[name] = np.arange(start, start + blocks[-1].shape[1])
             start += blocks[-1].shape[1]
@@ -319,14 +323,8 @@ class ViewColumns(TransformerMixin, BaseEstimator):
         ndarray of str
             A name for each column.
         """
-        return np.array(
-            [
-                f"{name}: {feature}"
-                for name, preparation in self.preparations_.items()
-                for feature in preparation.feature_names_
-            ],
-            dtype=object,
-        )
+        names = [f"{name}: {feature}" for name, made in self.preparations_.items() for feature in made.feature_names_]
+        return np.array(names, dtype=object)
 
 
 def absent_views(views: Mapping[str, Sequence[str]], names: Collection[str]) -> list[str]:

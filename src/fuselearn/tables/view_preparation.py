@@ -22,9 +22,9 @@ from fuselearn.tables.fitted_steps import (
     Scaling,
     TargetMeanEncoding,
 )
+from fuselearn.tables.target_means import cross_fitted_means
 from fuselearn.typing import AnyArray, BoolArray, FloatArray
 
-TARGET_FOLDS = 5
 PREPROCESSING_STEPS = "none, standard, robust, pca:SHARE (such as pca:0.95) and pca:NUMBER (such as pca:20)"
 """The steps that a view may be put through, in words."""
 
@@ -100,8 +100,10 @@ class ViewPreparation(BaseEstimator):
         self.fill_gaps = fill_gaps
         self.random_state = random_state
 
-    def fit_transform(self, values: dict[str, AnyArray], y: AnyArray, dates: Collection[str] = ()) -> FloatArray:
-        """Fit, and return the block of the training rows, whose target means are cross-fitted.
+    def fit_transform(
+        self, values: dict[str, AnyArray], y: AnyArray, dates: Collection[str] = (), groups: AnyArray | None = None
+    ) -> FloatArray:
+        """Fit, and return the block of the training rows, whose target means are cross-fitted, by `groups` if given.
 
         `values` maps a column name to floats with NaN, or to texts with None, or for `dates` to days with None.
         """
@@ -120,9 +122,8 @@ class ViewPreparation(BaseEstimator):
                 parts.append(self._encoded(column, values[column]))
                 names += self.encoders_[column].names(column)
                 continue
-            encoder = self._encoder(column, y[known])
-            targets = (y[known],) if self.categorical == "target" else ()
-            encoded = encoder.fit_transform(_stripped(values[column][known], column)[:, None], *targets)
+            stripped = _stripped(values[column][known], column)
+            encoder, encoded = self._fit_encoder(column, stripped, y[known], None if groups is None else groups[known])
             self.encoders_[column] = ENCODINGS[type(encoder).__name__].of(encoder)
             parts.append(_spread(encoded, known))
             names += self.encoders_[column].names(column)
@@ -164,6 +165,11 @@ class ViewPreparation(BaseEstimator):
         for step in self.steps_:
             rows = step.transform(rows)
         return _spread(rows, present)
+
+    @property
+    def target_means(self) -> list[str]:
+        """Return the columns whose texts became the mean target of their category."""
+        return [column for column, encoder in self.encoders_.items() if isinstance(encoder, TargetMeanEncoding)]
 
     def unknown(self, column: str, texts: AnyArray) -> list[str]:
         """Return the texts that a column did not have when it was fitted."""
@@ -221,25 +227,17 @@ class ViewPreparation(BaseEstimator):
         self.steps_.append(fitted)
         return changed
 
-    def _encoder(self, column: str, y: AnyArray) -> Any:
-        """Return an unfitted encoder of a column of text."""
+    def _fit_encoder(
+        self, column: str, texts: AnyArray, y: AnyArray, groups: AnyArray | None
+    ) -> tuple[Any, FloatArray]:
+        """Return a fitted encoder of a column of text, and the columns that it makes of the training rows."""
+        if self.categorical == "target":
+            return cross_fitted_means(column, texts, y, groups, self.random_state)
         # What only a fit needs takes a tenth of the time in which a few rows are predicted.
-        from sklearn.model_selection import StratifiedKFold
-        from sklearn.preprocessing import OneHotEncoder, TargetEncoder
+        from sklearn.preprocessing import OneHotEncoder
 
-        if self.categorical == "onehot":
-            return OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-        most = max(np.unique(y, return_counts=True)[1], default=0)
-        if most < 2 or len(np.unique(y)) < 2:
-            raise ValueError(
-                f"the column {column!r} has {len(y)} values, too few of different classes for their mean target; "
-                "encode it onehot, or leave it out"
-            )
-        folds = StratifiedKFold(min(TARGET_FOLDS, most), shuffle=True, random_state=self.random_state)
-        # TODO(scikit-learn 1.9 at least): a splitter is all that it takes.
-        if TargetEncoder().get_params()["random_state"] is None:
-            return TargetEncoder(cv=folds.n_splits, random_state=self.random_state)
-        return TargetEncoder(cv=folds)
+        encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+        return encoder, encoder.fit_transform(texts[:, None])
 
     def _encoded(self, column: str, texts: AnyArray) -> FloatArray:
         """Return the numbers of a column of text."""
