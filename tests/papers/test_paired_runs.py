@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 from matplotlib.figure import Figure
+from sklearn.metrics.pairwise import linear_kernel
 
 from fuselearn.evaluation.cells import Protocol
 from fuselearn.papers import noise_study, paired_runs
@@ -75,5 +76,5 @@ def test_sdp_has_the_kernels_that_s0_names():
     data = ViewSet("made up", table, y, {"a": [0, 1], "b": [2, 3], "c": [4, 5], "d": [6, 7]})
     [method] = methods_for(data, ["SDP, Poly Linear Gauss"])
     model = method.make(data.views, 1)
-    assert model.kernel == {"a": quadratic_kernel, "b": "linear", "c": "rbf", "d": "rbf"}
+    assert model.kernel == {"a": quadratic_kernel, "b": linear_kernel, "c": "rbf", "d": "rbf"}
     assert model.fit(table, y).score(table, y) > 0.8

@@ -223,9 +223,9 @@ def _checked_data(
 
 
 def _given_estimators(methods: Methods) -> list[Any]:
-    """Return the estimators among the methods, which are not named but given."""
+    """Return the estimators among the methods, which are not named but given; what is neither is refused later."""
     values = methods.values() if isinstance(methods, Mapping) else methods if isinstance(methods, list | tuple) else ()
-    return [value for value in values if not isinstance(value, str) and hasattr(value, "get_params")]
+    return [value for value in values if hasattr(value, "get_params") and not isinstance(value, str | type)]
 
 
 def _task_of(methods: Methods, task: str) -> str:

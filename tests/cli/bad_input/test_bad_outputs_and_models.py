@@ -127,7 +127,7 @@ def test_values_that_predict_cannot_use(tmp_path, predict):
     path.write_text("date," + head + "x,a,1,2,3,4,5\nx,b,1,2,3,many,5\n")
     predict(path, "--strict", words=["'many' in row 2 of the column 'image_0'"])
     path.write_text(head + "a,1,2,3,4,5\nb,1,2,3,4,-inf\n")
-    predict(path, words=["'image_1' has an infinite value"])
+    predict(path, words=["infinite value in the column 'image_1', row 2"])
     path.write_text(head + "a,1,2,3,4,5\n,1,2,3,4,5\n")
     predict(path, words=["rows without a value in the id 'patient'"])
     path.write_text(head + "a,1,2,3,4,5\nb,1,2\n")
