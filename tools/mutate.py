@@ -84,7 +84,7 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
         ],
     ),
     "calibration": (
-        ["classifiers/calibration.py", "fusion/calibration_and_scores.py"],
+        ["classifiers/calibration.py", "fusion/calibration_and_scores.py", "fusion/importances_of_views.py"],
         [
             "classifiers/test_calibration_optima.py",
             "classifiers/test_newton_steps.py",

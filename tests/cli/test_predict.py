@@ -323,36 +323,6 @@ def test_report(table, fitted, tmp_path):
     assert told["summary"]["quality"] is not None
 
 
-def test_the_code_of_a_report_makes_it_again(table, tmp_path, monkeypatch):
-    """Decimal commas, dates, other words for nothing and another title are in the code, too."""
-    days = [f"2024-{1 + row % 12:02d}-11" for row in range(table.num_rows)]
-    numbers = [f"{value:.4f}".replace(".", ",") for value in table["image_0"].to_pylist()]
-    numbers[3] = "?"
-    told = (
-        table.select(["patient", "outcome", "flag_site"])
-        .append_column("rna_0", pa.array(numbers))
-        .append_column("rna_1", pa.array(days))
-    )
-    monkeypatch.chdir(tmp_path)
-    csv.write_csv(told, "t.csv", csv.WriteOptions(delimiter=";"))
-    usual = ["--target", "outcome", "--id", "patient", "--method", "shareboost", "--set", "n_estimators=3"]
-    how = ["--delimiter", ";", "--decimal", ",", "--na-values", "?"]
-    assert run("fit", "t.csv", *usual, *how, "--output", "model.fuse").exit_code == 0
-    report = ["report", "model.fuse", "--data", "t.csv", "--delimiter", ";", "--title", "Sites & days"]
-    result = run(*report, "--output", "first.html", "--json")
-    assert result.exit_code == 0, result.output
-    summary = json.loads(result.stdout)["summary"]
-    names = {}
-    exec(summary["reproduce"]["code"].replace("fuselearn.FitReport(", "made = fuselearn.FitReport("), names)
-    again = fuselearn.FitReport(
-        names["model"], names["rows"], names["rows"]["outcome"], ids=names["rows"]["patient"], title="Sites & days"
-    ).summary
-    assert again["title"] == "Sites & days"
-    assert again["quality"] == summary["quality"]
-    result = run(*report, "--output", "second.html", "--date-format", "%d.%m.%Y", "--json")
-    assert json.loads(result.stdout)["summary"]["reproduce"]["code"] is None
-
-
 def test_report_without_classes(table, fitted, tmp_path):
     data, output = write(table.drop_columns(["outcome"]), tmp_path / "data.csv"), tmp_path / "report.html"
     result = run("report", fitted[0], "--data", data, "--output", output)

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from fuselearn import FusionClassifier
 from fuselearn.fusion import calibration_and_scores
 from fuselearn.fusion.base_models import Arm
-from fuselearn.fusion.calibration_and_scores import importances_of_views
+from fuselearn.fusion.importances_of_views import importances_of_views
 from tests.fusion.fusion_data import MODEL, ONE_PASS, VIEWS, table
 
 

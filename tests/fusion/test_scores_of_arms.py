@@ -15,12 +15,12 @@ from fuselearn.fusion.calibration_and_scores import (
     arm_score,
     assess,
     decision_weights,
-    importances_of_views,
     metric_of,
     score_of,
     scores_of,
     share_learnt_wrong,
 )
+from fuselearn.fusion.importances_of_views import importances_of_views
 from tests.fusion.calibration_problems import ARMS, some_result, some_rows
 
 

@@ -8,12 +8,10 @@ classes, SAMME's exponential loss of adding α times a hypothesis is
 
 which is least at α = ½·(ln(W₊/W₋) + ln(K-1)). For K = 2 and W₀ = 0 these are the papers' α and Z_t (S0 steps 3e
 and 3f, S1 equation 7); for K = 2 and W₀ > 0 they are Schapire and Singer's for hypotheses that abstain. So that no
-vote is infinite, or so large that one hypothesis silences all others, ε is at least 1/(2n) and at most 1 - 1/(2n) in α.
+hypothesis silences all others, ε is at least 1/(2n) and at most 1 - 1/(2n) in α.
 
-A hypothesis without errors joins once, its arm is set aside, and the others go on. It lowers the weights of all rows
-that have its view alike: where no row lacks the view, nothing changes, and its arm would win every later round. Where
-rows lack it, these gain weight against the others, and the arm is set aside all the same. None is set aside where arms
-or rows are drawn: the next one differs.
+A hypothesis without errors joins once, its arm is set aside, and the others go on: it lowers the weights of all rows
+that have its view alike, and its arm would win every later round. None is set aside where arms or rows are drawn.
 
 The weights of the rows follow from the data and the record (`Trace`), so a run can be continued where it ended.
 """

@@ -25,9 +25,10 @@ from fuselearn.fusion.arm_weights import combine, fill_gaps, weighted_sum
 from fuselearn.fusion.base_models import Arm, FittedModel
 from fuselearn.fusion.base_models.catalogue import Learners, make_arms
 from fuselearn.fusion.budget import Budget, FewRowsPlan
-from fuselearn.fusion.calibration_and_scores import importances_of_views, patterns_of_views
+from fuselearn.fusion.calibration_and_scores import patterns_of_views
 from fuselearn.fusion.fusion_log import FusionLog, StageLog
 from fuselearn.fusion.fusion_options import Report
+from fuselearn.fusion.importances_of_views import importances_of_views
 from fuselearn.fusion.passes import ArmRuns
 from fuselearn.fusion.pattern_fits import NearestCalibration, PatternFits, PatternValues, fit_line
 from fuselearn.fusion.prediction_intervals import LEAST_ROWS, PredictionIntervals

@@ -10,9 +10,8 @@ A value is written as
 - ``{"foreign": number}``: an object of any other type. Those are kept apart (`foreign_tree`), and are there only if
   the caller trusts their types.
 
-Nothing in a file is called: an object of ours is made empty and its attributes are set, parts before the whole, then it
-is checked (`validation`). An object can only refer to what was built before, so that there are no circles. Nodes have
-exactly the keys that are written, so that there is one way to understand a file.
+Nothing in a file is called: an object of ours is made empty, its attributes are set, parts first, and it is checked
+(`validation`). It refers only to what was built before: there are no circles. Nodes have exactly the keys written.
 """
 
 import base64
@@ -54,7 +53,7 @@ PLAIN = (bool, bytes, float, int, str, type(None))
 KEYS = (*PLAIN, frozenset, tuple)
 """Types of keys of a dict, and of values of a set."""
 LARGEST_KEY, MAX_COMPOUND_KEYS = 2**60, 10_000
-"""Whole numbers that are keys are below this one, and so many tuples of a file may be keys."""
+"""Whole numbers that are keys are below the one, and tuples of a file that are keys are as many as the other."""
 ESTIMATOR_DEPTH = 40
 """Levels that an estimator counts for: one within another makes predicting several times as long."""
 NUMBERED = ("array", "foreign", "object", "objects", "sparse")
