@@ -43,13 +43,13 @@ def test_rows_are_those_of_the_file_and_have_its_ids(fit, mislabelled, tmp_path)
     path = tmp_path / "model.fuse"
     own = model.model_.suspects()
     assert told["suspect_labels"] == len(own) > 0
-    assert told["noise_rates"] == pytest.approx({"y": model.model_.noise_rates_[0]})
+    assert told["noise_rates"] == pytest.approx({"outcome": model.model_.noise_rates_[0]})
     assert "skipped_rows" not in told
     shown = run("suspects", path)
     assert shown.exit_code == 0, shown.output
     assert f"{len(own)} are more probably wrong than right" in shown.stdout
     summary = json.loads(run("suspects", path, "--data", mislabelled, "--number", 9, "--json").stdout)
-    assert summary["noise_rates"] == {"outcome": told["noise_rates"]["y"]}
+    assert summary["noise_rates"] == told["noise_rates"]
     listed = summary["suspects"]
     with open(mislabelled, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

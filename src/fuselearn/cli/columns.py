@@ -151,15 +151,15 @@ def check_id_name(name: str, *, numbers: bool) -> None:
         refuse(f"--id names {name!r}, which predict writes itself; give the column another name.")
 
 
-def label_facts(model: Any, labels: AnyArray) -> dict[str, Any]:
+def label_facts(model: Any, labels: AnyArray, columns: list[str]) -> dict[str, Any]:
     """Return the share of wrong labels in each label column, and how many look wrong; nothing for other models.
 
-    `labels` are those that it was fitted on, with a column for each label column or one for all.
+    `labels` are those that it was fitted on, of the `columns` of the file: one for each label column or one for all.
     """
     if not hasattr(model, "suspects"):
         return {}
     given = np.searchsorted(model.classes_, labels.reshape(len(labels), -1))
-    rates = {name: float(rate) for name, rate in zip(model.label_columns_, model.noise_rates_)}
+    rates = {name: float(rate) for name, rate in zip(columns, model.noise_rates_, strict=True)}
     doubts = 1 - np.take_along_axis(model.posterior_, given, axis=1)
     return {"noise_rates": rates, "suspect_labels": int(np.count_nonzero(doubts > 0.5))}
 

@@ -379,7 +379,7 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
         "out_of_sample_score": None if score is None else float(score),
         "out_of_sample_metric": getattr(estimator, "out_of_sample_metric_", None),
         "out_of_sample_scores": getattr(estimator, "out_of_sample_scores_", None),
-        **label_facts(estimator, arguments.get("view_labels", y)),
+        **label_facts(estimator, arguments.get("view_labels", y), task.label_columns or [task.target]),
         "interrupted": any(issubclass(warning.category, InterruptedFitWarning) for warning in caught),
     }
 
