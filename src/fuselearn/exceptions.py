@@ -25,6 +25,10 @@ class SavedByOtherVersionWarning(UserWarning):
     """A saved model was written with another version of scikit-learn than the one that reads it."""
 
 
+class UnattainableCoverageWarning(UserWarning):
+    """Too few training rows tell of an asked coverage: intervals cover less, and sets have all classes."""
+
+
 class UntrustedTypeError(ValueError):
     """A saved model holds types of other packages that the caller does not trust.
 

@@ -80,7 +80,17 @@ def test_costs_that_are_wrong(fitted, tmp_path, content, words):
         path.write_text(content)
     result = run("next", fitted / "fusion.fuse", fitted / "rna.csv", "--costs", path)
     assert result.exit_code == 1
-    assert words in result.stderr.replace("\n", " ")
+    found = result.stderr.replace("\n", " ")
+    assert words in found
+    assert "--costs" in found
+    assert "costs.toml" in found
+    assert "rna.csv" not in found
+
+
+def test_a_least_gain_that_is_none_is_refused_by_its_option(fitted):
+    result = run("next", fitted / "fusion.fuse", fitted / "rna.csv", "--min-gain", "1.5")
+    assert result.exit_code == 1
+    assert "--min-gain must be a probability from 0 to 1, such as 0.005; got 1.5." in result.stderr.replace("\n", " ")
 
 
 def test_other_models_are_refused(fitted):

@@ -10,7 +10,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import r2_score
 
 from fuselearn import FusionRegressor, load, save
-from fuselearn.exceptions import InterruptedFitWarning
+from fuselearn.exceptions import InterruptedFitWarning, UnattainableCoverageWarning
 from fuselearn.fusion.base_models import catalogue
 from fuselearn.fusion.passes import ArmRuns
 from fuselearn.fusion.regression_sums import RegressionArmFitting
@@ -156,6 +156,15 @@ def test_two_gross_outliers_do_no_harm():
     assert model.outlier_probabilities_[:2].min() > 0.99
     assert 0 < model.outlier_share_ < 0.02
     assert model.score(X[200:], y[200:]) > 0.9  # less than 0 where they are believed
+
+
+def test_intervals_that_so_few_rows_cannot_promise_are_told():
+    X, y, X_new, _ = problem(30)
+    model = fusion(max_fits=12).fit(X, y)
+    with pytest.warns(UnattainableCoverageWarning, match=r"coverage 0\.99 need 199 training rows.*cover about 0\.9"):
+        intervals = model.predict_interval(X_new, 0.99)
+    wide = model.predict_interval(X_new, 0.9)  # warnings are errors here
+    assert ((intervals[:, 0] <= wide[:, 0]) & (wide[:, 1] <= intervals[:, 1])).all()
 
 
 def test_a_skewed_target_has_no_outliers():
@@ -321,7 +330,7 @@ def test_rows_that_are_not_in_memory_are_refused_before_any_work(place, words):
     """Nothing is copied without being asked."""
     X, y, X_new, _ = problem(50)
     model = fusion(learners=["linear"]).fit(X, y)
-    with patch("fuselearn.fusion.fusion_regressor.row_location", return_value=place):
+    with patch("fuselearn.data.view_table.row_location", return_value=place):
         for call in (lambda: fusion().fit(X, y), lambda: model.predict(X_new), lambda: model.predict_interval(X_new)):
             with pytest.raises(TypeError, match=f"FusionRegressor takes rows in memory.*{words}"):
                 call()

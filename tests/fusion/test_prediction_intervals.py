@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from fuselearn.exceptions import UnattainableCoverageWarning
 from fuselearn.fusion.prediction_intervals import (
     MOST_RESIDUALS,
     N_FEATURES,
@@ -77,6 +78,21 @@ def test_too_few_residuals_give_the_most_extreme_ones():
     assert interval.tolist() == [9.0, 13.0]
     # Ten groups are too few as well, however many rows they have.
     assert quantiles_of(np.arange(500), n_independent=10).limits(0.9) == (0.0, 499.0)
+
+
+@pytest.mark.parametrize(("coverage", "least"), [(0.5, 3), (0.8, 9), (0.9, 19), (0.99, 199)])
+def test_too_few_residuals_are_told(coverage, least):
+    few, enough = quantiles_of(np.arange(least - 1.0)), quantiles_of(np.arange(float(least)))
+    assert not few.attains(coverage)
+    assert enough.attains(coverage)
+    lower, upper = enough.limits(coverage)
+    assert (upper - lower + 1) / (least + 1) >= (least - 1) / (least + 1) >= coverage - 1e-12
+    intervals = PredictionIntervals(EQUAL, [enough, few])
+    with pytest.warns(UnattainableCoverageWarning, match=f"coverage {coverage:g} need {least} training rows") as caught:
+        intervals.warn_of_few_rows([0, -1], coverage)
+    assert f"some rows have {least - 1}. " in str(caught[0].message)
+    assert f"cover about {(least - 2) / least:.2f}." in str(caught[0].message)
+    intervals.warn_of_few_rows([0], coverage)  # warnings are errors here
 
 
 def test_weighted_quantiles_are_those_of_repeated_values():

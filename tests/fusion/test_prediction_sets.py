@@ -13,6 +13,7 @@ from sklearn.naive_bayes import GaussianNB
 
 import fuselearn
 from fuselearn import FusionClassifier
+from fuselearn.exceptions import UnattainableCoverageWarning
 from fuselearn.fusion import prediction_sets
 from fuselearn.fusion.arm_weights import OutOfFoldValues
 from fuselearn.fusion.fused_arms import LocalNewRows
@@ -122,6 +123,7 @@ def test_thresholds_are_the_naive_ones(three, enough, monkeypatch):
             assert found == pytest.approx(naive.threshold(rows, views, coverage, enough), abs=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Sets of coverage:fuselearn.exceptions.UnattainableCoverageWarning")
 @pytest.mark.parametrize("class_weight", [None, "balanced", {0: 5.0}])
 def test_sets_have_the_predicted_class_and_grow_with_coverage(class_weight):
     X, y = table(120, 3, distance=0.5)
@@ -139,6 +141,14 @@ def test_sets_have_the_predicted_class_and_grow_with_coverage(class_weight):
         assert (sets >= last).all()
         last = sets
     assert last.all()  # so few rows cannot promise that much
+
+
+def test_a_coverage_that_so_few_rows_cannot_promise_is_told(three):
+    rows = table(9, 3)[0]
+    with pytest.warns(UnattainableCoverageWarning, match=r"coverage 0\.9999 need 9,999 training rows.*all classes"):
+        assert three.predict_set(rows, 0.9999).all()
+    three.predict_set(rows, 0.9)  # warnings are errors here
+    assert three.set_coverage(0.9999)["coverage"].tolist() == [1, 1, 1]  # a table says so itself
 
 
 def test_classes_of_equal_probability_are_not_all_in_a_set():

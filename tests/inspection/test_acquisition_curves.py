@@ -76,9 +76,26 @@ def test_views_that_cannot_be_measured(model, rows):
     assert found.n_views[0] <= 1
 
 
-def test_wrong_arguments(model, rows):
-    with pytest.raises(ValueError, match="start names the view 'c'; the model has"):
-        acquisition_curve(model, *rows, start=["c"])
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"start": ["c"]}, ValueError, "start names the view 'c'; the model has"),
+        ({"start": "noise"}, TypeError, r"start must be a list of views, such as \['a'\]; got 'noise'"),
+        ({"start": 0}, TypeError, "start must be a list of views"),
+        ({"costs": {"c": 2.0}}, ValueError, "costs names the view 'c'; the model has"),
+        ({"costs": {"a": 0.0}}, ValueError, "costs must be numbers above 0; got 0.0 for the view 'a'"),
+        ({"costs": [1.0]}, TypeError, "costs must be a dict of view to cost, or None; got list"),
+        ({"min_gains": 0.01}, TypeError, r"min_gains must be a list of probabilities.*got 0\.01"),
+        ({"min_gains": [0.01, 1.5]}, ValueError, r"each of min_gains must be a probability from 0 to 1.*got 1\.5"),
+        ({"min_gains": [np.nan]}, ValueError, "each of min_gains must be a probability"),
+    ],
+)
+def test_wrong_arguments_are_named_before_any_work(model, arguments, error, words):
+    with pytest.raises(error, match=words):
+        acquisition_curve(model, None, None, **arguments)  # the rows are not looked at
+
+
+def test_models_without_next_view_are_refused(model, rows):
     X, y = rows
     boosted = ShareBoostClassifier(views=VIEWS, n_estimators=3).fit(X, y)
     with pytest.raises(ValueError, match="ShareBoostClassifier has no next_view"):

@@ -90,9 +90,16 @@ def next_view(
     notes = Notes(as_json)
     with interruptible("nothing was written"):
         loaded, note = load_model(model, notes, trust)
-    if not hasattr(getattr(loaded, "model_", loaded), "next_view"):
-        name = type(getattr(loaded, "model_", loaded)).__name__
+    inner = getattr(loaded, "model_", loaded)
+    if not hasattr(inner, "next_view"):
+        name = type(inner).__name__
         refuse(f"{model} is a {name}, which cannot say what to measure next; fit classes with --method fusion.")
+    from fuselearn.fusion.view_acquisition import check_costs, check_min_gain
+
+    with refusing(ValueError, what=f"--costs: {costs}"):
+        check_costs(prices, inner.view_names_)
+    with refusing(ValueError):
+        check_min_gain("--min-gain", min_gain)
     started, rows = time.perf_counter(), 0
     counts: dict[str, int] = {}
 

@@ -4,6 +4,7 @@ import csv
 import io
 import sys
 import time
+import warnings
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,6 +46,7 @@ from fuselearn.cli.options import (
     Trust,
 )
 from fuselearn.cli.saved_models import fitted_source, load_model
+from fuselearn.exceptions import UnattainableCoverageWarning
 
 if TYPE_CHECKING:
     import pyarrow
@@ -212,7 +214,11 @@ def predictions_of(
             if identifier is not None:
                 check_ids(table.column(identifier), identifier, path)
             columns.note_unknown(table, notes)
-            yield (answer or predicted_table)(columns, table, identifier, done + 1)
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UnattainableCoverageWarning)
+                answered = (answer or predicted_table)(columns, table, identifier, done + 1)
+            notes.add_warnings(caught)
+            yield answered
             done += table.num_rows
             update(description=f"{done} rows")
 

@@ -130,6 +130,22 @@ def row_location(X: TableLike) -> RowLocation:
     return "gpu" if is_gpu_array(X) else "local"
 
 
+def check_in_memory(X: TableLike, estimator: str, other: str) -> None:
+    """Refuse rows that are in Dask collections, in files or on a GPU; another estimator takes them where they are."""
+    location = row_location(X)
+    if location == "local":
+        return
+    have, remedy = {
+        "dask": ("a Dask collection", "X.compute()"),
+        "files": ("files", "pandas.read_parquet"),
+        "gpu": ("an array on a GPU", "cupy.asnumpy(X) or X.cpu()"),
+    }[location]
+    raise TypeError(
+        f"{estimator} takes rows in memory, but X is {have}. Read them, e.g. with {remedy}, or use {other}, which "
+        "takes them where they are."
+    )
+
+
 def is_gpu_array(X: Any) -> bool:
     """Return whether an array is from CuPy, or from torch with the array on a GPU.
 

@@ -16,7 +16,7 @@ from fuselearn.arguments import check_count, check_jobs, check_positive
 from fuselearn.boosting.checkpoint import check_checkpoint
 from fuselearn.data import note_features, read_new_rows
 from fuselearn.data.training_data import RegressionData, read_regression_data
-from fuselearn.data.view_table import row_location, to_host
+from fuselearn.data.view_table import check_in_memory, to_host
 from fuselearn.fusion.base_models.catalogue import (
     Learners,
     are_many,
@@ -262,11 +262,16 @@ class FusionRegressor(RegressorMixin, FusedArms):
             Lower and upper ends. For rows like the training rows, with the same views missing, the number is in the
             interval in about as many cases as asked for, and as often below it as above; after a fit with `groups`, for
             a row of a new group. Where the target has gross outliers (`outlier_share_`), that is the coverage of
-            numbers that are none.
+            numbers that are none. Fewer than 2 / (1 − coverage) − 1 training rows with the views of a row are too few
+            for that, and a warning says so.
         """
         if isinstance(coverage, bool) or not isinstance(coverage, int | float | np.number) or not 0 < coverage < 1:
             raise ValueError(f"coverage must be a number between 0 and 1, such as 0.9; got {coverage!r}.")
-        return self._in_parts(self._new_table(X), partial(self._predicted_interval, coverage=float(coverage)))
+        coverage, patterns = float(coverage), set[int]()
+        work = partial(self._predicted_interval, coverage=coverage, patterns=patterns)
+        intervals = self._in_parts(self._new_table(X), work)
+        self._intervals.warn_of_few_rows(patterns, coverage)
+        return intervals
 
     def score(self, X: TableLike, y: ArrayLike, sample_weight: ArrayLike = None) -> float:
         """Return R², the share of the variance of the target that is explained.
@@ -331,7 +336,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
         if self.max_fits is not None:
             check_count("max_fits", self.max_fits)
         check_count("verbose", self.verbose, least=0)
-        _check_in_memory(X)
+        check_in_memory(X, "FusionRegressor", "ShareGradientBoostingRegressor")
         data = read_regression_data(
             self,
             *map(to_host, (X, y, sample_weight, groups)),
@@ -403,7 +408,7 @@ class FusionRegressor(RegressorMixin, FusedArms):
     def _new_table(self, X: TableLike) -> FloatArray:
         """Return new rows, checked."""
         check_is_fitted(self)
-        _check_in_memory(X)
+        check_in_memory(X, "FusionRegressor", "ShareGradientBoostingRegressor")
         return read_new_rows(self, to_host(X))
 
     def _predicted(self, rows: NewRows) -> FloatArray:
@@ -414,14 +419,15 @@ class FusionRegressor(RegressorMixin, FusedArms):
         """Return predicted numbers from sums of the arms' values."""
         return self._calibration.logits(values, covered, present)[:, 0]
 
-    def _predicted_interval(self, rows: NewRows, coverage: float) -> FloatArray:
-        """Return intervals of some rows."""
+    def _predicted_interval(self, rows: NewRows, coverage: float, patterns: set[int]) -> FloatArray:
+        """Return intervals of some rows, and note their patterns of views."""
         predicted = self._predicted(rows)
         used = np.flatnonzero(self.arm_weights_ > 0).tolist()
         values = np.array([self._arm_values(rows, arm)[:, 0] for arm in used]).reshape(len(used), len(predicted))
         covered = ~np.isnan(values).all(axis=0) & rows.present.any(axis=1)
         disagreement = self._intervals.spread.unit * disagreement_of(values, self.arm_weights_[used])
         pattern_of = np.where(covered, self._calibration.contained_pattern_of(rows.present), -1)
+        patterns.update(np.unique(pattern_of).tolist())
         missing = ~rows.present @ self.view_importances_
         sizes = np.zeros(len(predicted)) if self._sizes is None else self._sizes._predicted(rows)
         return self._intervals(SpreadRows(predicted, disagreement, missing, sizes), pattern_of, coverage)
@@ -431,19 +437,3 @@ class FusionRegressor(RegressorMixin, FusedArms):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _check_in_memory(X: TableLike) -> None:
-    """Refuse rows that are in Dask collections, in files or on a GPU."""
-    location = row_location(X)
-    if location == "local":
-        return
-    have, remedy = {
-        "dask": ("a Dask collection", "X.compute()"),
-        "files": ("files", "pandas.read_parquet"),
-        "gpu": ("an array on a GPU", "cupy.asnumpy(X) or X.cpu()"),
-    }[location]
-    raise TypeError(
-        f"FusionRegressor takes rows in memory, but X is {have}. Read them, e.g. with {remedy}, or use "
-        "ShareGradientBoostingRegressor, which takes them where they are."
-    )

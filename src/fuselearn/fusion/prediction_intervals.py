@@ -9,11 +9,15 @@ the training rows or, of groups, for a row of a new group (Lee, Barber and Wille
 hierarchical data, 2023).
 """
 
+import warnings
+from collections.abc import Collection
 from dataclasses import dataclass
+from math import ceil
 from typing import NamedTuple
 
 import numpy as np
 
+from fuselearn.exceptions import UnattainableCoverageWarning, level_of_caller
 from fuselearn.persistence.validation import check_array, check_part
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
@@ -193,14 +197,22 @@ class ResidualQuantiles:
 
         A new row, or group, is one among those that are known, and may be below all of them or above.
         """
-        n = self.n_independent
-        beyond = ((n + 1) * (1 - coverage) / 2 - 1) / n + TOLERANCE
+        beyond = self._share_beyond(coverage)
         # With too few residuals for so high a coverage, the most extreme ones are the best known limits.
         lower = np.flatnonzero(self.below <= beyond)
         upper = np.flatnonzero(self.above <= beyond)
         first = self.residuals[lower[-1] if len(lower) else 0]
         last = self.residuals[upper[0] if len(upper) else -1]
         return float(min(first, last)), float(max(first, last))
+
+    def attains(self, coverage: float) -> bool:
+        """Return whether there are enough residuals for a coverage: of fewer, the most extreme ones are the limits."""
+        return self._share_beyond(coverage) >= 0
+
+    def _share_beyond(self, coverage: float) -> float:
+        """Return the share of the known residuals that may be beyond a limit, beside that of a new row."""
+        n = self.n_independent
+        return ((n + 1) * (1 - coverage) / 2 - 1) / n + TOLERANCE
 
     def validate(self) -> None:
         """Check that there are residuals in ascending order, and their shares."""
@@ -244,3 +256,16 @@ class PredictionIntervals:
         limits = np.array([of_pattern.limits(coverage) for of_pattern in self.residuals])
         spreads = np.where(pattern_of < 0, 1.0, self.spread(rows))
         return rows.predicted[:, None] + spreads[:, None] * limits[pattern_of]
+
+    def warn_of_few_rows(self, patterns: Collection[int], coverage: float) -> None:
+        """Warn if the residuals of some of the patterns are too few for a coverage."""
+        scarce = [of for of in map(self.residuals.__getitem__, patterns) if not of.attains(coverage)]
+        if scarce:
+            needed, known = ceil(2 / (1 - coverage) * (1 - TOLERANCE) - 1), min(of.n_independent for of in scarce)
+            warnings.warn(
+                f"Intervals of coverage {coverage:g} need {needed:,} training rows with the views of a row "
+                f"(independent ones: a group counts as one); some rows have {known:.3g}. Their intervals reach to the "
+                f"most extreme residuals that are known, and cover about {(known - 1) / (known + 1):.2f}.",
+                UnattainableCoverageWarning,
+                stacklevel=level_of_caller(),
+            )

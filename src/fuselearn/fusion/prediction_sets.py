@@ -13,7 +13,9 @@ probable, by the targets that the probabilities are calibrated to.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from math import ceil
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -23,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.arguments import check_choice
 from fuselearn.data.view_table import data_frame
+from fuselearn.exceptions import UnattainableCoverageWarning, level_of_caller
 from fuselearn.fusion.arm_weights import OutOfFoldLogits, OutOfFoldValues
 from fuselearn.fusion.fusion_prediction import FusionPrediction
 from fuselearn.fusion.pattern_calibration import PatternCalibration
@@ -46,6 +49,8 @@ class Threshold(NamedTuple):
         Infinite where there are too few rows to leave any class out.
     n_own, n_borrowed : int
         Training rows with just these views, and those with more views that count beside them.
+    n_independent : float
+        How many independent rows of equal weight they all are.
     views : bool ndarray of shape (n_views,)
         Views whose rows these are: fewer than the row has, where there are too few rows.
     """
@@ -53,6 +58,7 @@ class Threshold(NamedTuple):
     score: float
     n_own: int
     n_borrowed: int
+    n_independent: float
     views: BoolArray
 
 
@@ -151,6 +157,19 @@ class SetThresholds:
         sets: BoolArray = set_scores(logits, self._class_weights) <= thresholds[:, None] + TOLERANCE
         return sets
 
+    def warn_of_few_rows(self) -> None:
+        """Warn if sets of some of the rows have all classes, for want of rows to leave any out."""
+        scarce = [threshold.n_independent for threshold in self._known.values() if not threshold.score < np.inf]
+        if scarce:
+            needed = ceil(self._coverage / (1 - self._coverage) * (1 - TOLERANCE))
+            warnings.warn(
+                f"Sets of coverage {self._coverage:g} need {needed:,} training rows with the views of a row "
+                f"(independent ones: a group counts as one); some rows have {min(scarce):.3g}. Their sets have all "
+                "classes.",
+                UnattainableCoverageWarning,
+                stacklevel=level_of_caller(),
+            )
+
     def own_rows(self) -> Iterator[tuple[BoolArray, OutOfFoldLogits]]:
         """Return the training rows of each pattern of views that some have, with out-of-fold logits."""
         rows = self._values.present if self._values.own is None else self._values.own.present
@@ -172,7 +191,7 @@ class SetThresholds:
         scores, counted = set_scores(logits, self._class_weights), targets > 0
         each = (chosen.weights[:, None] * targets)[counted]
         quantile = conformal_quantile(scores[counted], each, self._coverage, chosen.n_independent)
-        return Threshold(quantile, len(own.weights), len(borrowed), chosen.views)
+        return Threshold(quantile, len(own.weights), len(borrowed), chosen.n_independent, chosen.views)
 
     def _rows(self, views: BoolArray) -> CalibrationRows:
         """Return the rows that a threshold for just these views follows from."""
@@ -249,9 +268,11 @@ class PredictingSets(FusionPrediction):
         np.True_
         """
         thresholds = self._thresholds(coverage)
-        return self._of_rows(
+        sets: BoolArray = self._of_rows(
             X, "predict_set", lambda rows: thresholds.sets(self._logits_of(rows), rows.present), coverage=coverage
         )
+        thresholds.warn_of_few_rows()
+        return sets
 
     def set_coverage(self, coverage: float = 0.9, *, by: str = "class") -> Any:
         """Return how well sets cover the training rows, out of fold: in each class, or with each pattern of views.

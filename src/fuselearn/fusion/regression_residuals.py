@@ -96,24 +96,31 @@ def sizes_of(rows: OutOfFold, target: FloatArray, weights: FloatArray) -> FloatA
 def judge_residuals(
     target: FloatArray, rows: OutOfFold, weights: FloatArray, present: BoolArray, groups: IntArray | None
 ) -> TargetOutliers:
-    """Judge targets by the residuals of rows, each over the spread that is expected of it by its views and value."""
-    residuals = np.where(rows.known, target - rows.predicted, 0.0)
-    known, probabilities = rows.known, np.zeros(len(target))
+    """Judge targets by the residuals of rows, each over the spread that is expected of it by its views and value.
+
+    Of a row without any view that is used, the mean is predicted. How targets lie about their mean is no law of errors,
+    so there only a target outside of the range of those that are believed elsewhere can be an outlier.
+    """
+    residuals, known = target - rows.predicted, rows.known
     if not known.any():
-        return TargetOutliers(0.0, probabilities)
-    unit = TargetScale.of(target, weights).unit
-    of_rows = rows.spread_rows.among(known)
-    scaled = residuals[known] / fit_spread(of_rows, residuals[known], weights[known], unit)(of_rows)
+        return TargetOutliers(0.0, np.zeros(len(target)))
+    of_rows, unit = rows.spread_rows.among(known), TargetScale.of(target, weights).unit
+    scaled = residuals.copy()
+    scaled[known] /= fit_spread(of_rows, residuals[known], weights[known], unit)(of_rows)
+    scaled[~known] /= np.median(np.abs(residuals)) or 1.0
     # Rows that lack views are predicted less well; theirs are no outliers.
-    _, pattern_of = np.unique(present[known], axis=0, return_inverse=True)
-    typical = np.median(np.abs(scaled)) or 1.0
+    _, pattern_of = np.unique(np.where(known[:, None], present, False), axis=0, return_inverse=True)
+    typical = np.median(np.abs(scaled[known])) or 1.0
     for pattern in np.unique(pattern_of):
         own = np.ravel(pattern_of) == pattern
         n_own = np.count_nonzero(own)
         scaled[own] /= (n_own * np.median(np.abs(scaled[own])) + LINE_PRIOR * typical) / (n_own + LINE_PRIOR)
-    judged = judge_targets(scaled, weights[known], None if groups is None else groups[known])
-    probabilities[known] = judged.probabilities
-    return TargetOutliers(judged.share, probabilities)
+    judged = judge_targets(scaled, weights, groups)
+    probabilities = judged.probabilities.copy()
+    believed = target[known & (probabilities < 0.5)]
+    if len(believed):
+        probabilities[~known & (target >= believed.min()) & (target <= believed.max())] = 0.0
+    return TargetOutliers(float(weights @ probabilities / weights.sum()), probabilities)
 
 
 def is_no_worse(

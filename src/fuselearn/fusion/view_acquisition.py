@@ -171,6 +171,27 @@ def plans(missing: IntArray) -> Iterator[list[int]]:
             yield list(plan)
 
 
+def check_costs(costs: Any, view_names: Sequence[str]) -> FloatArray:
+    """Return the cost of each view."""
+    if costs is None:
+        return np.ones(len(view_names))
+    if not isinstance(costs, Mapping):
+        raise TypeError(f"costs must be a dict of view to cost, or None; got {type(costs).__name__}.")
+    for name, cost in costs.items():
+        if name not in view_names:
+            raise ValueError(f"costs names the view {name!r}; the model has {list(view_names)}.")
+        if isinstance(cost, bool) or not isinstance(cost, int | float | np.number) or not 0 < cost < np.inf:
+            raise ValueError(f"costs must be numbers above 0; got {cost!r} for the view {name!r}.")
+    return np.array([float(costs.get(name, 1.0)) for name in view_names])
+
+
+def check_min_gain(name: str, min_gain: Any) -> float:
+    """Return a least gain, checked to be a probability."""
+    if isinstance(min_gain, bool) or not isinstance(min_gain, int | float | np.number) or not 0 <= min_gain <= 1:
+        raise ValueError(f"{name} must be a probability from 0 to 1, such as 0.005; got {min_gain!r}.")
+    return float(min_gain)
+
+
 class AcquiringViews(PredictingSets):
     """A fusion that says which view to measure next; see the module."""
 
@@ -218,9 +239,8 @@ class AcquiringViews(PredictingSets):
         ['last', 'last']
         """
         check_is_fitted(self)
-        prices = self._checked_costs(costs)
-        if isinstance(min_gain, bool) or not isinstance(min_gain, int | float) or not 0 <= min_gain <= 1:
-            raise ValueError(f"min_gain must be a probability from 0 to 1, such as 0.005; got {min_gain!r}.")
+        prices = check_costs(costs, self.view_names_)
+        check_min_gain("min_gain", min_gain)
         gains = ExpectedGains(self._kept_values(), self._calibration, self.class_weights_)
         names = np.array([*self.view_names_, None], dtype=object)
 
@@ -234,16 +254,3 @@ class AcquiringViews(PredictingSets):
             return names[chosen]
 
         return self._of_rows(X, "next_view", of_rows, costs=costs, min_gain=min_gain)
-
-    def _checked_costs(self, costs: Any) -> FloatArray:
-        """Return the cost of each view."""
-        if costs is None:
-            return np.ones(len(self.view_names_))
-        if not isinstance(costs, Mapping):
-            raise TypeError(f"costs must be a dict of view to cost, or None; got {type(costs).__name__}.")
-        for name, cost in costs.items():
-            if name not in self.view_names_:
-                raise ValueError(f"costs names the view {name!r}; the model has {self.view_names_}.")
-            if isinstance(cost, bool) or not isinstance(cost, int | float | np.number) or not 0 < cost < np.inf:
-                raise ValueError(f"costs must be numbers above 0; got {cost!r} for the view {name!r}.")
-        return np.array([float(costs.get(name, 1.0)) for name in self.view_names_])

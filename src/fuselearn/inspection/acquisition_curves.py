@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
+from fuselearn.fusion.view_acquisition import check_costs, check_min_gain
 from fuselearn.inspection.fitted_model import (
     FittedModel,
     check_has,
@@ -127,14 +128,12 @@ def acquisition_curve(
     """
     check_has(model, "next_view", "acquisition_curve needs a fitted FusionClassifier.")
     names, columns = fitted_views(model)
-    unknown = [name for name in start if name not in names]
-    if unknown:
-        raise ValueError(f"start names the view {unknown[0]!r}; the model has {names}.")
+    prices = check_costs(costs, names)
+    gains = np.array(sorted(_checked_gains(min_gains), reverse=True))
+    _check_start(start, names)
     table = read_rows(model, X)
     y = read_labels(model, y, len(table))
     rows = _Rows(without_feature_names(model), table, y, columns, np.isin(names, list(start)))
-    prices = np.array([1.0 if costs is None else float(costs.get(name, 1.0)) for name in names])
-    gains = np.array(sorted((float(gain) for gain in min_gains), reverse=True))
     points = np.array([rows.acquired(names, costs, gain, prices) for gain in gains]).reshape(-1, 3)
     importance = np.argsort(-np.asarray(model.view_importances_), kind="stable")
     generator = check_random_state(random_state)
@@ -144,6 +143,22 @@ def acquisition_curve(
     order = [names[view] for view in importance]
     n_views, spent, accuracies = points.T
     return AcquisitionCurve(names, gains, n_views, spent, accuracies, order, *by_importance, *at_random)
+
+
+def _checked_gains(min_gains: Any) -> list[float]:
+    """Return the least gains."""
+    if isinstance(min_gains, str) or not isinstance(min_gains, Iterable):
+        raise TypeError(f"min_gains must be a list of probabilities, such as [0.01, 0.005]; got {min_gains!r}.")
+    return [check_min_gain("each of min_gains", gain) for gain in min_gains]
+
+
+def _check_start(start: Any, names: list[str]) -> None:
+    """Check the views that rows have from the start."""
+    if isinstance(start, str) or not isinstance(start, Iterable):
+        raise TypeError(f"start must be a list of views, such as [{names[0]!r}]; got {start!r}.")
+    for name in start:
+        if name not in names:
+            raise ValueError(f"start names the view {name!r}; the model has {names}.")
 
 
 class _Rows:
