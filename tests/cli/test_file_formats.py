@@ -303,3 +303,22 @@ def test_the_largest_numbers_are_refused_in_words(method, tmp_path):
     result = run("predict", model, path)
     assert ".py:" not in result.stderr
     assert result.exit_code == 0 or result.stderr.splitlines()[-1].startswith("fuselearn: ")
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "feather", "- parquet"])
+def test_an_index_without_a_name_is_no_feature_and_one_with_a_name_is(tmp_path, suffix):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(table().to_pydict()).sort_values("kind")
+    content = pa.Table.from_pandas(frame)
+    assert "__index_level_0__" in content.column_names
+    words, settings = write(content, tmp_path, "train", suffix)
+    result = run("fit", *words, *FIT, "--output", tmp_path / "model.fuse", "--json", **settings)
+    assert result.exit_code == 0, result.output
+    assert "__index" not in result.stdout
+    result = run("predict", tmp_path / "model.fuse", *words, **settings)
+    assert result.exit_code == 0, result.output
+    named = pa.Table.from_pandas(frame.rename_axis("patient"))
+    words, settings = write(named, tmp_path, "named", suffix)
+    result = run("predict", tmp_path / "model.fuse", *words, "--id", "patient", **settings)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[1].split(",")[0] == str(frame.index[0])

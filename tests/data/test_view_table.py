@@ -2,12 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from fuselearn import FusionClassifier, ShareBoostClassifier, TableClassifier, compare
+from fuselearn import FusionClassifier, ShareBoostClassifier, TableClassifier, compare, stack_views
 from fuselearn.data import ViewBlocks
 
 ARRAY = np.arange(20.0).reshape(5, 4)
@@ -71,3 +72,26 @@ def test_a_table_for_each_view_is_refused_wherever_tables_are_read():
     ):
         with pytest.raises(TypeError, match="X must be one table; got a list of 2 tables"):
             read()
+
+
+@pytest.mark.parametrize("library", ["polars", "pyarrow"])
+def test_an_index_that_pandas_wrote_is_no_feature(library):
+    """Rows are often in the order of the classes, which the index would tell."""
+    frame = pd.DataFrame(ARRAY, columns=list("abcd")).drop(index=1)
+    table = pa.Table.from_pandas(frame)
+    X = table if library == "pyarrow" else pytest.importorskip("polars").from_arrow(table)
+    y = [0, 0, 1, 1]
+    for take in (
+        lambda: ShareBoostClassifier(n_estimators=1).fit(X, y),
+        lambda: FusionClassifier().fit(X, y),
+        lambda: TableClassifier(ShareBoostClassifier(n_estimators=1)).fit(X, y),
+        lambda: compare(X, y),
+    ):
+        with pytest.raises(
+            ValueError, match=r"X has the column '__index_level_0__', an index .*Leave it out, by \.drop"
+        ):
+            take()
+    with pytest.raises(ValueError, match="The view 'one' has the column '__index_level_0__', an index"):
+        stack_views({"one": X})
+    pandas_itself = ShareBoostClassifier(n_estimators=1).fit(frame, y)
+    assert pandas_itself.n_features_in_ == 4

@@ -14,6 +14,7 @@ from pyarrow import compute, feather, ipc, parquet, types
 
 from fuselearn.cli.console import refuse
 from fuselearn.cli.csv_files import TableFile, in_microseconds, read_texts, without_words_for_nothing
+from fuselearn.data.column_kinds import unnamed_index
 from fuselearn.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -35,10 +36,10 @@ class FeatherFile(TableFile):
         stream.seek(0)
         if self._first_version:
             self._table = feather.read_table(stream)
-            self.names = list(self._table.column_names)
+            self.names = _columns_of(self._table.schema)
         else:
             self._reader = ipc.open_file(stream)
-            self.names = list(self._reader.schema.names)
+            self.names = _columns_of(self._reader.schema)
 
     def table(
         self,
@@ -48,7 +49,7 @@ class FeatherFile(TableFile):
     ) -> pyarrow.Table:
         """Return all rows, in the types that they would have as CSV."""
         table = self._table if self._first_version else self._reader.read_all()
-        table = (table if columns is None else table.select(columns)).combine_chunks()
+        table = table.select(self.names if columns is None else columns).combine_chunks()
         return typed(table, types, identifier, self)
 
     def batches(
@@ -76,7 +77,7 @@ class ParquetFile(TableFile):
         super().__init__(source, kind)
         # Without buffering ahead, what is in memory is a batch and the pages it comes from.
         self._file = parquet.ParquetFile(stream, pre_buffer=False)
-        self.names = list(self._file.schema_arrow.names)
+        self.names = _columns_of(self._file.schema_arrow)
 
     def table(
         self,
@@ -85,7 +86,8 @@ class ParquetFile(TableFile):
         identifier: str | None = None,
     ) -> pyarrow.Table:
         """Return all rows, in the types that they would have as CSV."""
-        return typed(self._file.read(columns=columns).combine_chunks(), types, identifier, self)
+        table = self._file.read(columns=self.names if columns is None else columns)
+        return typed(table.combine_chunks(), types, identifier, self)
 
     def batches(
         self, columns: list[str], types: dict[str, pyarrow.DataType], rows: int, identifier: str | None = None
@@ -106,6 +108,13 @@ class ParquetFile(TableFile):
         """Return the rows of one row group, in the types that they would have as CSV."""
         first_row = 1 + sum(self.group_rows[:number])
         return typed(self._file.read_row_group(number, columns=columns).select(columns), types, None, self, first_row)
+
+
+def _columns_of(schema: pyarrow.Schema) -> list[str]:
+    """Return the names of the columns that CSV would have, too: not of an index that has no name in pandas."""
+    metadata = schema.pandas_metadata or {}
+    index = unnamed_index(metadata.get("index_columns", []))
+    return [name for name in schema.names if name not in index]
 
 
 def typed(

@@ -1,6 +1,7 @@
 """Columns of a data frame that are not numbers, and errors that name them with what encodes them."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -9,6 +10,25 @@ import numpy as np
 from narwhals.exceptions import DuplicateError
 
 from fuselearn.typing import TableLike
+
+_UNNAMED_INDEX = re.compile(r"__index_level_\d+__")
+
+
+def unnamed_index(names: Iterable[object]) -> list[str]:
+    """Return the names under which pandas writes an index without a name to Parquet, Feather and Arrow."""
+    return [name for name in names if isinstance(name, str) and _UNNAMED_INDEX.fullmatch(name)]
+
+
+def check_no_index(X: TableLike, what: str = "X") -> None:
+    """Refuse a table of which a column is an index that pandas wrote: it tells the order of rows, often the classes."""
+    names = getattr(X, "column_names", None)
+    names = names if isinstance(names, list) else getattr(X, "columns", ())
+    if index := unnamed_index(names if isinstance(names, Iterable) else ()):
+        drop = "drop_columns" if hasattr(X, "drop_columns") else "drop"
+        raise ValueError(
+            f"{what} has the column {index[0]!r}, an index without a name that pandas wrote with the rows; it is no "
+            f"feature. Leave it out, by .{drop}({index!r}), or write with index=False (pyarrow: preserve_index=False)."
+        )
 
 
 @contextmanager

@@ -19,13 +19,14 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from fuselearn.data.column_kinds import naming_the_way
+from fuselearn.data.absent_views import with_absent_views
+from fuselearn.data.column_kinds import check_no_index, naming_the_way
 from fuselearn.records import Records
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Transformer
 
 BLOCK_ROWS = 4096
 FEATURE_ATTRIBUTES = ("n_features_in_", "feature_names_in_")
-DATA_FRAME_MAKERS = (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "table"))
+DATA_FRAME_LIBRARIES = ("pandas", "polars")
 
 Features: TypeAlias = dict[str, Any]
 """``n_features_in_`` and, for a data frame, ``feature_names_in_``."""
@@ -71,17 +72,22 @@ def read_table(
 
 
 def check_one_table(X: TableLike) -> None:
-    """Refuse a table for each view, as other packages take them."""
+    """Refuse a table for each view, as other packages take them, and one with an index among its columns."""
     tables = list(X.values() if isinstance(X, dict) else X) if isinstance(X, dict | list | tuple) else []
     if tables and all(getattr(table, "ndim", 0) == 2 or hasattr(table, "columns") for table in tables):
         kind = f"{type(X).__name__} of {len(tables)} table{'s' if len(tables) > 1 else ''}"
         raise TypeError(f"X must be one table; got a {kind}. stack_views puts tables side by side and returns views.")
+    check_no_index(X)
 
 
 def read_new_rows(model: Estimator, X: TableLike) -> FloatArray:
-    """Return rows to predict as an array, checked against the columns that the model was fitted on."""
+    """Return rows to predict as an array, checked against the columns that the model was fitted on.
+
+    A data frame may lack all columns of a view.
+    """
     check_on_host(X, "X", type(model).__name__)
     check_one_table(X)
+    X = with_absent_views(model, X)
     with naming_the_way(X, _way_of(model)):
         return validate_data(model, X, reset=False, dtype=[np.float64, np.float32], ensure_all_finite="allow-nan")
 
@@ -433,8 +439,8 @@ def _absent(X: FloatArray, columns: IntArray) -> BoolArray:
 
 
 def data_frame(columns: dict[str, list[Any]]) -> Any:
-    """Return columns as a pandas data frame; without pandas as one of polars, an Arrow table, or else `Records`."""
-    for library, maker in DATA_FRAME_MAKERS:
+    """Return columns as a pandas data frame; without pandas as one of polars, or else `Records`."""
+    for library in DATA_FRAME_LIBRARIES:
         if find_spec(library):
-            return getattr(import_module(library), maker)(columns)
+            return import_module(library).DataFrame(columns)
     return Records(columns)

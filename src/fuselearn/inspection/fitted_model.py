@@ -16,6 +16,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from fuselearn.data import ViewBlocks, check_on_host, encode_known, resolve_views
+from fuselearn.data.absent_views import with_absent_views
 from fuselearn.data.categories import Categories
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
 
@@ -42,6 +43,7 @@ def fitted_views(model: FittedModel) -> tuple[list[str], list[IntArray]]:
 def read_rows(model: FittedModel, X: TableLike) -> FloatArray:
     """Return `X` as an array of numbers with the columns that the model was fitted on, and codes for categories."""
     check_on_host(X, "X", "fuselearn.inspection")
+    X = with_absent_views(model, X)
     categories = getattr(model, "categories_", None)
     if isinstance(categories, Categories):
         X = categories.encode(X)

@@ -381,10 +381,10 @@ def _as_frame(X: TableLike) -> Any:
             f"X has columns with names of several levels, such as {X.columns[0]!r}; each column needs one name: "
             "X.columns = ['_'.join(map(str, name)) for name in X.columns]."
         )
+    check_one_table(X)
     try:
         return nw.from_native(X, eager_only=True)
     except TypeError:
-        check_one_table(X)
         raise TypeError(
             f"X must be a data frame or an Arrow table, whose columns have names; got {type(X).__name__}."
         ) from None

@@ -13,6 +13,7 @@ from fuselearn.boosting.gradient.raw_scores import RawScores, decision_values, i
 from fuselearn.boosting.gradient.tree_explanation import TreeRowsToExplain
 from fuselearn.boosting.gradient.tree_format import BoostedTrees
 from fuselearn.data import ViewBlocks
+from fuselearn.data.absent_views import with_absent_views
 from fuselearn.data.categories import Categories
 from fuselearn.explanation.explained_rows import ExplainedRows, ExplainsRows
 from fuselearn.numeric.execution import Threads
@@ -90,7 +91,7 @@ class TreePrediction(ExplainsRows, ReadsNewRows):
 
     def _encoded(self, X: TableLike) -> TableLike:
         """Return a table with codes in place of categories."""
-        return X if self.categories_ is None else self.categories_.encode(X)
+        return X if self.categories_ is None else self.categories_.encode(with_absent_views(self, X))
 
 
 class TreeClassification(TreePrediction):

@@ -1,0 +1,33 @@
+"""The records in the documentation: every experiment, of one commit, and the page that is made of them."""
+
+from pathlib import Path
+
+import pytest
+
+from fuselearn import __version__
+from fuselearn.papers.experiments import EXPERIMENTS
+from fuselearn.papers.reproduction import load_record, page_of
+
+FOLDER = Path(__file__).parents[2] / "docs" / "reproduction"
+
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the documentation is not here")
+
+
+@pytest.fixture(scope="module")
+def records():
+    found = [load_record(FOLDER, name) for name in EXPERIMENTS]
+    assert all(found)
+    return found
+
+
+def test_all_experiments_were_run_in_full_by_the_same_code(records):
+    assert {path.stem for path in FOLDER.glob("*.json")} == set(EXPERIMENTS)
+    assert len({record.revision for record in records}) == 1
+    assert {record.version for record in records} == {__version__}
+    assert not any(record.missing for record in records)
+
+
+def test_the_page_and_its_figures_are_those_of_the_records(records):
+    assert (FOLDER / "README.md").read_text(encoding="utf-8") == page_of(records)
+    drawn = {figure for record in records for figure in record.figures}
+    assert drawn == {path.name for path in FOLDER.glob("*.png")}
