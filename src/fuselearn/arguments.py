@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import sklearn.utils
 
 from fuselearn.typing import IntArray, Selector, TableLike, Views
 
@@ -45,6 +46,17 @@ def check_jobs(value: object) -> None:
     """Refuse a value that does not give a number of threads."""
     if value is not None and (not isinstance(value, Integral) or value == 0):
         raise ValueError(f"n_jobs must be None, a number of threads, or -1 for all cores; got {value!r}.")
+
+
+def check_random_state(random_state: object) -> np.random.RandomState:
+    """Return the generator of a seed, of a generator or of None, or refuse it; see :mod:`sklearn.utils`."""
+    try:
+        return sklearn.utils.check_random_state(random_state)
+    except (ValueError, TypeError):
+        raise ValueError(
+            f"random_state must be a whole number from 0 to {2**32 - 1}, a numpy.random.RandomState or None; got "
+            f"{random_state!r:.80}."
+        ) from None
 
 
 def resolve_views(views: Views, X: TableLike, n_features: int) -> tuple[list[str], list[IntArray]]:

@@ -254,6 +254,35 @@ def test_bad_targets(wine):
         compare(X, y, views=VIEWS, view_labels=np.column_stack([y, y]), noise=0.2)
 
 
+def test_runs_and_train_size_go_before_those_of_a_protocol(wine):
+    X, y = wine
+    settings = {"views": VIEWS, "methods": ["view:left", "view:right"], "random_state": 0}
+    assert compare(X, y, protocol="bssd", runs=2, **settings).scores.shape == (2, 2)
+    small = compare(X, y, protocol="shared_distribution", runs=2, train_size=0.2, **settings)
+    assert (small.scores != compare(X, y, protocol="shared_distribution", runs=2, **settings).scores).any()
+    for wrong in ({"runs": 0}, {"train_size": 1.5}, {"train_size": True}):
+        for protocol in (None, "bssd"):
+            with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be"):
+                compare(X, y, protocol=protocol, **wrong, **settings)
+    with pytest.raises(ValueError, match="train_size is not of protocol='tomographic', which has 3 folds"):
+        compare(X, y, protocol="tomographic", train_size=0.5, **settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "words"),
+    [
+        ({"scoring": "foo"}, ValueError, "'foo' is not a score of scikit-learn, such as 'accuracy'"),
+        ({"scoring": "acuracy"}, ValueError, "such as 'accuracy'"),
+        ({"resume": 3}, TypeError, "resume must be the path of a file, or None; got 3"),
+        ({"random_state": "x"}, ValueError, "random_state must be a whole number from 0 to 4294967295, .*; got 'x'"),
+    ],
+)
+def test_settings_that_are_none_are_named(wine, settings, error, words):
+    X, y = wine
+    with pytest.raises(error, match=words):
+        compare(X, y, views=VIEWS, **settings)
+
+
 def test_files_that_are_not_of_a_comparison(wine, tmp_path):
     (tmp_path / "other.txt").write_text("hello\n")
     with pytest.raises(ValueError, match="not a file of a comparison"):

@@ -10,11 +10,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
-from fuselearn.arguments import check_choice, check_count, check_flag, check_jobs, check_positive
+from fuselearn.arguments import check_choice, check_count, check_flag, check_jobs, check_positive, check_random_state
 from fuselearn.backends.protocol import Rows
 from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.boosting_data import RunData, read_boosting_data

@@ -81,8 +81,12 @@ def compare(
             "tomographic."
         ),
     ] = None,
-    runs: Annotated[int, typer.Option(help="Number of random splits.")] = 20,
-    train_size: Annotated[float, typer.Option(help="Share of the rows to train on.")] = 0.6,
+    runs: Annotated[
+        int | None, typer.Option(help="Number of random splits.", show_default="20, or those of the protocol")
+    ] = None,
+    train_size: Annotated[
+        float | None, typer.Option(help="Share of the rows to train on.", show_default="0.6, or that of the protocol")
+    ] = None,
     scoring: Annotated[
         str, typer.Option(help="Any score of scikit-learn; numbers are scored by R² instead of accuracy.")
     ] = "accuracy",

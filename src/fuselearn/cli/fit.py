@@ -111,7 +111,7 @@ def fit(
     views: ViewsFile = None,
     on: On = None,
     drop: Drop = None,
-    method: Annotated[str, typer.Option(help="Any method that compare knows, such as shareboost.")] = DEFAULT_METHOD,
+    method: Annotated[str, typer.Option(help="A method of fuselearn, such as shareboost.")] = DEFAULT_METHOD,
     task_name: TaskName = "auto",
     settings: Annotated[list[str] | None, typer.Option("--set", help="KEY=VALUE of the method, repeated.")] = None,
     label_columns: Annotated[

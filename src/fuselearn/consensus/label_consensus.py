@@ -5,11 +5,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
-from fuselearn.arguments import check_count, check_jobs
+from fuselearn.arguments import check_count, check_jobs, check_random_state
 from fuselearn.classifiers.adapter import check_values, view_estimators
 from fuselearn.classifiers.cross_fitting import (
     CrossFitting,

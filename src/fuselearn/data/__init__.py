@@ -23,6 +23,7 @@ from fuselearn.data.training_data import (
 from fuselearn.data.view_table import (
     View,
     ViewBlocks,
+    check_in_memory,
     check_on_host,
     check_one_table,
     check_presence,
@@ -42,6 +43,7 @@ __all__ = [
     "View",
     "ViewBlocks",
     "categorical_columns",
+    "check_in_memory",
     "check_on_host",
     "check_one_table",
     "check_presence",

@@ -62,6 +62,7 @@ def read_table(
     """
     for name, values in (("X", X), ("y", y)):
         check_on_host(values, name, type(model).__name__)
+    check_in_memory(X, type(model).__name__)
     check_one_table(X)
     checks = {"dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan", **checks}
     with naming_the_way(X, _way_of(model)):
@@ -86,6 +87,7 @@ def read_new_rows(model: Estimator, X: TableLike) -> FloatArray:
     A data frame may lack all columns of a view.
     """
     check_on_host(X, "X", type(model).__name__)
+    check_in_memory(X, type(model).__name__)
     check_one_table(X)
     X = with_absent_views(model, X)
     with naming_the_way(X, _way_of(model)):
@@ -136,8 +138,8 @@ def row_location(X: TableLike) -> RowLocation:
     return "gpu" if is_gpu_array(X) else "local"
 
 
-def check_in_memory(X: TableLike, estimator: str, other: str) -> None:
-    """Refuse rows that are in Dask collections, in files or on a GPU; another estimator takes them where they are."""
+def check_in_memory(X: TableLike, reader: str, others: str = "FusionClassifier and boosting") -> None:
+    """Refuse rows that are in Dask collections, in files or on a GPU; `others` take them where they are."""
     location = row_location(X)
     if location == "local":
         return
@@ -147,8 +149,8 @@ def check_in_memory(X: TableLike, estimator: str, other: str) -> None:
         "gpu": ("an array on a GPU", "cupy.asnumpy(X) or X.cpu()"),
     }[location]
     raise TypeError(
-        f"{estimator} takes rows in memory, but X is {have}. Read them, e.g. with {remedy}, or use {other}, which "
-        "takes them where they are."
+        f"{reader} takes rows in memory, but X is {have}. Read them, e.g. with {remedy}; {others} fit them where they "
+        "are."
     )
 
 

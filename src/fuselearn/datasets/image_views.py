@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from sklearn.datasets import load_digits
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 
-from fuselearn.arguments import check_count
+from fuselearn.arguments import check_count, check_random_state
 from fuselearn.datasets.view_blocks import check_components, image_package, principal_components, side_by_side
 from fuselearn.typing import AnyArray, FloatArray, IntArray, RandomState
 

@@ -5,9 +5,8 @@ that share their boundaries.
 """
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from fuselearn.arguments import check_count, check_flag
+from fuselearn.arguments import check_count, check_flag, check_random_state
 from fuselearn.datasets.view_blocks import check_in_range
 from fuselearn.typing import FloatArray, IntArray, RandomState
 

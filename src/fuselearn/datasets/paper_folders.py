@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 
-from fuselearn.arguments import check_count
+from fuselearn.arguments import check_count, check_random_state
 from fuselearn.datasets.image_views import CHANNELS, draw_patches
 from fuselearn.datasets.view_blocks import check_components, image_package, principal_components, side_by_side
 from fuselearn.typing import FloatArray, RandomState

@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from scipy.linalg import helmert
 from scipy.stats import ortho_group
-from sklearn.utils import Bunch, check_random_state
+from sklearn.utils import Bunch
 
-from fuselearn.arguments import check_count
+from fuselearn.arguments import check_count, check_random_state
 from fuselearn.datasets.view_blocks import check_in_range, side_by_side
 from fuselearn.typing import BoolArray, FloatArray, IntArray, RandomState
 

@@ -5,10 +5,11 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
+from fuselearn.arguments import check_random_state
 from fuselearn.backends.protocol import PredictsByDecision
 from fuselearn.classifiers.adapter import takes_nan
 from fuselearn.classifiers.cross_fitting import CrossFitting, Fold, Report, check_class_sizes, read_cv, shuffled_folds

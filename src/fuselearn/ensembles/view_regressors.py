@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin
 from sklearn.linear_model import RidgeCV
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
-from fuselearn.arguments import check_count
+from fuselearn.arguments import check_count, check_random_state
 from fuselearn.classifiers.adapter import array_for, check_takes_weights, takes_nan
 from fuselearn.classifiers.cross_fitting import stratified_folds
 from fuselearn.classifiers.regressors import check_regressor, fit_regressor

@@ -116,6 +116,8 @@ TUNED_SVMS = ("tuned_svm_vote", "tuned_stacking")
 ADABOOST = ("adaboost_vote", "adaboost_concatenated")
 # MKL by alternation reaches the optimum of the conic program, for which CVXPY is needed.
 SDP = "sdp" if find_spec("cvxpy") else "mkl"
+PLAIN = Protocol(runs=20, train_size=0.6)
+"""That of no paper."""
 PROTOCOLS = {
     "bssd": Protocol(runs=20, train_size=0.6, methods=("bssd", "bisd", *ADABOOST, *TUNED_SVMS, SDP)),
     "shareboost": Protocol(

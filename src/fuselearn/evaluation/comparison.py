@@ -2,8 +2,10 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from numbers import Real
+from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,17 +14,24 @@ from joblib import Parallel, delayed
 from joblib import hash as content_hash
 from sklearn.base import is_classifier, is_regressor
 from sklearn.metrics import get_scorer_names
-from sklearn.utils import check_array, check_random_state, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import has_fit_parameter
 
-from fuselearn.arguments import check_choice, check_count, check_flag, check_jobs
+from fuselearn.arguments import check_choice, check_count, check_flag, check_jobs, check_random_state
 from fuselearn.consensus import LabelConsensus
-from fuselearn.data import ViewBlocks, check_on_host, check_one_table, encode_view_labels, resolve_views
+from fuselearn.data import (
+    ViewBlocks,
+    check_in_memory,
+    check_on_host,
+    check_one_table,
+    encode_view_labels,
+    resolve_views,
+)
 from fuselearn.data.column_kinds import naming_the_way
 from fuselearn.data.folds import encode_groups
 from fuselearn.data.labels import check_known, check_target, typed_labels
-from fuselearn.evaluation.cells import CONSENSUS, PROTOCOLS, CellResult, Protocol, Score, Task, run_cell
+from fuselearn.evaluation.cells import CONSENSUS, PLAIN, PROTOCOLS, CellResult, Protocol, Score, Task, run_cell
 from fuselearn.evaluation.leaderboard import Comparison, Trial
 from fuselearn.evaluation.result_store import CellStore, Key, fingerprint
 from fuselearn.exceptions import InterruptedFitWarning
@@ -48,8 +57,8 @@ def compare(
     view_labels: ArrayLike | None = None,
     consensus: bool = False,
     protocol: str | None = None,
-    runs: int = 20,
-    train_size: float = 0.6,
+    runs: int | None = None,
+    train_size: float | None = None,
     scoring: str | Score = "accuracy",
     groups: ArrayLike | None = None,
     n_jobs: int | None = None,
@@ -86,12 +95,13 @@ def compare(
     consensus : bool, default=False
         Try every method once more on the labels that :class:`~fuselearn.LabelConsensus` agrees on.
     protocol : {"bssd", "shareboost", "mssboost", "shared_distribution", "tomographic"}, default=None
-        Runs, split and rounds of a paper, instead of `runs` and `train_size`, and its methods unless `methods` names
-        others. Its SDP is ``"sdp"`` where CVXPY is installed, and otherwise ``"mkl"``, which has the same optimum.
-    runs : int, default=20
-        Number of random splits.
-    train_size : float, default=0.6
-        Share of the rows to train on; with `groups`, share of the groups.
+        Runs, split and rounds of a paper, unless `runs` or `train_size` say otherwise, and its methods unless `methods`
+        names others. Its SDP is ``"sdp"`` where CVXPY is installed, and else ``"mkl"``, which has the same optimum.
+    runs : int, default=None
+        Number of random splits. None is 20, or as many as the `protocol` has.
+    train_size : float, default=None
+        Share of the rows to train on; with `groups`, share of the groups. None is 0.6, or that of the `protocol`. That
+        of S4, ``"tomographic"``, has folds instead.
     scoring : str or callable, default="accuracy"
         What scikit-learn takes; higher is better. Where classes are of unequal size, the leaderboard has balanced
         accuracy and the area under the ROC curve beside accuracy. No method weighs the classes: for balanced accuracy
@@ -143,6 +153,8 @@ def compare(
     if verbose is not None:
         check_count("verbose", verbose, least=0)
     check_choice("task", task, TASKS)
+    if not isinstance(resume, str | PathLike | None):
+        raise TypeError(f"resume must be the path of a file, or None; got {resume!r}.")
     table, y, columns, numbers = _checked_data(X, y, views, _task_of(methods, task))
     _check_kinds(methods, numbers)
     if numbers:
@@ -201,6 +213,7 @@ def _checked_data(
 ) -> tuple[FloatArray, AnyArray, dict[str, IntArray], bool]:
     """Return X and y as arrays, the columns of each view, and whether numbers are predicted."""
     check_on_host(X, "X", "compare")
+    check_in_memory(X, "compare")
     check_one_table(X)
     check_on_host(y, "y", "compare")
     with naming_the_way(X, WAY):
@@ -266,15 +279,24 @@ def _check_for_classes_only(noise: float, view_labels: ArrayLike | None, consens
             raise ValueError(f"{name} is for classes, but y holds numbers to predict; leave it out.")
 
 
-def _checked_protocol(protocol: str | None, runs: int, train_size: float) -> Protocol:
-    """Return the protocol of a paper, or that of `runs` and `train_size`."""
+def _checked_protocol(protocol: str | None, runs: int | None, train_size: float | None) -> Protocol:
+    """Return the protocol of a paper, or a plain one, with as many runs and as large a share to train on as given."""
+    chosen = PLAIN
     if protocol is not None:
         check_choice("protocol", protocol, PROTOCOLS)
-        return PROTOCOLS[protocol]
-    check_count("runs", runs)
-    if not (isinstance(train_size, Real) and 0 < train_size < 1):
-        raise ValueError(f"train_size must be between 0 and 1; got {train_size!r}.")
-    return Protocol(runs=int(runs), train_size=float(train_size))
+        chosen = PROTOCOLS[protocol]
+    if runs is not None:
+        check_count("runs", runs)
+        chosen = replace(chosen, runs=int(runs))
+    if train_size is not None:
+        if isinstance(train_size, bool) or not (isinstance(train_size, Real) and 0 < train_size < 1):
+            raise ValueError(f"train_size must be between 0 and 1; got {train_size!r}.")
+        if chosen.folds is not None:
+            raise ValueError(
+                f"train_size is not of protocol={protocol!r}, which has {chosen.folds} folds; leave it out."
+            )
+        chosen = replace(chosen, train_size=float(train_size))
+    return chosen
 
 
 def _check_class_sizes(y: AnyArray, protocol: Protocol, methods: list[Method], consensus: bool) -> None:
@@ -331,8 +353,10 @@ def _check_scoring(scoring: str | Score, y: AnyArray) -> None:
     """Refuse what scikit-learn does not know as a score, and scores of two classes where there are more."""
     if isinstance(scoring, str):
         if scoring not in get_scorer_names():
-            near = get_close_matches(scoring, get_scorer_names(), n=3)
-            raise ValueError(f"scoring {scoring!r} is not a score of scikit-learn; near names are {near}.")
+            near = get_close_matches(scoring, get_scorer_names(), n=3) or ["accuracy", "balanced_accuracy", "roc_auc"]
+            raise ValueError(
+                f"scoring {scoring!r} is not a score of scikit-learn, such as {', '.join(map(repr, near))}."
+            )
         if scoring in ("roc_auc", "average_precision") and len(np.unique(y)) > 2:
             raise ValueError(
                 f"scoring {scoring!r} is of two classes; for more use 'roc_auc_ovr' or 'balanced_accuracy'."

@@ -5,9 +5,9 @@ from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
-from sklearn.utils import check_array, check_random_state, column_or_1d
+from sklearn.utils import check_array, column_or_1d
 
-from fuselearn.arguments import check_flag
+from fuselearn.arguments import check_flag, check_random_state
 from fuselearn.data import check_on_host, resolve_views
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, RandomState, TableLike, Views
 

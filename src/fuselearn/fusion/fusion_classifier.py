@@ -8,10 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from sklearn.utils import check_random_state
 
 from fuselearn import progress
-from fuselearn.arguments import check_count, check_flag, check_jobs, check_positive
+from fuselearn.arguments import check_count, check_flag, check_jobs, check_positive, check_random_state
 from fuselearn.backends.partitioned.partitioned_data import open_source
 from fuselearn.boosting.checkpoint import check_checkpoint
 from fuselearn.data import TrainingData, read_training_data

@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import RegressorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn import progress
-from fuselearn.arguments import check_count, check_jobs, check_positive
+from fuselearn.arguments import check_count, check_jobs, check_positive, check_random_state
 from fuselearn.boosting.checkpoint import check_checkpoint
 from fuselearn.data import note_features, read_new_rows
 from fuselearn.data.training_data import RegressionData, read_regression_data

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
+from fuselearn.arguments import check_random_state
 from fuselearn.fusion.view_acquisition import check_costs, check_min_gain
 from fuselearn.inspection.fitted_model import (
     FittedModel,

@@ -15,9 +15,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 from sklearn.base import clone
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_array
 
-from fuselearn.arguments import check_choice, check_count, check_jobs, resolve_views
+from fuselearn.arguments import check_choice, check_count, check_jobs, check_random_state, resolve_views
 from fuselearn.boosting.gradient.gradient_base import monotonic_signs
 from fuselearn.data.categories import categorical_columns
 from fuselearn.data.folds import encode_groups

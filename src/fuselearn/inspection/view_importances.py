@@ -8,9 +8,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import is_regressor
 from sklearn.metrics import get_scorer, get_scorer_names
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import get_tags
 
-from fuselearn.arguments import check_choice, check_count, check_jobs
+from fuselearn.arguments import check_choice, check_count, check_jobs, check_random_state
 from fuselearn.inspection.fitted_model import (
     FittedModel,
     check_has,

@@ -13,9 +13,8 @@ from math import prod
 from numbers import Integral
 
 import numpy as np
-from sklearn.utils import check_random_state
 
-from fuselearn.arguments import check_choice, check_count, check_flag
+from fuselearn.arguments import check_choice, check_count, check_flag, check_random_state
 from fuselearn.backends.gpu.arrays import all_to_host
 from fuselearn.backends.gpu.kernel_matrices import mean_squared_distance, some_objects, squared_distances
 from fuselearn.data.view_table import to_host

@@ -11,17 +11,17 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fuselearn import progress
-from fuselearn.arguments import check_count, check_flag, check_jobs
+from fuselearn.arguments import check_count, check_flag, check_jobs, check_random_state
 from fuselearn.backends.gpu.arrays import arrays_of
 from fuselearn.backends.gpu.gpu_pool import GpuJointLoss
 from fuselearn.backends.gpu.gpu_table import table_and_labels_to_host
 from fuselearn.classifiers.adapter import keep_sklearn_config, takes_nan
 from fuselearn.data import is_gpu_array, note_features, read_indicator_data
-from fuselearn.data.view_table import to_host
+from fuselearn.data.view_table import check_in_memory, to_host
 from fuselearn.exceptions import InterruptedFitWarning
 from fuselearn.multilabel.pool import JointLoss, log_odds
 from fuselearn.multilabel.ratios import check_ratio, choose_ratios
@@ -429,7 +429,9 @@ class BaseSubspaceEnsemble(ClassifierMixin, BaseEstimator):
             "dtype": [np.float64, np.float32],
             "ensure_all_finite": _finiteness(self.estimators_[0]),
         }
-        return SubspaceTable(validate_data(self, to_host(X), reset=False, **checks))
+        X = to_host(X)
+        check_in_memory(X, type(self).__name__)
+        return SubspaceTable(validate_data(self, X, reset=False, **checks))
 
     def _in_target_shape(self, decision: FloatArray) -> FloatArray:
         """Return decision values as a column for a 1-D target, else as they are."""

@@ -12,10 +12,10 @@ from typing import Any, Literal, Self
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 
 from fuselearn import progress
-from fuselearn.arguments import check_choice, check_count, check_flag, check_jobs, check_positive
+from fuselearn.arguments import check_choice, check_count, check_flag, check_jobs, check_positive, check_random_state
 from fuselearn.bandits.protocol import Policy
 from fuselearn.boosting.checkpoint import CannotBeKeptError, check_checkpoint
 from fuselearn.boosting.gradient.gradient_data import GradientData
