@@ -19,8 +19,8 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
-from fuselearn.data.absent_views import with_absent_views
 from fuselearn.data.column_kinds import check_no_index, naming_the_way
+from fuselearn.data.lacking_frames import with_absent_views
 from fuselearn.records import Records
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, Estimator, FloatArray, IntArray, TableLike, Transformer
 

@@ -16,8 +16,8 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from fuselearn.data import ViewBlocks, check_on_host, encode_known, resolve_views
-from fuselearn.data.absent_views import with_absent_views
 from fuselearn.data.categories import Categories
+from fuselearn.data.lacking_frames import with_absent_views
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, TableLike
 
 FittedModel: TypeAlias = Any

@@ -13,8 +13,8 @@ from fuselearn.boosting.gradient.raw_scores import RawScores, decision_values, i
 from fuselearn.boosting.gradient.tree_explanation import TreeRowsToExplain
 from fuselearn.boosting.gradient.tree_format import BoostedTrees
 from fuselearn.data import ViewBlocks
-from fuselearn.data.absent_views import with_absent_views
 from fuselearn.data.categories import Categories
+from fuselearn.data.lacking_frames import with_absent_views
 from fuselearn.explanation.explained_rows import ExplainedRows, ExplainsRows
 from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.votes import codes_of
