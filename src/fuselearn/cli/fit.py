@@ -25,13 +25,11 @@ from fuselearn.cli.console import (
     check_choice,
     check_jobs,
     check_seed,
-    counted,
     fit_shown,
     interruptible,
     interrupts,
     refuse,
     refusing,
-    say,
     say_json,
 )
 from fuselearn.cli.file_kinds import FORMATS
@@ -41,7 +39,6 @@ from fuselearn.cli.files import (
     open_data,
     read_opened,
     save_model,
-    size_of,
     source_of,
     view_files,
 )
@@ -67,7 +64,6 @@ from fuselearn.cli.options import (
     ViewsFile,
     words_of,
 )
-from fuselearn.cli.saved_models import trust_options
 
 if TYPE_CHECKING:
     import pyarrow
@@ -77,11 +73,10 @@ if TYPE_CHECKING:
     from fuselearn.registry import Method
 
 CLASS_WEIGHTS = ("none", "balanced")
-SCORE_WORDS = {"accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "roc_auc": "AUC"}
 MAX_SKIPPED = 10_000
 """Rows without a class or view that the note of a model lists, so that its rows are found again in the file."""
 FEW_IN_FOLDS = "The least populated class"
-"""Begins a warning of scikit-learn: a class with fewer rows than folds is cross-fitted as well as it can be."""
+"""Begins a warning of scikit-learn, which does not name the class; `note_few_for_folds` does."""
 
 
 @dataclass(frozen=True)
@@ -246,7 +241,9 @@ def fit(
     if as_json:
         say_json(summary)
     else:
-        _print(summary)
+        from fuselearn.cli.fit_summary import print_summary
+
+        print_summary(summary)
 
 
 def _check_model_path(output: str, force: bool, *inputs: str) -> None:
@@ -321,8 +318,9 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
     import numpy as np
 
     from fuselearn.cli.columns import label_facts
-    from fuselearn.cli.targets import class_counts
+    from fuselearn.cli.targets import class_counts, note_few_for_folds
     from fuselearn.exceptions import InterruptedFitWarning
+    from fuselearn.fusion.fusion_options import n_folds_of
     from fuselearn.tables import TableClassifier, TableRegressor, ViewColumns
 
     columns = ViewColumns(
@@ -342,6 +340,9 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
     if not has_view.all():
         X = X[has_view]
     y = training.y[has_view]
+    if not training.numbers:
+        n_folds = n_folds_of(len(y)) if task.method.name == FUSION else task.method.folds
+        note_few_for_folds(y, n_folds, task.target, task.method.name, notes)
     learners = {name: choice.learner for name, choice in task.choices.items() if choice.learner}
     estimator = make_estimator(task.method, columns.views_, learners, task.settings, seed=task.seed, jobs=task.jobs)
     arguments = _fit_arguments(estimator, task, training, has_view, notes)
@@ -407,40 +408,3 @@ def _fit_arguments(estimator: Any, task: Task, training: "TrainingTable", rows: 
         if name != FUSION:
             notes.add("Rows are weighted so that each class counts alike: probabilities are those of equal classes.")
     return arguments
-
-
-def _scored(summary: dict[str, Any]) -> str:
-    """Return the out-of-fold score in words and, where classes are unequal, the others beside it."""
-    if summary["out_of_sample_score"] is None:
-        return ""
-    from fuselearn.data.labels import are_unequal
-
-    metric, scores = summary["out_of_sample_metric"], summary["out_of_sample_scores"]
-    others = [name for name in scores if name != metric] if are_unequal(list(summary["classes"].values())) else []
-    beside = ", ".join(f"{SCORE_WORDS[name]} {scores[name]:.3f}" for name in others)
-    return f", out-of-fold {SCORE_WORDS[metric]} {scores[metric]:.3f}" + (f" ({beside})" if beside else "")
-
-
-def _print(summary: dict[str, Any]) -> None:
-    """Print the facts about a fitted model."""
-    if summary["classes"] is None:
-        from fuselearn.cli.regression import number_words
-
-        about, quality = number_words(summary)
-    else:
-        classes = ", ".join(f"{label} ({count})" for label, count in summary["classes"].items())
-        about, quality = f"{summary['rows']} rows, classes of {summary['target']}: {classes}", _scored(summary)
-    rounds = f", {counted(summary['rounds'], 'round')}" if summary["rounds"] is not None else ""
-    for line in (about, f"{summary['method']}{rounds}, {summary['seconds']:.1f} s{quality}"):
-        say(line)
-    if summary["view_importances"]:
-        shares = sorted(summary["view_importances"].items(), key=lambda pair: -pair[1])
-        say("Share of the views: " + ", ".join(f"{name} {share:.0%}" for name, share in shares))
-    if "noise_rates" in summary:
-        from fuselearn.cli.columns import label_words
-
-        say(f"{label_words(summary)} (fuselearn suspects {summary['model']}).")
-    kept = " (what was fitted by then)" if summary["interrupted"] else ""
-    say(f"Saved {summary['model']}, {size_of(summary['model'])}{kept}.")
-    if summary["foreign"]:
-        say(f"It holds types of other packages; to use it, add {trust_options(summary['foreign'])}.")

@@ -13,6 +13,7 @@ from pyarrow import compute, types
 from fuselearn.cli.console import Notes, refuse
 from fuselearn.cli.csv_files import USUAL_WORDS, na_hint, reads_as_number
 from fuselearn.cli.odd_cells import are_few, with_points
+from fuselearn.cli.spellings import SHOWN, spellings_in_words
 from fuselearn.cli.text_columns import comma_number, number_hint
 from fuselearn.typing import AnyArray, BoolArray, FloatArray
 
@@ -187,6 +188,8 @@ def check_target(y: AnyArray, name: str, path: str, notes: Notes | None = None) 
             f"Warning: the target {name!r} has {len(classes)} different texts, such as {shown!r}, and each of them is "
             f"a class here. They look like {hint}{'' if hint.endswith('?') else '.'}"
         )
+    if notes is not None and not (many and y.dtype.kind in "iuf"):
+        _note_single_rows(y, name, notes)
 
 
 def _note_odd_classes(y: AnyArray, classes: AnyArray, words: AnyArray, name: str, notes: Notes) -> None:
@@ -199,6 +202,12 @@ def _note_odd_classes(y: AnyArray, classes: AnyArray, words: AnyArray, name: str
             f"Warning: the target {name!r} has {' and '.join(map(repr, nothing))} in {n_rows} of {len(y)} rows: "
             f"{which} here. Fix the cells if that is not meant{na_hint(nothing)}."
         )
+    alike = spellings_in_words(class_counts(y))
+    if alike is not None:
+        notes.add(
+            f"Warning: the target {name!r} has {alike}: classes of their own here, which differ in case or blanks "
+            "only. If they are one, spell them alike in the file."
+        )
     spellings: dict[float, str] = {}
     for text in classes.tolist():
         number = _finite_number(text)
@@ -208,6 +217,35 @@ def _note_odd_classes(y: AnyArray, classes: AnyArray, words: AnyArray, name: str
                 "alike if they are one."
             )
             return
+
+
+def _note_single_rows(y: AnyArray, name: str, notes: Notes) -> None:
+    """Note classes of one row, which may be misspelled."""
+    single = [text for text, count in class_counts(y).items() if count == 1]
+    if not single:
+        return
+    which, have = _classes_in_words(single), "has 1 row" if len(single) == 1 else "have 1 row each"
+    notes.add(
+        f"Warning: {which} of the target {name!r} {have}, too few to learn from and to judge by. If misspelled, fix it "
+        "in the file."
+    )
+
+
+def note_few_for_folds(y: AnyArray, n_folds: int, name: str, method: str, notes: Notes) -> None:
+    """Note classes that some folds of a method have no row of; those of one row are noted in any case."""
+    few = [text for text, count in class_counts(y).items() if 1 < count < n_folds]
+    if few:
+        have, its = ("has", "its") if len(few) == 1 else ("have", "their")
+        notes.add(
+            f"Warning: {_classes_in_words(few)} of the target {name!r} {have} fewer rows than the {n_folds} folds of "
+            f"{method}: {its} out-of-fold figures tell little."
+        )
+
+
+def _classes_in_words(texts: list[str]) -> str:
+    """Return classes in words, the first few by name."""
+    shown = ", ".join(repr(text[:40]) for text in texts[:SHOWN]) + (", …" if len(texts) > SHOWN else "")
+    return f"the class {shown}" if len(texts) == 1 else f"{len(texts)} classes ({shown})"
 
 
 def model_labels(

@@ -8,6 +8,7 @@ from pyarrow import compute
 from fuselearn.cli.console import Notes, refuse
 from fuselearn.cli.csv_files import na_hint, reads_as_number
 from fuselearn.cli.dates import usual_formats
+from fuselearn.cli.spellings import spellings_in_words
 
 MAX_CATEGORIES = 100
 """Categories of a column of text that is one-hot encoded."""
@@ -109,6 +110,13 @@ def check_text_column(
         refuse(
             f"{where} with {len(texts)} different values in {rows} rows, of which nothing can be learnt; leave it out "
             "of the views, or name it with --id if it names the objects."
+        )
+    counts = compute.value_counts(column.drop_null().combine_chunks()).to_pylist()
+    alike = spellings_in_words({pair["values"]: pair["counts"] for pair in counts})
+    if alike is not None:
+        notes.add(
+            f"Warning: {path} has {alike} in the column {name!r} of the view {view!r}: categories of their own here, "
+            "which differ in case or blanks only. If they are one, spell them alike in the file."
         )
     if measured is not None:
         what, _, remedy = advice.partition("; ")
