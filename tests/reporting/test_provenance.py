@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from fuselearn import FitReport, ShareBoostClassifier, TableClassifier, save
@@ -58,6 +60,66 @@ def test_settings_that_are_no_code_are_loaded(iris, fitted, tmp_path, monkeypatc
     code = FitReport(model, X[75:]).summary["reproduce"]["code"]
     save(model, tmp_path / "model.fuse")
     assert np.array_equal(run_code(code, tmp_path, monkeypatch, X=X)["model"].predict(X), model.predict(X))
+
+
+@pytest.fixture(scope="module")
+def plants(iris):
+    """A table with text, of which a model makes more columns than it has."""
+    X, y = iris
+    frame = pd.DataFrame(X, columns=["sepal_length", "sepal_width", "petal_length", "petal_width"])
+    return frame.assign(petal_colour=np.where(y == "setosa", "blue", np.where(X[:, 1] > 3, "violet", "red"))), y
+
+
+BY_NAME = {"sepal": ["sepal_length", "sepal_width"], "petal": ["petal_length", "petal_width", "petal_colour"]}
+TABLE_MODELS = {
+    "names": (ShareBoostClassifier(n_estimators=3, random_state=0), BY_NAME),
+    "globs": (ShareBoostClassifier(n_estimators=3, random_state=0), {"sepal": "sepal*", "petal": "petal*"}),
+    "numbers of columns": (ShareBoostClassifier(n_estimators=3), [np.array([0, 1]), np.array([2, 3, 4])]),
+    "columns": (ShareBoostClassifier(n_estimators=3), ViewColumns(BY_NAME, categorical="target", random_state=0)),
+    "own views": (ShareBoostClassifier(views={"first": [0, 1, 2], "last": [3, 4]}, n_estimators=3), BY_NAME),
+    "one view": (ShareBoostClassifier(DecisionTreeClassifier(max_depth=1), n_estimators=3, random_state=0), None),
+}
+
+
+@pytest.mark.parametrize("case", TABLE_MODELS)
+def test_code_of_a_model_of_a_table_runs(plants, case, tmp_path, monkeypatch):
+    X, y = plants
+    estimator, views = TABLE_MODELS[case]
+    model = TableClassifier(estimator, views=views).fit(X[:75], y[:75])
+    reproduce = FitReport(model, X[75:], y[75:]).summary["reproduce"]
+    names = {"X_train": X[:75], "y_train": y[:75], "X": X[75:], "y": y[75:]}
+    again = run_code(reproduce["code"], tmp_path, monkeypatch, **names)["model"]
+    assert isinstance(again, TableClassifier)
+    assert "load(" not in reproduce["code"]
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+    # There was no command, and no files that it could name.
+    assert reproduce["command"] is None
+
+
+def test_code_of_a_default_model_of_a_table_is_short(plants):
+    X, y = plants
+    model = TableClassifier().fit(X[:75], y[:75])
+    assert (
+        "model = fuselearn.TableClassifier().fit(X_train, y_train)"
+        in FitReport(model, X[75:]).summary["reproduce"]["code"]
+    )
+
+
+def test_code_of_a_pipeline_runs(iris, tmp_path, monkeypatch):
+    X, y = iris
+    model = make_pipeline(StandardScaler(), ShareBoostClassifier(views=[[0, 1], [2, 3]], n_estimators=3))
+    code = FitReport(model.fit(X[:75], y[:75]), X[75:]).summary["reproduce"]["code"]
+    again = run_code(code, tmp_path, monkeypatch, X_train=X[:75], y_train=y[:75], X=X[75:])["model"]
+    assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_no_command_is_made_up(iris, fitted, report):
+    assert report.summary["reproduce"]["command"] is None
+    assert "On the command line" not in report.html
+    # A model that was fitted in Python, and a file that the command line has read.
+    reproduce = FitReport(fitted, iris[0], note={"file": {"name": "new.csv", "reading": {}}}).summary["reproduce"]
+    assert reproduce["command"] == "fuselearn report model.fuse --data new.csv --output report.html"
+    assert reproduce["code"] is None
 
 
 def test_columns_as_code():

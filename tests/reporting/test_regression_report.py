@@ -110,6 +110,22 @@ def test_the_code_of_a_model_of_the_command_line_makes_its_report_again(tmp_path
     assert f"R² is {report.summary['scores']['r2']:.3f}" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+def test_columns_are_those_of_the_table():
+    kinds = np.random.default_rng(0).choice(["flat", "house", "villa"], len(X))
+    frame = pd.DataFrame(X, columns=["area", "age", "north", "east"]).assign(kind=kinds)
+    views = {"size": ["area", "age"], "place": ["north", "east", "kind"]}
+    model = TableRegressor(FusionRegressor(max_fits=3, random_state=0), views=views).fit(frame[:120], Y[:120])
+    summary = RegressionReport(model, frame[120:], Y[120:]).summary
+    assert "2 views with 5 columns in total" in summary["words"][0]
+    assert [view["columns"] for view in summary["views"]] == [2, 3]
+    assert summary["features"]["total"] == 5
+    # The command line hands over the matrix, and says which columns of the file it was made of.
+    facts = {"columns_per_view": {"size": 2, "place": 3}, "sources": model.columns_.source_columns()}
+    of_matrix = RegressionReport(model.model_, model.matrix(frame[120:]), Y[120:], note={"file": facts}).summary
+    assert of_matrix["words"] == summary["words"]
+    assert of_matrix["views"] == summary["views"]
+
+
 def test_training_rows_are_recognised(model):
     def likeness(*rows):
         return RegressionReport(model, *rows).summary["training"]["likeness"]

@@ -15,7 +15,7 @@ from sklearn.metrics import (
     roc_auc_score,
 )
 
-from fuselearn import FitReport, FusionClassifier, ShareBoostClassifier
+from fuselearn import FitReport, FusionClassifier, ShareBoostClassifier, TableClassifier
 from fuselearn.datasets import load_digit_views
 from fuselearn.reporting import summarize
 from tests.reporting.report_pages import VIEWS
@@ -39,6 +39,20 @@ def test_numbers_are_those_of_scikit_learn(iris, fitted, report):
     assert found["rounds"]["staged"]["last"] == found["quality"]["score"]
     wins = [view["wins"] for view in found["rounds"]["views"]]
     assert wins == np.bincount(fitted.winning_views_, minlength=2).tolist()
+
+
+def test_columns_of_a_model_of_a_table_are_those_of_the_table(iris):
+    X, y = iris
+    kinds = np.random.default_rng(0).choice(["red", "blue", "violet"], len(y))
+    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(kind=kinds)
+    # A column of two views is one column.
+    views = {"sepal": ["a", "b", "kind"], "petal": ["c", "d", "kind"]}
+    model = TableClassifier(FusionClassifier(max_fits=2, random_state=0), views=views).fit(frame[:75], y[:75])
+    found = FitReport(model, frame[75:], y[75:]).summary
+    assert model.columns_.transform(frame).shape[1] == 10  # what this test is about
+    assert found["data"]["columns"] == 5
+    assert [record["columns"] for record in found["views"]["records"]] == [3, 3]
+    assert found["features"]["total"] == 5
 
 
 def test_a_flipped_label_is_the_first_suspect(iris, fitted):

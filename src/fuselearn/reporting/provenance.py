@@ -3,6 +3,7 @@
 import functools
 import inspect
 import platform
+import pprint
 import shlex
 import textwrap
 from importlib.metadata import PackageNotFoundError, version
@@ -14,8 +15,9 @@ from sklearn.base import BaseEstimator
 
 from fuselearn._version import __version__
 from fuselearn.inspection.fitted_model import FittedModel
-from fuselearn.reporting.report_rows import Record
+from fuselearn.reporting.report_rows import Record, columns_of, has_views_of
 from fuselearn.reporting.sentences import joined
+from fuselearn.tables import ViewColumns
 from fuselearn.typing import IntArray
 
 PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "narwhals", "skops", "jinja2")
@@ -55,18 +57,24 @@ def _installed_packages() -> dict[str, str]:
     return numbers
 
 
-def code_to_reproduce(model: FittedModel, note: Record | None, *, labelled: bool, with_ids: bool) -> str | None:
+def code_to_reproduce(
+    given: FittedModel, model: FittedModel, note: Record | None, *, labelled: bool, with_ids: bool
+) -> str | None:
     """Return Python code that makes such a report: of a model of the command line from its files, else by fitting one.
 
-    None where the file is to be joined with others, or read in a way that is that of the command line.
+    `given` is the model of the report, and `model` the one with the matrix of numbers inside it, or the same. None
+    where the file is to be joined with others, or read in a way that is that of the command line.
     """
     note = note if isinstance(note, dict) else {}
-    if note.get("on") or _file_of(note).get("reading", {}) is None:
-        return None
+    file = _file_of(note)
     if isinstance(note.get("command"), list | tuple) and note.get("target"):
+        if note.get("on") or file.get("reading", {}) is None:
+            return None
         return _code_from_files(model, note, labelled=labelled)
+    if file.get("name"):
+        return None  # the command line has read the file for a model that was fitted in Python
     arguments = ", ".join(["model", "X", *(["y"] if labelled else []), *(["ids=ids"] if with_ids else [])])
-    lines = _code_of_fit(model)
+    lines = _code_of_fit(given, model)
     names = ["X", *(["y"] if labelled else []), *(["ids"] if with_ids else [])]
     return "\n".join(
         [
@@ -83,29 +91,71 @@ def _report_of(model: FittedModel) -> str:
     return "fuselearn.FitReport" if hasattr(model, "classes_") else "fuselearn.reporting.RegressionReport"
 
 
-def _code_of_fit(model: FittedModel) -> list[str]:
+def _code_of_fit(given: FittedModel, model: FittedModel) -> list[str]:
     """Return lines of code that fit such a model or, where its settings cannot be written as code, load it."""
-    defaults = _defaults_of(model)
-    imports = {"import fuselearn" if hasattr(model, "classes_") else "import fuselearn.reporting"}
-    settings: list[str] = []
-    for name, value in model.get_params(deep=False).items():
-        if _same(value, defaults.get(name)):
-            continue
-        code = _views_as_code(model) if name == "views" else _as_code(value, imports)
-        if code is None:
-            return [*imports, "", 'model = fuselearn.load("model.fuse")  # as you have saved it']
-        settings.append(f"    {name}={code},")
+    always = "import fuselearn" if hasattr(model, "classes_") else "import fuselearn.reporting"
+    imports = {always}
+    # Around a model there may be one that makes its columns: to fit the inner one alone would need these.
+    if given is model:
+        code = _model_as_code(model, imports)
+    elif columns_of(given) is not None:
+        code = _table_model_as_code(given, imports)
+    else:
+        code = _as_code(given, imports)
+    if code is None:
+        return [always, "", 'model = fuselearn.load("model.fuse")  # as you have saved it']
     own_labels = list(getattr(model, "label_columns_", ["y"])) != ["y"]
-    given = ["X_train", "y_train", *(["view_labels=view_labels"] if own_labels else [])]
+    arguments = ["X_train", "y_train", *(["view_labels=view_labels"] if own_labels else [])]
     return [
         *sorted(imports, key=lambda line: (line.startswith("from"), line)),
         "",
         f"# X_train{', y_train and view_labels' if own_labels else ' and y_train'}: the rows to fit the model on.",
-        f"model = fuselearn.{type(model).__name__}(",
-        *settings,
-        f").fit({', '.join(given)})",
+        f"model = {code}.fit({', '.join(arguments)})",
         'fuselearn.save(model, "model.fuse")',
     ]
+
+
+def _model_as_code(model: FittedModel, imports: set[str], without_views: bool = False) -> str | None:
+    """Return a model with its settings as code, with what has to be imported; None if they cannot be written so."""
+    defaults = _defaults_of(model)
+    settings: list[str] = []
+    for name, value in model.get_params(deep=False).items():
+        if _same(value, defaults.get(name)) or (name == "views" and without_views):
+            continue
+        code = _views_as_code(model) if name == "views" else _as_code(value, imports)
+        if code is None:
+            return None
+        settings.append(f"    {name}={code},")
+    return "\n".join([f"fuselearn.{type(model).__name__}(", *settings, ")"]) if settings else _called(model)
+
+
+def _table_model_as_code(given: FittedModel, imports: set[str]) -> str | None:
+    """Return a model of a table as code: the model inside, and its views by the names of the table's columns."""
+    inner, columns, arguments = given.model_, given.columns_, []
+    if hasattr(inner, "view_columns_") and type(inner).__module__.startswith("fuselearn."):
+        estimator = _model_as_code(inner, imports, without_views=has_views_of(inner, columns))
+    else:
+        estimator = _as_code(given.estimator, imports)
+    if estimator is None:
+        return None
+    # Where the model inside is the default with all its defaults, the code need not name it.
+    if given.estimator is not None or estimator != _called(inner):
+        arguments.append(estimator)
+    if given.views is not None:
+        code = _as_code(given.views, imports)
+        if not isinstance(given.views, ViewColumns):
+            views = columns.named_views_ if code is None else given.views
+            code = pprint.pformat(views, width=100, compact=True, sort_dicts=False)
+        if code is None:
+            return None
+        arguments.append(f"views={code}".replace("\n", "\n" + " " * len("views=")))
+    lines = [f"    {line}" for argument in arguments for line in f"{argument},".splitlines()]
+    return "\n".join([f"fuselearn.{type(given).__name__}(", *lines, ")"]) if lines else _called(given)
+
+
+def _called(model: FittedModel) -> str:
+    """Return a model with all its defaults as code."""
+    return f"fuselearn.{type(model).__name__}()"
 
 
 def _code_from_files(model: FittedModel, note: Record, *, labelled: bool) -> str:
@@ -182,18 +232,23 @@ def _import_of(kind: type) -> str:
     return f"from {'.'.join(public)} import {kind.__qualname__}"
 
 
-def command_to_reproduce(note: Record | None) -> str:
-    """Return the command line that makes such a report from files, with the command of the fit if `note` has it."""
+def command_to_reproduce(note: Record | None) -> str | None:
+    """Return the command line that makes such a report from files, with the command of the fit if `note` has it.
+
+    None where neither the model nor the rows came from the command line: a command would name files that do not exist.
+    """
     note = note if isinstance(note, dict) else {}
     command, file = note.get("command"), _file_of(note)
     if isinstance(command, list | tuple):
         command = shlex.join(map(str, command))
     elif not isinstance(command, str):
-        command = "fuselearn fit train.csv --target TARGET --views views.toml --output model.fuse"
+        command = None
+    if command is None and not file.get("name"):
+        return None
     options = [str(word) for word in file.get("options") or []]
     data = str(file.get("name") or "held_out.csv")
     report = ["fuselearn", "report", "model.fuse", "--data", data, *options, "--output", "report.html"]
-    return f"{command}\n{shlex.join(report)}"
+    return "\n".join([*([] if command is None else [command]), shlex.join(report)])
 
 
 def shown_notes(note: Record | None) -> list[list[str]]:
@@ -208,20 +263,26 @@ def _cut(value: object) -> str:
     return text if len(text) <= 500 else f"{text[:499]}…"
 
 
-def file_facts(note: Record | None, model: FittedModel) -> Record:
-    """Return what ``note["file"]`` says about the file that the rows come from.
+def file_facts(note: Record | None, model: FittedModel, table: ViewColumns | None = None) -> Record:
+    """Return what ``note["file"]`` says about the file that the rows come from, or else `table` of its columns.
 
     The columns of a model may differ from those of the file: text becomes numbers, which have no gaps. ``"columns"``
     and ``"gaps"`` are in the order of the model's views, and None unless they are given for every view; so are
     ``"sources"``, the column of the file that each column of the model comes from, unless they are given for all.
+    ``"n_columns"`` counts a column of several views once where `table` knows it.
     """
     facts = _file_of(note or {})
     n_skipped, sources = facts.get("rows_left_out"), facts.get("sources")
     training_rows = facts.get("training_rows")
     if not isinstance(sources, list) or len(sources) != getattr(model, "n_features_in_", None):
-        sources = None
+        sources = None if table is None else table.source_columns()
+    columns = _values_by_view(facts.get("columns_per_view"), model, Integral)
+    n_columns = columns and sum(columns)
+    if columns is None and table is not None and has_views_of(model, table):
+        columns, n_columns = [len(names) for names in table.named_views_.values()], table.n_features_in_
     return {
-        "columns": _values_by_view(facts.get("columns_per_view"), model, Integral),
+        "columns": columns,
+        "n_columns": n_columns,
         "gaps": _values_by_view(facts.get("gaps_per_view"), model, Real),
         "sources": sources and [str(name) for name in sources],
         "given": bool(facts),

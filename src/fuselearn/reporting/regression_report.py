@@ -20,7 +20,7 @@ from fuselearn.reporting.feature_contributions import explain_features
 from fuselearn.reporting.fit_report import rendered, save_page
 from fuselearn.reporting.model_summary import share_of
 from fuselearn.reporting.report_rows import likeness_of_numbers, n_training_rows, unwrapped
-from fuselearn.reporting.sentences import largest_contributions, percent
+from fuselearn.reporting.sentences import counted, largest_contributions, percent
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, TableLike
 
 COVERAGE = 0.9
@@ -121,7 +121,7 @@ def summarize_regression(
     note: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return all numbers and sentences of a report in plain types; see `RegressionReport`."""
-    inner, X, _, sources = unwrapped(model, X)
+    inner, X, _, columns_of_table = unwrapped(model, X)
     if not is_regressor(inner) or not hasattr(inner, "view_names_"):
         raise TypeError(
             "model must be a fitted regressor with views, such as FusionRegressor, or a pipeline or search around one; "
@@ -139,9 +139,11 @@ def summarize_regression(
         raise ValueError(f"y must hold a finite number for each of the {len(table)} rows of X.")
     present = ViewBlocks.of(table, inner.view_names_, inner.view_columns_).present
     ends = inner.predict_interval(X, COVERAGE) if hasattr(inner, "predict_interval") else None
-    sources = provenance.file_facts(note, inner)["sources"] or sources
-    features, no_features = explain_features(inner, X, len(table), sources, seed=0)
+    file = provenance.file_facts(note, inner, columns_of_table)
+    features, no_features = explain_features(inner, X, len(table), file["sources"], seed=0)
     shares = getattr(inner, "view_importances_", [None] * len(inner.view_names_))
+    columns_per_view = file["columns"] or [len(columns) for columns in inner.view_columns_]
+    n_columns = file["n_columns"] or len(np.unique(np.concatenate(list(inner.view_columns_))))
     summary: dict[str, Any] = {
         "title": title or f"{type(inner).__name__} on {len(table):,} rows",
         "model": type(inner).__name__,
@@ -151,9 +153,10 @@ def summarize_regression(
         "asked": COVERAGE,
         "shares": share_of(inner),
         "views": [
-            {"name": name, "columns": len(columns), "share": None if share is None else float(share)}
-            for name, columns, share in zip(inner.view_names_, inner.view_columns_, shares)
+            {"name": name, "columns": number, "share": None if share is None else float(share)}
+            for name, number, share in zip(inner.view_names_, columns_per_view, shares)
         ],
+        "columns": n_columns,
         "scores": None,
         "coverage": [],
         "largest": [],
@@ -168,7 +171,9 @@ def summarize_regression(
         "settings": provenance.settings_of(inner),
         "versions": provenance.versions(),
         "reproduce": {
-            "code": provenance.code_to_reproduce(inner, note, labelled=given is not None, with_ids=ids is not None),
+            "code": provenance.code_to_reproduce(
+                model, inner, note, labelled=given is not None, with_ids=ids is not None
+            ),
             "command": provenance.command_to_reproduce(note),
         },
     }
@@ -236,11 +241,11 @@ def _coverage(given: FloatArray, ends: FloatArray, present: BoolArray, names: li
 def _words(summary: dict[str, Any]) -> list[str]:
     """Return the report in a few sentences."""
     names = [f"“{view['name']}”" for view in summary["views"]]
-    columns = sum(view["columns"] for view in summary["views"])
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
     plural = "s" * (len(names) > 1)
     words = [
-        f"{summary['model']} predicts a number from {len(names)} view{plural} with {columns} columns in total: "
+        f"{summary['model']} predicts a number from {len(names)} view{plural} with "
+        f"{counted(summary['columns'], 'column')} in total: "
         f"{listed}."
     ]
     scores = summary["scores"]

@@ -15,6 +15,7 @@ from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
 from fuselearn.inspection.fitted_model import FittedModel, is_multilabel, read_views
+from fuselearn.tables import ViewColumns
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike
 
 Record: TypeAlias = dict[str, Any]
@@ -54,8 +55,8 @@ class ReportRows:
         Number of rows.
     places : intp ndarray or None
         Row numbers in the user's `X`; None if these are all its rows.
-    sources : list of str or None
-        The column of the user's table that each column of `X` comes from; None if they are the same.
+    table : ViewColumns or None
+        The columns of the user's table that `X` was made of; None if `X` is the user's.
     """
 
     model: FittedModel
@@ -65,7 +66,7 @@ class ReportRows:
     ids: list[str] | None
     n_rows: int
     places: IntArray | None = None
-    sources: list[str] | None = None
+    table: ViewColumns | None = None
 
     @property
     def labelled(self) -> bool:
@@ -114,7 +115,7 @@ def read_report_rows(
 ) -> ReportRows:
     """Return the classifier with views inside `model`, and the rows in the form that it takes."""
     check_is_fitted(model)
-    classifier, X, wrapped_in, sources = unwrapped(model, X)
+    classifier, X, wrapped_in, table = unwrapped(model, X)
     if not all(hasattr(classifier, attribute) for attribute in ("view_names_", "view_columns_", "predict")):
         raise TypeError(
             "model must be a fitted classifier with views, such as ShareBoostClassifier, or a pipeline or search "
@@ -134,7 +135,7 @@ def read_report_rows(
         _checked_labels(y, n_rows, classifier),
         _checked_ids(ids, n_rows),
         n_rows,
-        sources=sources,
+        table=table,
     )
 
 
@@ -145,26 +146,38 @@ def take_rows(X: TableLike, rows: IntArray) -> TableLike:
     return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]
 
 
-def unwrapped(model: FittedModel, X: TableLike) -> tuple[FittedModel, TableLike, list[str], list[str] | None]:
+def unwrapped(model: FittedModel, X: TableLike) -> tuple[FittedModel, TableLike, list[str], ViewColumns | None]:
     """Return the model inside pipelines, searches and models of tables, and `X` as it reaches it.
 
-    Also the names of the classes around it, and the column of the table that each column of `X` comes from, if known.
+    Also the names of the classes around it, and the columns of the table that `X` was made of, if it was.
     """
     wrapped_in: list[str] = []
-    sources: list[str] | None = None
+    table: ViewColumns | None = None
     while True:
         if hasattr(model, "best_estimator_"):
             inner = model.best_estimator_
         elif hasattr(model, "steps"):
             if len(model.steps) > 1:
-                X, sources = model[:-1].transform(X), None
+                X, table = model[:-1].transform(X), None
             inner = model.steps[-1][1]
-        elif hasattr(model, "matrix") and hasattr(model, "model_"):  # TableClassifier, which ``fuselearn fit`` saves
-            X, inner, sources = model.matrix(X), model.model_, model.columns_.source_columns()
+        elif (columns := columns_of(model)) is not None:
+            X, inner, table = model.matrix(X), model.model_, columns
         else:
-            return model, X, wrapped_in, sources
+            return model, X, wrapped_in, table
         wrapped_in.append(type(model).__name__)
         model = inner
+
+
+def columns_of(model: FittedModel) -> ViewColumns | None:
+    """Return the columns of a fitted model of tables, such as ``fuselearn fit`` saves; None for any other model."""
+    return model.columns_ if hasattr(model, "matrix") and hasattr(model, "model_") else None
+
+
+def has_views_of(model: FittedModel, table: ViewColumns) -> bool:
+    """Return True if a model has the views of the columns of a table, and not others that it was given."""
+    return list(model.view_names_) == list(table.views_) and all(
+        np.array_equal(first, second) for first, second in zip(model.view_columns_, table.views_.values())
+    )
 
 
 def _checked_labels(y: ArrayLike | None, n_rows: int, model: FittedModel) -> AnyArray | None:

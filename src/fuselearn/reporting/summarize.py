@@ -99,16 +99,15 @@ def summarize(
     if note is not None and not isinstance(note, dict):
         raise TypeError(f"note must be a dict or None; got {note!r}.")
     seed = 0 if random_state is None else random_state
-    model, n_views = rows.model, len(rows.model.view_names_)
+    given, model, n_views = model, rows.model, len(rows.model.view_names_)
     leaderboard = summarize_leaderboard(model, comparison)
     known = rows.with_known_classes()
     sample = known.sample(_affordable_rows(ROWS_FOR_SHUFFLING, n_views * len(model.classes_)), seed)
     pair_sample = rows.sample(_affordable_rows(ROWS_FOR_PAIRS, n_views**2), seed)
     name = type(model).__name__
-    file = provenance.file_facts(note, model)
+    file = provenance.file_facts(note, rows.model, rows.table)
     missingness = _missingness(rows, file)
-    sources = file["sources"] or rows.sources
-    features, no_features = explain_features(model, rows.X, rows.n_rows, sources, seed)
+    features, no_features = explain_features(model, rows.X, rows.n_rows, file["sources"], seed)
     summary: Record = {
         "title": title or f"{name} on {counted(n_views, 'view')}",
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
@@ -117,7 +116,7 @@ def summarize(
         "data": _data(rows, file),
         "leaderboard": leaderboard,
         "views": summarize_views(rows, sample, missingness["records"], seed, file["columns"]),
-        "columns": summarize_columns(model, sources),
+        "columns": summarize_columns(model, file["sources"]),
         "features": features,
         "redundancy": summarize_redundancy(pair_sample, rows.n_rows),
         "rounds": summarize_rounds(known, seed, MAX_ROWS),
@@ -126,7 +125,9 @@ def summarize(
         "note": provenance.shown_notes(note),
         "versions": provenance.versions(),
         "reproduce": {
-            "code": provenance.code_to_reproduce(model, note, labelled=rows.labelled, with_ids=rows.ids is not None),
+            "code": provenance.code_to_reproduce(
+                given, model, note, labelled=rows.labelled, with_ids=rows.ids is not None
+            ),
             "command": provenance.command_to_reproduce(note),
         },
         **dict.fromkeys(("quality", "per_class", "confusion", "calibration", "margins", "suspects", "labels")),
@@ -184,7 +185,7 @@ def _data(rows: ReportRows, file: Record) -> Record:
     n_features = int(getattr(model, "n_features_in_", len(used)))
     return {
         "rows": rows.n_rows,
-        "columns": sum(file["columns"]) if file["columns"] else n_features,
+        "columns": n_features if file["n_columns"] is None else file["n_columns"],
         "rows_left_out": file["rows_left_out"],
         "unused_columns": n_features - len(used),
         "views": len(model.view_names_),
