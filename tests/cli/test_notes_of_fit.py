@@ -72,3 +72,29 @@ def test_classes_with_fewer_rows_than_folds_are_named(table, tmp_path, noted):
     assert "folds" not in noted(*fusion)
     assert "folds" not in noted(outcome=rare)  # boosting makes none
     assert np.unique(rare, return_counts=True)[1].min() == 3
+
+
+@pytest.mark.parametrize("command", ["fit", "compare"])
+def test_columns_in_no_view_and_in_two_are_named(noted, command):
+    told = noted("--view", "a=rna_0,rna_1", "--view", "b=rna_1,image_*", command=command)
+    assert "3 columns are in no view and left out: rna_2, rna_3, site." in told
+    assert "1 column is in more than one view (a, b): rna_1." in told
+    told = noted("--view", "a=rna_*", "--view", "b=image_*", "--drop", "site", command=command)
+    assert "in no view" not in told
+    assert "more than one view" not in told
+    assert "in no view" not in noted(command=command)
+
+
+def test_columns_of_joined_files_in_no_view_are_named(table, tmp_path):
+    csv.write_csv(table.select(["patient", "image_0", "image_1", "site", "outcome"]), tmp_path / "data.csv")
+    csv.write_csv(table.select(["patient", "rna_0", "rna_1", "outcome"]), tmp_path / "rna.csv")
+    usual = ["--target", "outcome", "--on", "patient", "--method", "shareboost", "--set", "n_estimators=1"]
+    usual += ["--output", tmp_path / "m.fuse", "--force"]
+    views = ["--view", f"rna={tmp_path / 'rna.csv'}", "--view", f"image={tmp_path / 'data.csv'}::image_0"]
+    result = run("fit", tmp_path / "data.csv", *usual, *views)
+    assert result.exit_code == 0, result.output
+    assert "2 columns are in no view and left out: image_1, site." in result.stderr
+    views = ["--view", f"rna={tmp_path / 'rna.csv'}::rna_0", "--view", f"all={tmp_path / 'data.csv'}"]
+    result = run("fit", tmp_path / "data.csv", *usual, *views)
+    assert result.exit_code == 0, result.output
+    assert "1 column is in no view and left out: rna: rna_1." in result.stderr

@@ -4,7 +4,6 @@ Views are given by ``--view NAME=GLOB``, by a TOML file, or guessed from prefixe
 """
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,8 +11,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from fuselearn.cli.console import refuse
+from fuselearn.cli.console import Notes, refuse
 from fuselearn.cli.files import blank_hint, check_column
+from fuselearn.cli.guessed_views import guessed_views
+from fuselearn.cli.unused_columns import note_unused, note_used_twice
 
 if TYPE_CHECKING:
     from fuselearn.cli.files import OpenedFile
@@ -43,12 +44,6 @@ VIEW_SETTINGS = ("columns", "learner", "preprocess", "categorical")
 """Keys of the table of a view in a TOML file."""
 CATEGORICAL = ("onehot", "target", "none")
 """Ways in which text becomes numbers. With "none" a view holds numbers only."""
-
-
-MOST_GUESSED = 12
-"""Views that may be guessed: names of genes have hundreds of prefixes."""
-MOST_SINGLE = 10
-"""Of so many columns one may be alone with its prefix."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +94,7 @@ def choose_views(
         return {
             name: ViewChoice(matching_columns(name, globs, named, "--view", reserved)) for name, globs in pairs
         }, "as given"
-    views, how = _guessed_views(columns)
+    views, how = guessed_views(columns)
     return {name: ViewChoice(members) for name, members in views.items()}, how
 
 
@@ -108,9 +103,13 @@ def choose_file_views(
     view_options: list[str],
     views_file: str | None,
     reserved: dict[str, str],
-    drop: list[str] | None = None,
+    drop: list[str] | None,
+    notes: Notes,
 ) -> tuple[dict[str, ViewChoice], str]:
-    """Return the views of what was opened, as `choose_views` does, without the columns to `drop`."""
+    """Return the views of what was opened, as `choose_views` does, without the columns to `drop`.
+
+    Columns that are in no view, or in several ones, are noted.
+    """
     names, path, joined = opened.names, opened.source.name, opened.source.on is not None
     dropped = _dropped(drop or [], names, path, joined)
     if joined:
@@ -118,11 +117,16 @@ def choose_file_views(
             refuse("--views and --on cannot both be given; name the files with --view NAME=FILE.")
         if not view_options:
             refuse("--on joins the files of views; name them with --view NAME=FILE, once for each view.")
-        return cast("JoinedFiles", opened).choices(reserved, dropped), "a file each"
+        choices = cast("JoinedFiles", opened).choices(reserved, dropped)
+        note_unused(opened, choices, {*reserved, *dropped}, notes)
+        return choices, "a file each"
     free = [name for name in names if name not in reserved and name not in dropped]
     if not free:
         refuse(f"{path} has no columns beside the target; views need some.")
-    return choose_views(view_options, views_file, free, {**reserved, **dict.fromkeys(dropped, "dropped")})
+    choices, how = choose_views(view_options, views_file, free, {**reserved, **dict.fromkeys(dropped, "dropped")})
+    note_unused(opened, choices, {*reserved, *dropped}, notes)
+    note_used_twice(choices, notes)
+    return choices, how
 
 
 def _dropped(drop: list[str], names: list[str], path: str, joined: bool) -> set[str]:
@@ -355,37 +359,6 @@ def matching_columns(
             refuse(f"{source}: no column of the data matches {glob!r} of the view {name!r}.{hint}")
         matching |= dict.fromkeys(matched)
     return list(matching)
-
-
-def _guessed_views(columns: list[str]) -> tuple[dict[str, list[str]], str]:
-    """Return views by prefixes of the names, where few of them cover nearly all columns, and how they were found."""
-    # A column without a name is the row number that some programs write.
-    named = [column for column in columns if column.strip()]
-    n_blank = len(columns) - len(named)
-    which = "a column without a name is" if n_blank == 1 else f"{n_blank} columns without a name are"
-    omission = f" ({which} left out)" if n_blank else ""
-    groups: dict[str, list[str]] = {}
-    for column in named:
-        groups.setdefault(_prefix(column.strip()), []).append(column)
-    large = {name: members for name, members in groups.items() if len(members) > 1}
-    single = [column for members in groups.values() if len(members) == 1 for column in members]
-    if not large or len(large) + bool(single) < 2:
-        return {"all": named}, f"no prefixes to guess views from: one view of all columns{omission}"
-    if len(large) > MOST_GUESSED or len(single) > max(1, len(named) // MOST_SINGLE):
-        example = next(iter(large))
-        return {"all": named}, (
-            f"one view of all columns{omission}, as their prefixes make {len(large)} groups and leave {len(single)} "
-            f"columns alone; name views with --view, such as --view {example}='{example}*'"
-        )
-    if single:
-        large["other"] = [*large.pop("other", []), *single]
-    return large, f"guessed from the columns' prefixes{omission}"
-
-
-def _prefix(name: str) -> str:
-    """Return the text before the first ``_``, ``.`` or ``-``; before the first digit where there is none of these."""
-    delimiter = r"[_.\-]" if re.search(r"[_.\-]", name) else r"\d"
-    return re.split(delimiter, name, maxsplit=1)[0] or name
 
 
 def _set_learners(estimator: Any, method: "Method", views: dict[str, Any], learners: dict[str, str], seed: int) -> None:

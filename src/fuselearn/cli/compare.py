@@ -124,7 +124,7 @@ def compare(
     with open_data(source, notes) as opened:
         path = opened.source.name
         reserved = _reserved(opened, target, id_of(identifier, on), group)
-        choices, views_found = choose_file_views(opened, view or [], views, reserved, drop)
+        choices, views_found = choose_file_views(opened, view or [], views, reserved, drop, notes)
         table = _read(opened, choices, target, group, task)
     y, table, known, numbers = _classes(table, target, path, notes, task)
     import numpy as np

@@ -183,7 +183,7 @@ def fit(
             path = opened.source.name
             identifier = id_of(identifier, on)
             choices, label_names, views_found = _choose_columns(
-                opened, target, identifier, group, label_columns, view or [], views, drop
+                opened, target, identifier, group, label_columns, view or [], views, drop, notes
             )
             chosen = find_method(method, list(choices), task_name)
             if chosen.only_view is not None:
@@ -264,6 +264,7 @@ def _choose_columns(
     view: list[str],
     views: str | None,
     drop: list[str] | None,
+    notes: Notes,
 ) -> tuple[dict[str, ViewChoice], list[str], str]:
     """Return the views, the columns of their labels, and how the views were found."""
     from fuselearn.cli.columns import label_columns_of
@@ -284,7 +285,7 @@ def _choose_columns(
     if label_columns:
         for column in (part.rpartition("=")[2].strip() for part in label_columns.split(",")):
             reserved.setdefault(column, "a column of labels")
-    choices, views_found = choose_file_views(opened, view, views, reserved, drop)
+    choices, views_found = choose_file_views(opened, view, views, reserved, drop, notes)
     label_names = label_columns_of(label_columns, list(choices)) if label_columns else []
     for column in label_names:
         check_column_of_data(column, opened, "--label-columns")
