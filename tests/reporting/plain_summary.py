@@ -65,7 +65,7 @@ PLAIN = {
     "features": None,
     "redundancy": {"most": [{"first": "rna", "second": "age", "alike": 0.1}]},
     "rounds": {"n": 50, "planned": 50, "ended_early": False, "staged": None},
-    "margins": {"rows": 1000},
+    "margins": {"rows": 1000, "of": 1000},
     "missingness": {
         "complete": 1.0,
         "empty_rows": 0,

@@ -98,8 +98,10 @@ def test_label_noise():
 
 
 def test_overfitting():
-    staged = {"best_round": 20, "best": 0.95, "last": 0.9, "p_value": 0.001, "rows": 1000}
-    assert "peaks at round 20" in sentence(cautions.overfitting, rounds__staged=staged)
+    staged = {"best_round": 20, "best": 0.95, "last": 0.9, "p_value": 0.001, "rows": 1000, "of": 1000}
+    assert "on these rows peaks at round 20" in sentence(cautions.overfitting, rounds__staged=staged)
+    text = sentence(cautions.overfitting, rounds__staged={**staged, "rows": 900, "of": 900})
+    assert text.startswith("The score on the 900 rows of classes that the model knows peaks at round 20")
     assert sentence(cautions.overfitting, rounds__staged={**staged, "p_value": 0.2}) is None
     assert sentence(cautions.overfitting, rounds__staged={**staged, "last": 0.945}) is None
     text = sentence(cautions.overfitting, training__error_bound=0.01)
@@ -158,6 +160,11 @@ def test_ended_early():
 def test_sampled_rows():
     assert sentence(cautions.sampled_rows) is None
     assert "at least 300" in sentence(cautions.sampled_rows, views__rows=300)
+    # Rows of classes that the model does not know are left out, which is no sample.
+    known = {"views__rows": 53, "views__of": 53, "margins": {"rows": 53, "of": 53}}
+    assert sentence(cautions.sampled_rows, **known) is None
+    assert sentence(cautions.sampled_rows, views__rows=0, views__of=0, margins=None) is None
+    assert "at least 40" in sentence(cautions.sampled_rows, **known | {"views__rows": 40})
 
 
 def test_every_rule_is_tested_here():

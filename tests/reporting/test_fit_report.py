@@ -167,6 +167,23 @@ def test_probabilities_are_called_badly_calibrated_where_the_warnings_say_so(une
     assert ("not well calibrated" in text) == bool(careful)
 
 
+def test_captions_tell_unknown_classes_from_a_sample(iris, fitted):
+    X, y = iris[0][75:], iris[1][75:].astype(object)
+    y[:27] = "daisy"
+    made = FitReport(fitted, X, y)
+    text = " ".join(" ".join(Page(made.html).text).split())
+    used = "the 48 rows of classes that the model knows"
+    assert f"if the view is missing at prediction, on {used}." in text
+    assert f"On {used}; the dot marks the best" in text
+    assert f"Computed from {used}." in text
+    assert "drawn from" not in text
+    assert "random sample" not in text
+    # Of none of the rows the model knows the class.
+    y[:] = "daisy"
+    words = FitReport(fitted, X, y).summary["words"]
+    assert not any("random sample" in caution["text"] for caution in words["careful"])
+
+
 def test_one_row_is_not_rows(unequal, fusion):
     text = " ".join(" ".join(Page(FitReport(fusion, unequal[0][:1], unequal[1][:1]).html).text).split())
     assert "accuracy on 1 row" in text

@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.svm import SVC
 
-from fuselearn import FitReport, LabelConsensus, MKLClassifier, ShareBoostClassifier
+from fuselearn import FitReport, FusionRegressor, LabelConsensus, MKLClassifier, ShareBoostClassifier
 from tests.reporting.report_pages import VIEWS
 
 
@@ -70,6 +70,20 @@ def test_bad_input_is_refused_in_words(iris, fitted):
         FitReport(fitted, X, y, ids=["a", "b", "c"])
     with pytest.raises(ValueError, match="y has no label in 1 of 150 rows, the first of them row 4"):
         FitReport(fitted, X, np.where(np.arange(150) == 4, None, y))
+    codes = np.unique(y, return_inverse=True)[1]
+    words = r"y holds numbers \(\d, \d, \d\), but the classes .* are text \('setosa', .*\.astype\('str'\)"
+    with pytest.raises(ValueError, match=words):
+        FitReport(fitted, X, codes)
+    of_numbers = ShareBoostClassifier(views=VIEWS, n_estimators=2).fit(X, codes)
+    words = r"y holds text \('\d', .*\), but the classes .* are numbers \(0, 1, 2\).*\.astype\('int64'\)"
+    with pytest.raises(ValueError, match=words):
+        FitReport(of_numbers, X, codes.astype(str))
+    with pytest.raises(ValueError, match="y must hold text or numbers, not both; it holds"):
+        FitReport(fitted, X, np.where(np.arange(150) == 4, 1, y.astype(object)))
+    with pytest.raises(
+        TypeError, match=r"FusionRegressor predicts numbers; use fuselearn\.reporting\.RegressionReport"
+    ):
+        FitReport(FusionRegressor(views=VIEWS, max_fits=2).fit(X, X[:, 0]), X, X[:, 0])
     with pytest.raises(ValueError, match="X has no rows"):
         FitReport(fitted, X[:0])
     with pytest.raises(TypeError, match="title must be a string or None; got 3"):

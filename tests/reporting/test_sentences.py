@@ -120,6 +120,11 @@ def test_most_important_view():
     hardly = [record("rna", 0.7, 0.001), record("age", 0.3, 0.0)]
     assert "No single view is essential" in sentence(sentences.most_important_view, views__records=hardly)
     assert sentence(sentences.most_important_view, views__records=[record("rna", 1.0)]) is None
+    # Rows of unknown classes count in the score of all rows, but not in this one.
+    text = sentence(sentences.most_important_view, views__rows=900, views__of=900)
+    assert "without it the accuracy on the 900 rows of classes that the model knows falls from 90.0" in text
+    text = sentence(sentences.most_important_view, views__rows=300, views__of=900)
+    assert "accuracy on 300 rows drawn from the 900 rows of classes that the model knows falls" in text
     # A few rows more or less show neither that a view matters nor that it does not.
     text = sentence(sentences.most_important_view, views__rows=15)
     assert text.startswith("There are too few rows to tell which views matter: without “rna” the accuracy falls")

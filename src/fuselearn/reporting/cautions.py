@@ -5,7 +5,7 @@ the section of the page that has the details. As in `sentences.py`, a warning cl
 """
 
 from fuselearn.reporting.report_rows import Record
-from fuselearn.reporting.sentences import MIN_ROWS_OF_CLASS, NORMAL, Rule, counted, listed, percent, quoted
+from fuselearn.reporting.sentences import MIN_ROWS_OF_CLASS, NORMAL, Rule, counted, listed, percent, quoted, rows_used
 
 MIN_ROWS = 100
 """Rows below which every figure is uncertain."""
@@ -182,8 +182,10 @@ def overfitting(summary: Record) -> str | None:
     """Warn if fewer rounds, or training rows, give a better score."""
     staged = (summary["rounds"] or {}).get("staged")
     if staged and staged["best"] - staged["last"] >= 0.01 and staged["p_value"] < 0.01:
+        n_all_rows = summary["data"]["rows"]
+        where = "these rows" if staged["of"] == n_all_rows else rows_used(staged, n_all_rows)
         return (
-            f"The score on these rows peaks at round {staged['best_round']:,} ({percent(staged['best'])}) and then "
+            f"The score on {where} peaks at round {staged['best_round']:,} ({percent(staged['best'])}) and then "
             f"falls to {percent(staged['last'])}: fewer rounds may do better. Choose their number on other rows."
         )
     bound, quality = summary["training"]["error_bound"], summary["quality"]
@@ -278,9 +280,10 @@ def ended_early(summary: Record) -> str | None:
 def sampled_rows(summary: Record) -> str | None:
     """State that charts show a sample of the rows."""
     staged = (summary["rounds"] or {}).get("staged")
-    n_all_rows = summary["data"]["rows"]
-    sizes = [part["rows"] for part in (summary["views"], staged, summary["margins"]) if part]
-    if not summary["data"]["labelled"] or min(sizes) >= n_all_rows:
+    # Rows of classes that the model does not know are left out of these, which is no sampling.
+    parts = [part for part in (summary["views"], staged, summary["margins"]) if part]
+    sizes = [part["rows"] for part in parts if part["rows"] < part["of"]]
+    if not summary["data"]["labelled"] or not sizes:
         return None
     return (
         f"Some charts show a random sample of the rows (at least {min(sizes):,}), as their captions say; scores are "

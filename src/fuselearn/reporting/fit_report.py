@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.persistence import write_atomically
 from fuselearn.reporting.charts import MAX_MATRIX_WITH_NUMBERS, draw_charts, shade
-from fuselearn.reporting.sentences import about_contributions, counted, percent, shortened
+from fuselearn.reporting.sentences import about_contributions, counted, percent, rows_used, shortened
 from fuselearn.reporting.summarize import summarize
 from fuselearn.typing import ArrayLike, TableLike
 
@@ -186,6 +186,7 @@ def page_environment() -> "Environment":
         "number": _number,
         "caption": about_contributions,
         "counted": counted,
+        "rows_used": rows_used,
     }
     environment.globals |= {"shade": shade, "max_matrix": MAX_MATRIX_WITH_NUMBERS}
     return environment

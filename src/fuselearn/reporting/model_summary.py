@@ -32,19 +32,20 @@ INTERVAL_COLUMNS = ("low", "high")
 
 
 def summarize_views(
-    rows: ReportRows,
     known_rows: ReportRows,
+    sample: ReportRows,
     presence: list[Record],
     seed: int,
     n_columns: list[int] | None = None,
 ) -> Record:
     """Return columns, share in the model and importance of each view.
 
-    `known_rows` are rows of known classes, few enough to predict them once per view and shuffle. `presence` holds the
-    share of rows that have each view: a view that no row has cannot be missed. `n_columns` are the columns of each view
-    in the file, if these differ from the model's. A value that the model or the data do not give is None.
+    `known_rows` are the rows of known classes, and `sample` are some of them, few enough to predict them once per view
+    and shuffle. `presence` holds the share of rows that have each view: a view that no row has cannot be missed.
+    `n_columns` are the columns of each view in the file, if these differ from the model's. A value that the model or
+    the data do not give is None.
     """
-    model = rows.model
+    model = known_rows.model
     names = [str(name) for name in getattr(model, "feature_names_in_", ())]
     records: list[Record] = []
     for number, (name, columns) in enumerate(zip(model.view_names_, model.view_columns_)):
@@ -63,11 +64,11 @@ def summarize_views(
     for record, share in zip(records, [] if shares is None else shares):
         record["share"] = float(share)
     baseline, hurried, n_shuffles = None, False, N_SHUFFLES
-    if known_rows.labelled and known_rows.n_rows > 1 and len(records) > 1:
-        wanted = known_rows.n_rows
-        known_rows, n_shuffles = _within_time_limit(known_rows, len(records), seed)
-        hurried = known_rows.n_rows < wanted
-        X, y = known_rows.X, known_rows.y
+    if sample.labelled and sample.n_rows > 1 and len(records) > 1:
+        wanted = sample.n_rows
+        sample, n_shuffles = _within_time_limit(sample, len(records), seed)
+        hurried = sample.n_rows < wanted
+        X, y = sample.X, sample.y
         lost = inspection.view_importance(model, X, y, method="drop")
         baseline = lost.baseline
         shuffled = None
@@ -84,9 +85,9 @@ def summarize_views(
     return {
         "records": records,
         "baseline": baseline,
-        "score_name": "mean accuracy over the labels" if rows.many_labels else "accuracy",
-        "rows": known_rows.n_rows,
-        "of": rows.n_rows,
+        "score_name": "mean accuracy over the labels" if known_rows.many_labels else "accuracy",
+        "rows": sample.n_rows,
+        "of": known_rows.n_rows,
         "named": bool(names),
         "hurried": hurried,
         "shuffles": n_shuffles,

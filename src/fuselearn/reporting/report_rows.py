@@ -123,7 +123,8 @@ def read_report_rows(
         )
     if is_regressor(classifier):
         raise TypeError(
-            f"model must be a classifier: a report is about classes, and {type(classifier).__name__} predicts numbers."
+            f"model must be a classifier: a report is about classes, and {type(classifier).__name__} predicts numbers; "
+            "use fuselearn.reporting.RegressionReport(model, X, y)."
         )
     n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
     if n_rows == 0:
@@ -198,7 +199,32 @@ def _checked_labels(y: ArrayLike | None, n_rows: int, model: FittedModel) -> Any
             f"y has no label in {int(missing.sum())} of {n_rows} rows, the first of them row {int(missing.argmax())}; "
             "drop these rows, or pass y=None for a report without labels."
         )
+    _check_types(y, model.classes_)
     return y
+
+
+def _check_types(y: AnyArray, classes: AnyArray) -> None:
+    """Refuse text as labels for a model of numbers, and numbers for one of text."""
+    held, known = ({isinstance(label, str) for label in labels.tolist()} for labels in (y, classes))
+    if len(held | known) == 1:
+        return
+    if len(held) == 2 or len(known) == 2:
+        raise ValueError(
+            f"y must hold text or numbers, not both; it holds {_some(y)}, the model knows {_some(classes)}."
+        )
+    kinds = ("text", "numbers") if held == {True} else ("numbers", "text")
+    of_classes = classes.dtype.name if classes.dtype.kind in "iuf" else "str"
+    cast = "" if classes.dtype.kind == "b" else f"; if only their type differs, np.asarray(y).astype({of_classes!r})"
+    raise ValueError(
+        f"y holds {kinds[0]} ({_some(y)}), but the classes that the model knows are {kinds[1]} ({_some(classes)}); "
+        f"pass labels such as those that it was fitted on{cast}."
+    )
+
+
+def _some(labels: AnyArray) -> str:
+    """Return some of the labels as code."""
+    names = list(dict.fromkeys(map(repr, labels.tolist())))
+    return ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
 
 
 def _checked_ids(ids: Iterable[object] | None, n_rows: int) -> list[str] | None:

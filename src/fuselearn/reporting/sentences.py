@@ -196,7 +196,9 @@ def most_important_view(summary: Record) -> str | None:
         return None
     record = max(judged, key=lambda record: record["lost"])
     name, before, after = quoted(record["name"]), views["baseline"], views["baseline"] - record["lost"]
-    loss = f"the {views['score_name']} falls from {percent(before)} to {percent(after)}"
+    # The score that all rows have stands beside it, and counts rows of other classes as wrong.
+    where = "" if views["of"] == summary["data"]["rows"] else f" on {rows_used(views, summary['data']['rows'])}"
+    loss = f"the {views['score_name']}{where} falls from {percent(before)} to {percent(after)}"
     if _is_unclear(record, views):
         n_rows = round(record["lost"] * views["rows"])
         return (
@@ -323,6 +325,25 @@ def counted(n: int, noun: str) -> str:
     ('1 row', '2,000 rows')
     """
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
+
+
+def rows_used(part: Record, n_all_rows: int) -> str:
+    """Return from which rows a part of a report was computed, as its caption says; nothing if it was from all.
+
+    ``part["rows"]`` of ``part["of"]`` rows were drawn, which are those of the classes that the model knows.
+
+    Examples
+    --------
+    >>> rows_used({"rows": 200, "of": 900}, 900)
+    '200 rows drawn from 900'
+    >>> rows_used({"rows": 53, "of": 53}, 80)
+    'the 53 rows of classes that the model knows'
+    """
+    rows = counted(part["rows"], "row")
+    if part["of"] == n_all_rows:
+        return "" if part["rows"] == n_all_rows else f"{rows} drawn from {n_all_rows:,}"
+    known = f"the {counted(part['of'], 'row')} of classes that the model knows"
+    return known if part["rows"] == part["of"] else f"{rows} drawn from {known}"
 
 
 def quoted(name: object) -> str:

@@ -115,7 +115,7 @@ def summarize(
         "model": {"name": name, "wrapped_in": rows.wrapped_in, "calibrated": is_calibrated(model)},
         "data": _data(rows, file),
         "leaderboard": leaderboard,
-        "views": summarize_views(rows, sample, missingness["records"], seed, file["columns"]),
+        "views": summarize_views(known, sample, missingness["records"], seed, file["columns"]),
         "columns": summarize_columns(model, file["sources"]),
         "features": features,
         "redundancy": summarize_redundancy(pair_sample, rows.n_rows),
@@ -251,7 +251,7 @@ def _class_quality(rows: ReportRows, known: ReportRows, balanced: bool, seed: in
     sections["quality"]["area_under_curve"] = area
     sections["quality"] |= quality.precision_and_recall(sections["per_class"])
     if known.n_rows:
-        sections["margins"] = _margins(known.sample(20 * MAX_ROWS, seed), rows.n_rows)
+        sections["margins"] = _margins(known.sample(20 * MAX_ROWS, seed), known.n_rows)
         sections["suspects"] = _suspects(known)
     return sections
 
@@ -268,8 +268,8 @@ def _multilabel_quality(rows: ReportRows, seed: int) -> Record:
     }
 
 
-def _margins(rows: ReportRows, n_all_rows: int) -> Record:
-    """Return a histogram of the margins."""
+def _margins(rows: ReportRows, n_known_rows: int) -> Record:
+    """Return a histogram of the margins of a sample of the rows whose classes the model knows."""
     margins = np.asarray(inspection.margin_distribution(rows.model, rows.X, rows.y), dtype=float)
     counts, edges = np.histogram(np.clip(margins, -1, 1), bins=MARGIN_BINS, range=(-1, 1))
     return {
@@ -279,7 +279,7 @@ def _margins(rows: ReportRows, n_all_rows: int) -> Record:
         "small": float(np.mean(np.abs(margins) < 0.1)),
         "median": float(np.median(margins)),
         "rows": rows.n_rows,
-        "of": n_all_rows,
+        "of": n_known_rows,
     }
 
 
