@@ -233,7 +233,10 @@ def test_notes_of_unknown_texts_are_of_those_that_count(model, tmp_path):
     content = table(flag=[True] * N_ROWS, x=numbers(2), site=[1, 7] * (N_ROWS // 2))
     for suffix in ("csv", "parquet", "feather"):
         _, notes = predicted(model, content, tmp_path, suffix)
-        assert notes == [" values that the model was not fitted on, such as '7': they count as none of the known ones."]
+        assert notes == [
+            " values that the model was not fitted on, in 24 of the first 48 rows, such as '7': they count as none of "
+            "the known ones."
+        ]
 
 
 def test_single_precision_is_what_it_is_written_as():

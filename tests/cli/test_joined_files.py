@@ -82,6 +82,17 @@ def test_a_view_whose_file_is_left_out_is_missing(files):
     np.testing.assert_allclose(prior, 1 / 3, atol=0.01)
 
 
+def test_a_file_of_another_view_is_refused(files):
+    """Whether the file of the other view is given, too, or none of the columns is known."""
+    fitted(*VIEWS)
+    csv.write_csv(csv.read_csv("rna.csv").rename_columns(["patient", "p0", "p1", "p2", "p3"]), "other.csv")
+    for views in (["--view", "rna=other.csv"], ["--view", "rna=other.csv", "--view", "protein=protein.parquet"]):
+        result = run("predict", "model.fuse", "labels.csv", *views)
+        assert result.exit_code == 1
+        assert "for 'rna' has none of the columns of this view, such as 'g0', but others, such as 'p0'" in result.stderr
+        assert "Name the file" not in result.stderr
+
+
 def test_rows_without_any_view_are_left_out_by_fit_and_compare(files, table):
     csv.write_csv(table.select(["patient", "rna_0"]).slice(20), "few.csv")
     _, summary = fitted("--view", "few=few.csv")

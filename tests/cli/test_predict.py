@@ -144,8 +144,8 @@ def test_csv_is_read_in_blocks(table, fitted, tmp_path, predict, monkeypatch):
     predicted, told = predict(tmp_path / "data.csv")
     np.testing.assert_array_equal(predicted.column("prediction").to_pylist(), fitted[1].predict(frame))
     assert told["notes"] == [
-        "The column 'flag_site' has values that the model was not fitted on, such as '1': they count as none of the "
-        "known ones."
+        "The column 'flag_site' has values that the model was not fitted on, in 60 of the first 120 rows, such as '1': "
+        "they count as none of the known ones."
     ]
 
 

@@ -67,6 +67,8 @@ class ModelColumns:
         remedies: Remedies = FOR_FILES,
     ) -> None:
         self.path, self._remedies = path, remedies
+        self._noted: set[str] = set()
+        self._rows_looked_at = 0
         self._columns: ViewColumns | _PlainColumns
         if hasattr(model, "columns_"):
             self._columns, self.model = model.columns_, model.model_
@@ -75,18 +77,35 @@ class ModelColumns:
             self.model = model
         present = set(names)
         self.columns = [column for column in self._columns.kinds_ if column in present]
+        self.absent_views = absent_views(self._columns.named_views_, names)
+        self._refuse_files_of_other_views(names)
         if not self.columns:
             shown = ", ".join(list(self._columns.kinds_)[:4])
-            view, first = next((view, columns[0]) for view, columns in self._columns.named_views_.items())
-            has_file = remedies.own_files and first.startswith(f"{view}: ")
-            hint = f" Name the file of each view: --view {view}=FILE." if has_file else ""
+            view = next(iter(self._columns.named_views_))
+            hint = f" Name the file of each view: --view {view}=FILE." if self._has_file(view) else ""
             refuse(f"{path} has none of the columns that the model was fitted on, such as {shown}.{hint}")
-        self.absent_views = absent_views(self._columns.named_views_, names)
         self.lost = lost_columns(self._columns.named_views_, names)
         if self.lost and not allow_missing:
             view, lost = next(iter(self.lost.items()))
             more = f" and {len(lost) - 1} more columns" if len(lost) > 1 else ""
             refuse(f"{path} lacks the column {lost[0]!r}{more} of the view {view!r}; {remedies.lost_column}.")
+
+    def _has_file(self, view: str) -> bool:
+        """Check whether a view had a file of its own at fit, and may have one here."""
+        first = next(iter(self._columns.named_views_[view]), "")
+        return self._remedies.own_files and first.startswith(f"{view}: ")
+
+    def _refuse_files_of_other_views(self, names: Sequence[str]) -> None:
+        """Refuse a file that was given for a view and has none of its columns: it is not one that lacks the view."""
+        for view in filter(self._has_file, self.absent_views):
+            given = next((name for name in names if name.startswith(f"{view}: ")), None)
+            if given is not None:
+                shown, prefix = self._columns.named_views_[view][0], f"{view}: "
+                refuse(
+                    f"The file that --view names for {view!r} has none of the columns of this view, such as "
+                    f"{shown.removeprefix(prefix)!r}, but others, such as {given.removeprefix(prefix)!r}; name the "
+                    "right file, or leave the option out if the view is missing."
+                )
 
     @property
     def views(self) -> Mapping[str, Sequence[str]]:
@@ -123,19 +142,32 @@ class ModelColumns:
     def note_missing(self, notes: Notes) -> None:
         """Note what the file lacks."""
         for view in self.absent_views:
-            has_file = self._remedies.own_files and self._columns.named_views_[view][0].startswith(f"{view}: ")
-            lack = "There is no file" if has_file else f"{self.path} has no column"
+            lack = "There is no file" if self._has_file(view) else f"{self.path} has no column"
             notes.add(f"{lack} of the view {view!r}: it is taken as missing in every row.")
         for view, lost in self.lost.items():
             which, are = ("1 column", "it is") if len(lost) == 1 else (f"{len(lost)} columns", "they are")
             notes.add(f"{self.path} lacks {which} of the view {view!r}: {are} taken as missing in every row.")
 
     def note_unknown(self, table: pyarrow.Table, notes: Notes) -> None:
-        """Note texts that the model was not fitted on."""
-        for column, texts in self._columns.unknown_categories(self._with_texts(table)).items():
+        """Note texts that the model was not fitted on, of a column once, at the rows that show the first of them.
+
+        Rows may come in parts, of which none knows how many there are in all.
+        """
+        self._rows_looked_at += table.num_rows
+        texts_of = self._with_texts(table)
+        for column, texts in self._columns.unknown_categories(texts_of).items():
+            if column in self._noted:
+                continue
+            self._noted.add(column)
+            cells = texts_of.column(column)
+            n_unknown = pyarrow.compute.sum(pyarrow.compute.is_in(cells, pyarrow.array(texts, cells.type))).as_py()
+            is_first = self._rows_looked_at == table.num_rows
+            only = is_first and 1 < n_unknown == len(cells) - cells.null_count
+            rows = f", in {n_unknown} of the first {self._rows_looked_at} rows" if self._rows_looked_at > 1 else ""
+            which = f"Warning: the column {column!r} has only" if only else f"The column {column!r} has"
             notes.add(
-                f"The column {column!r} has values that the model was not fitted on, such as {texts[0]!r}: they count "
-                "as none of the known ones."
+                f"{which} values that the model was not fitted on{rows}, such as {texts[0]!r}: they count as none of "
+                f"the known ones.{' Spell them as at fit if they are the same.' if only else ''}"
             )
 
     def file_facts(self, table: pyarrow.Table) -> dict[str, Any]:
