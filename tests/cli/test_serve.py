@@ -22,7 +22,7 @@ from fuselearn.cli.console import Notes
 from fuselearn.cli.prediction_service import PredictionService, RequestError, _delimiter_of
 from fuselearn.cli.saved_models import load_model
 from fuselearn.cli.serve import listen
-from fuselearn.cli.web_app import make_web_app, server_settings
+from fuselearn.cli.web_app import header_of, make_web_app, server_settings
 from tests.cli.command_line import run
 from tests.cli.patients import patients
 
@@ -146,6 +146,28 @@ def test_a_view_may_be_missing_and_is_noted(port):
     assert json.loads(text)["notes"] == [
         "the request has no column of the view 'image': it is taken as missing in every row."
     ]
+
+
+def test_notes_of_csv_are_in_a_header(port):
+    _, headers, _ = call(port, "/predict", b"patient,site\np1,n\xc3\xb6rd\n", CSV)
+    assert headers["X-Notes"].isascii()
+    rna, image, site = json.loads(headers["X-Notes"])
+    assert rna == "the request has no column of the view 'rna': it is taken as missing in every row."
+    assert "'image'" in image
+    assert "such as 'nörd'" in site
+    body = patients().slice(0, 2).to_pylist()
+    _, headers, _ = call(port, "/predict", json.dumps(body).encode(), {**JSON, "Accept": "text/csv"})
+    assert headers["X-Notes"] == "[]"
+
+
+def test_notes_in_a_header_are_cut():
+    notes = json.loads(header_of(["\x7f\ud800\n", "x" * 10_000, *[f"note {number}" for number in range(1000)]]))
+    assert notes[:2] == ["\x7f\ud800\n", "x" * 500 + "…"]
+    assert notes[2] == "note 0"
+    assert notes[-1] == f"{1002 - len(notes) + 1} more; ask for JSON to read them."
+    header = header_of(["\x7f\n", *["🙂" * 1000] * 100])
+    assert len(header) < 4100
+    assert header.isprintable()
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,9 @@ MOST_CONNECTIONS = 500
 HEADERS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
 ID, PROBABILITY = "id", "probability_"
 SHOWN_CLASSES = 20
+MOST_OF_NOTES = 4000
+"""Characters of notes in a header: proxies take 8,000 of all headers together."""
+MOST_OF_NOTE = 500
 log = logging.getLogger("fuselearn.serve")
 
 
@@ -202,12 +205,32 @@ def _json(value: Any, status: int = 200) -> Response:
 
 
 def _csv(table: Any, notes: list[str]) -> Response:
-    """Return a table as CSV; notes have no place in it, and come as a header that counts them."""
+    """Return a table as CSV; notes have no place in it, and come in a header."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.column_names)
     writer.writerows(zip(*(column.to_pylist() for column in table.columns)))
-    return Response(text.getvalue().encode(), media_type="text/csv", headers={"X-Notes": str(len(notes))})
+    return Response(text.getvalue().encode(), media_type="text/csv", headers={"X-Notes": header_of(notes)})
+
+
+def header_of(notes: list[str]) -> str:
+    r"""Return notes as a JSON list of ASCII characters, whose last item says how many there was no room for.
+
+    Examples
+    --------
+    >>> print(header_of(["größe is missing."]))
+    ["gr\u00f6\u00dfe is missing."]
+    """
+    items: list[str] = []
+    for note in notes:
+        short = note if len(note) <= MOST_OF_NOTE else f"{note[:MOST_OF_NOTE]}…"
+        # JSON leaves the control character of deletion as it is; a header may have none.
+        item = json.dumps(short).replace("\x7f", "\\u007f")
+        if sum(map(len, items)) + len(item) > MOST_OF_NOTES:
+            items.append(json.dumps(f"{len(notes) - len(items)} more; ask for JSON to read them."))
+            break
+        items.append(item)
+    return f"[{', '.join(items)}]"
 
 
 def _error(status: int, message: str) -> Response:
