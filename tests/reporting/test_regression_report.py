@@ -1,6 +1,7 @@
 """The report of a model that predicts numbers."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,8 @@ from fuselearn import (
     save,
 )
 from fuselearn.reporting import RegressionReport
+from fuselearn.reporting.charts import SIDE
+from fuselearn.reporting.regression_report import _charts
 
 VIEWS = {"<b>size</b>": [0, 1], "place": [2, 3]}
 DRAWS = np.random.default_rng(0)
@@ -162,6 +165,34 @@ def test_outliers_do_not_hide_training_rows():
     fusion = FusionRegressor(views=VIEWS, learners=["linear"], random_state=0).fit(X[:120], wild)
     assert fusion.outlier_share_ > 0
     assert RegressionReport(fusion, X[:120], wild).summary["training"]["likeness"] == "same"
+
+
+def test_outliers_are_said_to_count_among_the_rows_of_the_report(model):
+    wild = Y.copy()
+    wild[::15] += 500
+    fusion = FusionRegressor(views=VIEWS, learners=["linear"], random_state=0).fit(X[:120], wild[:120])
+    summary = RegressionReport(fusion, X[120:], wild[120:]).summary
+    median = np.median(np.abs(wild[120:] - fusion.predict(X[120:])))
+    assert summary["scores"]["median_absolute_error"] == pytest.approx(median)
+    assert (
+        "Outliers among the rows of this report are not left out of R² and the mean absolute error; the median "
+        f"absolute error, {median:.4g}, is hardly touched by them."
+    ) in summary["words"]
+    assert not any("utliers" in sentence for sentence in RegressionReport(model, X[120:], Y[120:]).summary["words"])
+    assert not any("median" in sentence for sentence in RegressionReport(fusion, X[120:]).summary["words"])
+
+
+def test_residuals_are_drawn_over_what_is_predicted_with_lines_at_the_labels(model):
+    wild = Y[120:].copy()
+    wild[:2] += [2500, 1800]
+    _, residuals = _charts(RegressionReport(model, X[120:], wild).summary)
+    predicted = model.predict(X[120:])
+    labels = [float(text.replace(",", "")) for _, text in residuals["x_ticks"]]
+    assert min(labels) > predicted.min() - 10
+    assert max(labels) < predicted.max() + 10
+    assert max(x for x, _ in residuals["dots"]) - min(x for x, _ in residuals["dots"]) > 800
+    heights = [SIDE - int(height) for height in re.findall(r"M0 (\d+)H", residuals["grid"])]
+    assert heights == pytest.approx([at * SIDE / 100 for at, _ in residuals["y_ticks"]], abs=1)
 
 
 def test_sentences_about_errors_are_whole(model):

@@ -303,6 +303,29 @@ def test_the_page_does_not_scroll_sideways(of, request, tmp_path):
     assert sum(hinted for _, hinted in found["frames"][0]["hints"]) > (2 if of == "page" else 0)
 
 
+@pytest.mark.parametrize("width", [390, 1200])
+def test_the_copy_button_leaves_the_code_its_room(width, of_numbers, tmp_path):
+    # In a frame, since the window of the browser itself does not get as narrow as a phone.
+    frame = f'<iframe style="border: 0; width: {width}px; height: 800px" srcdoc="{html.escape(of_numbers)}"></iframe>'
+    found = ask(
+        tmp_path,
+        f"<!doctype html><html><body>{frame}</body></html>",
+        """
+        const frame = document.querySelector("iframe");
+        if (frame.contentDocument.readyState !== "complete" || frame.contentDocument.URL === "about:blank")
+          await new Promise((done) => { frame.onload = done; });
+        found.boxes = [...frame.contentDocument.querySelectorAll(".code")].map((box) => {
+          const code = box.querySelector("pre").getBoundingClientRect();
+          const button = box.querySelector("button").getBoundingClientRect();
+          return [button.width, button.right > code.left && button.left < code.right
+            && button.bottom > code.top && button.top < code.bottom];
+        });
+        """,
+    )
+    assert len(found["boxes"]) == 2
+    assert all(shown > 20 and not covers for shown, covers in found["boxes"])
+
+
 @pytest.mark.long
 @pytest.mark.skipif(AXE is None, reason="axe-core is not installed: npm install axe-core, or name axe.js by AXE_CORE")
 @pytest.mark.parametrize("model", ["boosting", "fusion", "numbers"])

@@ -73,7 +73,7 @@ def line_chart(
         "second": f"M{lines[1]}" if lines[1] else "",
         "dots": [[across.right(left), upward.up(height)] for left, height in marks],
         "x_ticks": [[across.percent(tick), f"{tick:,g}"] for tick in ticks(across.low, across.high, whole=True)],
-        "y_ticks": _y_ticks(upward, y_as_percent),
+        "y_ticks": upward_ticks(upward, y_as_percent),
         "grid": horizontal_lines(upward),
     }
 
@@ -93,7 +93,7 @@ def histogram(counts: Sequence[int], edges: Sequence[float], cut: float | None =
     return {
         **bars,
         "x_ticks": [[across.percent(tick), f"{tick:g}"] for tick in ticks(edges[0], edges[-1], 4)],
-        "y_ticks": _y_ticks(upward),
+        "y_ticks": upward_ticks(upward),
         "grid": horizontal_lines(upward),
     }
 
@@ -112,7 +112,7 @@ def reliability(bins: Sequence[Record]) -> Record:
         ),
         "diagonal": f"M0 {SIDE}L{SIDE} 0",
         "x_ticks": [[unit.percent(tick), f"{tick:g}"] for tick in ticks(0, 1)],
-        "y_ticks": _y_ticks(unit),
+        "y_ticks": upward_ticks(unit),
         "grid": horizontal_lines(unit),
     }
 
@@ -271,11 +271,11 @@ def _dot_size(share: float) -> str:
 
 
 def horizontal_lines(upward: Scale) -> str:
-    """Return horizontal lines at the ticks."""
+    """Return horizontal lines at the ticks of `upward_ticks`."""
     return "".join(f"M0 {upward.up(tick)}H{SIDE}" for tick in ticks(upward.low, upward.high, 4))
 
 
-def _y_ticks(upward: Scale, as_percent: bool = False) -> list[list[float | str]]:
+def upward_ticks(upward: Scale, as_percent: bool = False) -> list[list[float | str]]:
     """Return position and text of the ticks of an axis that points upwards."""
     places = ticks(upward.low, upward.high, 4)
     return [[upward.percent(tick), f"{100 * tick:g} %" if as_percent else f"{tick:,g}"] for tick in places]

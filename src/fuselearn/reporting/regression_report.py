@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_regressor
-from sklearn.metrics import mean_absolute_error, r2_score
+from sklearn.metrics import mean_absolute_error, median_absolute_error, r2_score
 
 from fuselearn import __version__
 from fuselearn.data import ViewBlocks
 from fuselearn.inspection.fitted_model import FittedModel
 from fuselearn.reporting import provenance
 from fuselearn.reporting.cautions import training_rows_given
-from fuselearn.reporting.charts import SIDE, Scale, feature_bars, horizontal_lines, padded_range, ticks
+from fuselearn.reporting.charts import SIDE, Scale, feature_bars, horizontal_lines, padded_range, ticks, upward_ticks
 from fuselearn.reporting.feature_contributions import explain_features
 from fuselearn.reporting.fit_report import rendered, save_page
 from fuselearn.reporting.model_summary import share_of
@@ -184,6 +184,7 @@ def summarize_regression(
         summary["scores"] = {
             "r2": float(r2_score(given, predicted)) if len(given) > 1 else None,
             "mean_absolute_error": float(mean_absolute_error(given, predicted)),
+            "median_absolute_error": float(median_absolute_error(given, predicted)),
             "mean_error": float(errors.mean()),
         }
         order = np.argsort(-np.abs(errors), kind="stable")[:LARGEST_ERRORS].tolist()
@@ -268,6 +269,12 @@ def _words(summary: dict[str, Any]) -> list[str]:
             f"An estimated {percent(summary['outlier_share'])} of the training targets are gross outliers; they "
             "counted next to nothing."
         )
+        if scores is not None:
+            measures = "the mean absolute error" if scores["r2"] is None else "R² and the mean absolute error"
+            words.append(
+                f"Outliers among the rows of this report are not left out of {measures}; the median absolute error, "
+                f"{scores['median_absolute_error']:.4g}, is hardly touched by them."
+            )
     shares = [view for view in summary["views"] if view["share"] is not None]
     if len(shares) > 1:
         best = max(shares, key=lambda view: view["share"])
@@ -294,7 +301,7 @@ def _charts(summary: dict[str, Any]) -> list[dict[str, Any]]:
     drawn = f" {len(given):,} rows are drawn." if len(given) < summary["rows"] else ""
     both = Scale(*padded_range([*given.tolist(), *predicted.tolist()]))
     residuals = (given - predicted).tolist()
-    up = Scale(*padded_range([*residuals, 0.0]))
+    across, up = Scale(*padded_range(predicted.tolist())), Scale(*padded_range([*residuals, 0.0]))
     return [
         {
             "id": "predicted",
@@ -310,7 +317,7 @@ def _charts(summary: dict[str, Any]) -> list[dict[str, Any]]:
             "text": f"True less predicted numbers upwards, predicted ones to the right.{drawn}",
             "line": f"M0 {up.up(0.0)} {SIDE} {up.up(0.0)}",
             "y_title": "true less predicted",
-            **_marks(both, up, predicted.tolist(), residuals),
+            **_marks(across, up, predicted.tolist(), residuals),
         },
     ]
 
@@ -321,5 +328,5 @@ def _marks(across: Scale, upward: Scale, x: list[float], y: list[float]) -> dict
         "dots": [[across.right(left), upward.up(height)] for left, height in zip(x, y)],
         "grid": horizontal_lines(upward),
         "x_ticks": [[across.percent(tick), f"{tick:,g}"] for tick in ticks(across.low, across.high)],
-        "y_ticks": [[upward.percent(tick), f"{tick:,g}"] for tick in ticks(upward.low, upward.high)],
+        "y_ticks": upward_ticks(upward),
     }
