@@ -54,6 +54,27 @@ def test_numbers_are_guessed_and_said_aloud(data):
     np.testing.assert_allclose(model.predict_interval(pyarrow.table(rows)), expected.predict_interval(X))
 
 
+def test_the_score_without_outliers_stands_beside_that_of_all_rows(data, tmp_path):
+    _, clean = fit(data)
+    assert "all rows" not in clean.stdout
+    rows = np.random.default_rng(1).standard_normal((160, 4))
+    price = 3 * rows[:, 0] - 2 * rows[:, 2] + 20
+    price[3::20] *= 10
+    spoilt = tmp_path / "spoilt.csv"
+    lines = [",".join(map(str, [*row, target])) for row, target in zip(rows.tolist(), price.tolist())]
+    spoilt.write_text("\n".join(["size_1,size_2,place_1,place_2,price", *lines]) + "\n")
+    path = tmp_path / "spoilt.fuse"
+    done = run("fit", spoilt, "--target", "price", "--output", path)
+    model = fuselearn.load(path).model_
+    scores = model.out_of_sample_scores_
+    assert scores["r2"] - scores["r2_all_rows"] > 0.5  # what this test is about
+    assert (
+        f"out-of-fold R² {scores['r2']:.3f} (mean absolute error {scores['mean_absolute_error']:.4g}) without the "
+        f"{model.outlier_share_:.1%} of the rows that are gross outliers, which count next to nothing; R² of all rows "
+        f"{scores['r2_all_rows']:.3f}"
+    ) in done.stdout
+
+
 def _names():
     return [("size", 1), ("size", 2), ("place", 1), ("place", 2)]
 

@@ -31,6 +31,17 @@ def test_numbers_are_guessed_and_scored_by_r2_and_absolute_error():
     assert "unequal" not in str(result)
 
 
+def test_r2_is_said_to_be_of_all_rows_and_a_robust_score_can_be_had():
+    settings = {"views": VIEWS, "methods": ["ridge_concatenated"], "runs": 2, "random_state": 0}
+    assert "R² is of all test rows, gross outliers of the target included." in compare(X, Y, **settings).summary.note
+    wild = Y.copy()
+    wild[::12] += 5000
+    robust = [compare(X, y, **settings, scoring="neg_median_absolute_error") for y in (Y, wild)]
+    assert "R²" not in robust[0].summary.note
+    assert compare(X, wild, **settings).scores.mean() < 0.1
+    assert robust[0].scores.mean() > -80
+
+
 def test_scores_are_those_of_splits_of_the_asked_size():
     sizes = []
 

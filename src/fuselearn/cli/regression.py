@@ -62,7 +62,10 @@ def number_words(summary: dict[str, Any]) -> tuple[str, str]:
     if scores is not None:
         quality = f", out-of-fold R² {scores['r2']:.3f} (mean absolute error {scores['mean_absolute_error']:.4g})"
     if share:
-        quality += f"; {share:.1%} of the rows are gross outliers, which count next to nothing"
+        quality += f" without the {share:.1%} of the rows that are gross outliers, which count next to nothing"
+        if scores is not None:
+            # A report and `compare` judge by all rows: without this figure their R² would seem to contradict the other.
+            quality += f"; R² of all rows {scores['r2_all_rows']:.3f}"
     return f"{summary['rows']} rows, numbers of {summary['target']} from {low:g} to {high:g}", quality
 
 

@@ -122,7 +122,9 @@ def compare(
         Whether classes or numbers are predicted; "auto" predicts numbers where `y` has fractions
         (:func:`sklearn.utils.multiclass.type_of_target`). Methods are then those of
         `fuselearn.regression_methods`, the score is R² unless `scoring` names another one, and the mean absolute error
-        stands beside it. Noise, labels of views, consensus and protocols are for classes.
+        stands beside it. Both are of all test rows, gross outliers of the target included, of which a few can bring
+        any R² near 0; ``scoring="neg_median_absolute_error"`` is hardly touched by them. Noise, labels of views,
+        consensus and protocols are for classes.
 
     Returns
     -------

@@ -172,10 +172,13 @@ class Comparison:
         unequal = ""
         if self._task.other_scores and not self._task.numbers:
             unequal = " Classes are of unequal size: see the other scores, too; methods are ranked by accuracy."
+        outliers = ""
+        if self._task.numbers and self._task.scoring == "r2":
+            outliers = " R² is of all test rows, gross outliers of the target included."
         return (
             f"Each run: {split}. low, high: 95 % interval of the mean, corrected for overlapping splits (Nadeau and "
             "Bengio). behind best and p: against the first row; p (t) is the papers' paired t-test, which takes the "
-            f"splits to be independent.{unequal}"
+            f"splits to be independent.{unequal}{outliers}"
         )
 
 
