@@ -55,6 +55,20 @@ REFUSED = {
         [f"{1 + n % 12:02d}/{1 + n % 11:02d}/2024" for n in range(N)],
         "'w=%d/%m/%Y', or --date-format 'w=%m/%d/%Y' if the month comes first: only you can know",
     ),
+    "a target of thousands": labels(
+        [f'"{191 + n},800"' for n in range(N)], "'191,800'; write 191800 if it separates thousands", "add --decimal ,"
+    ),
+    "a target of thousands and millions": labels(
+        [f'"{191 + n},800"' for n in range(N - 1)] + ['"2,878,850"'],
+        "'2,878,850', where it separates thousands; write them without it, as 2878850",
+    ),
+    "a target of thousands with decimals": labels([*[900] * 9, *['"1,234.50"'] * (N - 9)], "as 1234.50"),
+    "a target of thousands with decimals to predict": labels(
+        [f'"{n + 1}.234,50"' for n in range(N)],
+        "'1.234,50'",
+        "write them plainly",
+        options=["--task", "regression", "--method", "svm_sum"],
+    ),
     "days without a year": column([f"{1 + n:02d}.12." for n in range(N)], "write whole dates"),
     "months": column([f"{2000 + n}-{1 + n % 12:02d}" for n in range(N)], "write a day of each"),
     "points of thousands in a cell": column(

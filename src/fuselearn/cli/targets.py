@@ -14,7 +14,7 @@ from fuselearn.cli.console import Notes, refuse
 from fuselearn.cli.csv_files import USUAL_WORDS, na_hint, reads_as_number
 from fuselearn.cli.odd_cells import are_few, with_points
 from fuselearn.cli.spellings import SHOWN, spellings_in_words
-from fuselearn.cli.text_columns import comma_number, number_hint
+from fuselearn.cli.text_columns import THOUSANDS, comma_number, number_hint, with_thousands
 from fuselearn.typing import AnyArray, BoolArray, FloatArray
 
 if TYPE_CHECKING:
@@ -60,14 +60,30 @@ def as_meant(
     table = as_spelled(table, labels, opened.source.decimal) if is_text else known
     if task == "classification" or not types.is_string(table.schema.field(target).type):
         return table
-    number = comma_number(table.column(target).drop_null().to_pylist()) if opened.source.decimal == "." else None
-    if number is not None:
-        refuse(
-            f"{opened.source.name} has numbers with a comma in the target {target!r}, such as {number!r}; add "
-            "--decimal , if it is the decimal sign, or --task classification if each of them is a class."
-        )
+    if opened.source.decimal == ".":
+        _refuse_commas(table.column(target).drop_null().to_pylist(), target, opened.source.name)
     numbers = opened.odd_cells.measured(table.column(target), target, whole=task == "regression")
     return table.set_column(table.column_names.index(target), target, numbers)
+
+
+def _refuse_commas(cells: list[str], name: str, path: str) -> None:
+    """Refuse a target of numbers with commas, whether these separate thousands or are decimal signs."""
+    where = f"{path} has numbers with a comma in the target {name!r}, such as"
+    separated = with_thousands(cells)
+    if separated is not None:
+        refuse(
+            f"{where} {separated!r}, where it separates thousands; write them without it, as "
+            f"{separated.strip().replace(',', '')}."
+        )
+    number = comma_number(cells)
+    if number is None:
+        return
+    may_be_thousands = all(THOUSANDS.fullmatch(text) for text in cells if "," in text)
+    plain = f"write {number.strip().replace(',', '')} if it separates thousands, "
+    refuse(
+        f"{where} {number!r}; {plain if may_be_thousands else ''}add --decimal , if it is the decimal sign, or --task "
+        "classification if each of them is a class."
+    )
 
 
 def as_spelled(table: pyarrow.Table, names: list[str], decimal: str) -> pyarrow.Table:
@@ -135,9 +151,12 @@ def as_numbers(y: AnyArray, name: str, path: str) -> FloatArray:
         numbers: FloatArray = np.asarray(y, dtype=np.float64)
     except ValueError:
         words = [text for text in y.tolist() if not reads_as_number(text)]
+        hint = number_hint(list(dict.fromkeys(words)))
+        is_advice = hint is not None and not hint.endswith("?")
+        what = f". They look like {hint}" if is_advice else f"; fix these cells{na_hint(words)}"
         refuse(
             f"{path} has text in the target {name!r}, such as {words[0][:40]!r}, in {len(words)} of {len(y)} rows, but "
-            f"--task regression predicts numbers; fix these cells{na_hint(words)} (see also --decimal)."
+            f"--task regression predicts numbers{what} (see also --decimal)."
         )
     if not np.isfinite(numbers).all():
         row = int(np.flatnonzero(~np.isfinite(numbers))[0]) + 1

@@ -13,6 +13,7 @@ from fuselearn.cli.spellings import spellings_in_words
 MAX_CATEGORIES = 100
 """Categories of a column of text that is one-hot encoded."""
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
+THOUSANDS = re.compile(r"\s*[-+]?\d{1,3}(,\d{3})+(\.\d*)?\s*")
 WHOLE = re.compile(r"\s*[-+]?\d+\s*")
 BLANKS = " \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 QUOTE = "\N{RIGHT SINGLE QUOTATION MARK}"
@@ -168,6 +169,25 @@ def comma_number(cells: list[str]) -> str | None:
         return None
     n_whole = sum(WHOLE.fullmatch(text) is not None for text in cells)
     return found[0] if are_few(len(cells) - len(found) - n_whole, len(cells)) else None
+
+
+def with_thousands(cells: list[str]) -> str | None:
+    """Return the first number that surely has commas between thousands, where nearly all cells are numbers; else None.
+
+    A comma alone, as in 191,800, may be a decimal sign, too.
+
+    Examples
+    --------
+    >>> with_thousands(["950", "191,800", "2,878,850"])
+    '2,878,850'
+    """
+    from fuselearn.cli.odd_cells import are_few
+
+    first = next((text for text in cells if THOUSANDS.fullmatch(text) and not DECIMAL_COMMA.fullmatch(text)), None)
+    if first is None:
+        return None
+    n_others = sum(THOUSANDS.fullmatch(text) is None and not reads_as_number(text) for text in cells)
+    return first if are_few(n_others, len(cells)) else None
 
 
 def _are_dates(words: list[str]) -> bool:
