@@ -8,6 +8,7 @@ import shlex
 import textwrap
 from importlib.metadata import PackageNotFoundError, version
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn import config_context
@@ -277,7 +278,7 @@ def file_facts(note: Record | None, model: FittedModel, table: ViewColumns | Non
     if not isinstance(sources, list) or len(sources) != getattr(model, "n_features_in_", None):
         sources = None if table is None else table.source_columns()
     columns = _values_by_view(facts.get("columns_per_view"), model, Integral)
-    n_columns = columns and sum(columns)
+    n_columns = None if columns is None else int(sum(columns))
     if columns is None and table is not None and has_views_of(model, table):
         columns, n_columns = [len(names) for names in table.named_views_.values()], table.n_features_in_
     return {
@@ -336,9 +337,9 @@ def _short(value: object) -> str:
     return code if len(code) <= MAX_VALUE_LENGTH else f"{code[: MAX_VALUE_LENGTH - 1]}…"
 
 
-def _values_by_view(values: object, model: FittedModel, kind: type) -> list[float | None] | None:
+def _values_by_view(values: object, model: FittedModel, kind: type) -> list[float] | None:
     """Return a value for each view of the model; None unless all are there."""
     if not isinstance(values, dict):
         return None
-    in_order = [values.get(name) for name in model.view_names_]
+    in_order: list[Any] = [values.get(name) for name in model.view_names_]
     return in_order if all(isinstance(value, kind) for value in in_order) else None
