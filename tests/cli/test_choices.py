@@ -134,6 +134,25 @@ def test_settings_have_the_type_of_their_default(fit):
     }
 
 
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("max_fits=0", "fuselearn: --set max_fits must be an integer of at least 1; got 0."),
+        ("time_limit=-1", "fuselearn: --set time_limit must be a number above 0; got -1."),
+        ("learners=nothing", "known are ['svm', 'rbf', 'linear', 'trees', 'boosting']."),
+    ],
+)
+@pytest.mark.parametrize("target", ["outcome", "rna_0"])
+def test_refused_settings_are_named_as_they_were_typed(data, tmp_path, setting, message, target):
+    usual = ["--target", target, "--id", "patient", "--output", tmp_path / "model.fuse"]
+    result = run("fit", data, *usual, "--set", setting)
+    assert result.exit_code == 1
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("fuselearn: --set ")
+    assert message.replace("'svm', ", "" if target == "rna_0" else "'svm', ") in last
+    assert "scikit-learn" not in last
+
+
 @pytest.mark.long
 def test_learners_by_name(table, fit):
     kinds = {

@@ -18,6 +18,7 @@ from fuselearn.cli.console import (
     interrupts,
     refuse,
     refusing,
+    refusing_arguments,
     say_json,
     say_lines,
     tell,
@@ -58,6 +59,11 @@ if TYPE_CHECKING:
     from fuselearn.cli.files import OpenedFile
     from fuselearn.typing import AnyArray, BoolArray, FloatArray
 
+OPTION_OF_ARGUMENT = {
+    name: f"--{name.replace('_', '-')}"
+    for name in ("runs", "train_size", "methods", "resume", "noise", "protocol", "scoring", "consensus")
+} | {"groups": "--group", "views": "--view", "n_jobs": "--jobs", "random_state": "--seed"}
+"""Names of options, by the arguments of `fuselearn.compare`."""
 TABLE_SUFFIXES = (".md", ".json", ".csv", ".txt")
 
 
@@ -158,7 +164,7 @@ def compare(
         interruptible(consequence),
         interrupts.unwinding(),
         warnings.catch_warnings(record=True) as caught,
-        refusing(ValueError, OSError, ImportError),
+        refusing_arguments({**OPTION_OF_ARGUMENT, "y": f"the target {target!r}"}, ValueError, OSError, ImportError),
     ):
         warnings.simplefilter("always")
         result = compare_methods(

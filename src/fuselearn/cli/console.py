@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from enum import Enum
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 HIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, those that turn the direction of text, and halves of pairs, which cannot be written."""
+OF_PROGRAMS = re.compile(", and any scikit-learn (classifier|regressor) may be given")
+"""Advice of errors that a command line cannot follow."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, as shells have it."""
 LATER = 0.02
@@ -152,6 +154,29 @@ def refusing(*kinds: type[Exception], what: str | None = None) -> Iterator[None]
         yield
     except kinds as error:
         refuse(f"{what}: {error}" if what else error)
+
+
+@contextmanager
+def refusing_arguments(options: Mapping[str, str], *kinds: type[Exception]) -> Iterator[None]:
+    """Turn errors of the library into refusals that name the option of an argument instead of the argument."""
+    try:
+        yield
+    except kinds as error:
+        refuse(by_options(str(error), options))
+
+
+def by_options(message: str, options: Mapping[str, str]) -> str:
+    """Return the message of an error, which begins with the argument it is about, as those know it who typed options.
+
+    What only a program can give is left out.
+
+    Examples
+    --------
+    >>> by_options("train_size must be between 0 and 1; got 2.0.", {"train_size": "--train-size"})
+    '--train-size must be between 0 and 1; got 2.0.'
+    """
+    name, blank, rest = OF_PROGRAMS.sub("", message).partition(" ")
+    return f"{options.get(name, name)}{blank}{rest}"
 
 
 @contextmanager

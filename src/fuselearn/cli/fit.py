@@ -30,6 +30,7 @@ from fuselearn.cli.console import (
     interrupts,
     refuse,
     refusing,
+    refusing_arguments,
     say_json,
 )
 from fuselearn.cli.file_kinds import FORMATS
@@ -347,7 +348,11 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
     learners = {name: choice.learner for name, choice in task.choices.items() if choice.learner}
     estimator = make_estimator(task.method, columns.views_, learners, task.settings, seed=task.seed, jobs=task.jobs)
     arguments = _fit_arguments(estimator, task, training, has_view, notes)
-    with warnings.catch_warnings(record=True) as caught, refusing(ValueError, TypeError, MemoryError):
+    given = {name: f"--set {name}" for name in (setting.partition("=")[0].strip() for setting in task.settings)}
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        refusing_arguments(given, ValueError, TypeError, MemoryError),
+    ):
         warnings.simplefilter("always")
         warnings.filterwarnings("ignore", message=FEW_IN_FOLDS)
         with fit_shown(estimator, task.method.name):
