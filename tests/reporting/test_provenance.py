@@ -110,6 +110,7 @@ def test_code_of_a_pipeline_runs(iris, tmp_path, monkeypatch):
     model = make_pipeline(StandardScaler(), ShareBoostClassifier(views=[[0, 1], [2, 3]], n_estimators=3))
     code = FitReport(model.fit(X[:75], y[:75]), X[75:]).summary["reproduce"]["code"]
     again = run_code(code, tmp_path, monkeypatch, X_train=X[:75], y_train=y[:75], X=X[75:])["model"]
+    assert repr(again) == repr(model)
     assert np.array_equal(again.predict_proba(X), model.predict_proba(X))
 
 
