@@ -102,7 +102,7 @@ READ = {
         text(rows(x=but([str(value).replace(".", ",") for value in X], _2="1.234,5")), ";").encode(),
         ["--delimiter", ";", "--decimal", ","],
         {"x": missing(X, 2)},
-        "1 cell is not numbers",
+        "1 cell is not a number",
     ),
     "ISO dates": ("t.csv", plain(day=DAYS), [], {"day": DAYS}),
     "ISO times": ("t.csv", plain(day=MOMENTS), [], {"day": MOMENTS}),

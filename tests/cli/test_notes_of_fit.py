@@ -98,3 +98,14 @@ def test_columns_of_joined_files_in_no_view_are_named(table, tmp_path):
     result = run("fit", tmp_path / "data.csv", *usual, *views)
     assert result.exit_code == 0, result.output
     assert "1 column is in no view and left out: rna: rna_1." in result.stderr
+
+
+def test_advice_can_be_pasted_whatever_the_name(table, tmp_path):
+    rows = pa.array(range(len(table)))
+    twice = table.set_column(0, "the patient", pa.array([f"p{row // 2}" for row in range(len(table))]))
+    csv.write_csv(twice.add_column(0, "Unnamed: 0", rows), tmp_path / "data.csv")
+    usual = ["--target", "outcome", "--id", "the patient", "--method", "shareboost", "--set", "n_estimators=1"]
+    result = run("fit", tmp_path / "data.csv", *usual, "--output", tmp_path / "m.fuse")
+    assert result.exit_code == 0, result.output
+    assert "add --id 'Unnamed: 0'." in result.stderr
+    assert "add --group 'the patient', so that" in result.stderr

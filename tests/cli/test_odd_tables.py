@@ -111,7 +111,8 @@ def test_few_rows_with_an_odd_cell_are_predicted(fit, tmp_path):
     (tmp_path / "one.csv").write_text("id,x,w\nq,1.5,unknown\n")
     (tmp_path / "gap.csv").write_text("id,x,w\nq,1.5,\n")
     odd, gap = run("predict", "model.fuse", "one.csv"), run("predict", "model.fuse", "gap.csv")
-    assert "1 cell is not numbers as the others of the column and counts as missing: 'unknown' in 'w'" in odd.stderr
+    said = "1 cell is not a number, unlike the others of the column, and counts as missing: 'unknown' in 'w'"
+    assert said in odd.stderr
     assert odd.stdout == gap.stdout
 
 

@@ -18,9 +18,17 @@ def test_ids_of_parts_are_distinct():
     seen = SeenIds()
     for part in (["a ", "b"], ["c", "A"], []):
         seen.add(part, "data.csv", "id")
-    assert seen.texts == {"a ", "b", "c", "A"}
+    assert list(seen.texts) == ["a ", "b", "c", "A"]
     with pytest.raises(ValueError, match="more than one row of 1 id in the column 'id': 'b'"):
         seen.add(["d", "b"], "data.csv", "id")
+
+
+def test_ids_of_parts_are_in_the_order_of_the_rows():
+    """Sets of texts have another order in each process, which a message would show."""
+    seen, texts = SeenIds(), [f"{number * 7 % 100:03d}" for number in range(100)]
+    for start in range(0, 100, 30):
+        seen.add(texts[start : start + 30], "data.csv", "id")
+    assert list(seen.texts) == texts
 
 
 def test_an_id_in_two_spellings_of_which_a_view_has_one_is_refused():

@@ -3,6 +3,7 @@
 They are checked before anything is fitted, so that a refusal names the column, the row and the remedy.
 """
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,8 @@ def training_table(table: pyarrow.Table, task: "Task", path: str, notes: Notes) 
         note_repeated_ids(table.column(task.identifier), task.identifier, notes)
     for name in id_like(table, [column for choice in task.choices.values() for column in choice.columns])[:1]:
         notes.add(
-            f"The column {name!r} has another whole number in each row: if it names the objects, add --id {name}."
+            f"The column {name!r} has another whole number in each row: if it names the objects, add --id "
+            f"{shlex.quote(name)}."
         )
     view_labels = None
     if task.label_columns:
@@ -90,7 +92,7 @@ def note_repeated_ids(column: pyarrow.ChunkedArray, name: str, notes: Notes) -> 
         more = f" and {len(repeated) - 1} other ids" if len(repeated) > 1 else ""
         notes.add(
             f"Warning: the id {name!r} has more than one row of {repeated[0]!r}{more}; if they are the same object, "
-            f"add --group {name}, so that each row is evaluated by models that saw no row of its object."
+            f"add --group {shlex.quote(name)}, so that each row is evaluated by models that saw no row of its object."
         )
 
 

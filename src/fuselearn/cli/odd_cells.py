@@ -40,6 +40,7 @@ SEVERAL_SEPARATORS = re.compile(r"[-+]?\d{1,3}([.,]\d{3})+[.,]\d+")
 """Such a number shows that what may be decimal signs in other cells separate thousands."""
 DATES = pyarrow.timestamp("us")
 WORDS = {"double": "numbers", "bool": "true or false", str(DATES): "dates"}
+SINGULAR = {"numbers": "a number", "true or false": "true or false", "dates": "a date"}
 
 
 class OddCells:
@@ -80,11 +81,13 @@ class OddCells:
             DECIMAL_COMMA.fullmatch(text) for counts in self._counts.values() for text in counts
         )
         comma = ", or --decimal , if the comma is the decimal sign" if commas else ""
-        are, count = ("1 cell is", "counts") if total == 1 else (f"{total} cells are", "count")
+        if total == 1:
+            what = f"1 cell is not {SINGULAR.get(kinds[0], kinds[0])}, unlike the others of the column, and counts as missing"
+        else:
+            what = f"{total} cells are not {' or '.join(kinds)} as the others of the column and count as missing"
         return [
             *of_columns,
-            f"Warning: {self._source.name}: {are} not {' or '.join(kinds)} as the others of the column and {count} as "
-            f"missing: {shown}. Add --strict to refuse such cells{comma}.",
+            f"Warning: {self._source.name}: {what}: {shown}. Add --strict to refuse such cells{comma}.",
         ]
 
     def note_blanks(self, labels: pyarrow.ChunkedArray, name: str, what: str = "class") -> None:

@@ -102,15 +102,16 @@ class ObjectIds:
 class SeenIds:
     """The ids of a table whose rows come in parts, of which each may occur once."""
 
-    texts: set[str] = field(default_factory=set)
+    texts: dict[str, None] = field(default_factory=dict)
+    """In the order of the rows, so that a message quotes the same ones whenever it is given."""
     _looks: dict[str, str] = field(default_factory=dict)
     """Ids that look like another text, by that text."""
 
     def add(self, texts: Sequence[str], owner: str, on: str) -> None:
         """Refuse ids of which one occurs twice, in these rows or before, or looks as another one does."""
         before = len(self.texts)
-        earlier = self.texts.intersection(texts)
-        self.texts.update(texts)
+        earlier = {text for text in texts if text in self.texts}
+        self.texts.update(dict.fromkeys(texts))
         if len(self.texts) - before < len(texts):
             twice = [text for text, count in Counter(texts).items() if count > 1 or text in earlier]
             shown = ", ".join(map(repr, twice[:SHOWN])) + (", …" if len(twice) > SHOWN else "")
@@ -122,8 +123,9 @@ class SeenIds:
             look = _look(text)
             if look != text and self._looks.setdefault(look, text) != text:
                 _refuse_alike(self._looks[look], text, owner, on)
-        for look in self._looks.keys() & self.texts:
-            _refuse_alike(look, self._looks[look], owner, on)
+        for look, text in self._looks.items():
+            if look in self.texts:
+                _refuse_alike(look, text, owner, on)
 
 
 def check_distinct(texts: Sequence[str], owner: str, on: str) -> None:
