@@ -66,6 +66,11 @@ def test_links_lead_somewhere(page):
             assert file.exists(), f"{name_of(page)} links to {target}, which is not there."
 
 
+def test_readers_of_a_clone_are_told_where_the_gallery_is():
+    """Its pages are not in the repository, so that links to them lead somewhere only on the site."""
+    assert "`gallery/NAME.rst` is the output of `examples/NAME.py`" in (DOCS / "index.md").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", [*GUIDE, DOCS / "fusion.md"], ids=name_of)
 def test_a_page_of_the_guide_says_when_not(page):
     assert re.search(

@@ -41,7 +41,10 @@ from fuselearn.regression_methods import resolve_regression_methods
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
 TASKS = ("auto", "classification", "regression")
-WAY = "columns = ViewColumns(views), then compare(columns.fit_transform(X, y), y, views=columns.views_)"
+WAY = (
+    "from fuselearn.tables import ViewColumns; columns = ViewColumns(views); "
+    "compare(columns.fit_transform(X, y), y, views=columns.views_)"
+)
 """What compares methods on a table with text."""
 
 
