@@ -82,7 +82,8 @@ class OddCells:
         )
         comma = ", or --decimal , if the comma is the decimal sign" if commas else ""
         if total == 1:
-            what = f"1 cell is not {SINGULAR.get(kinds[0], kinds[0])}, unlike the others of the column, and counts as missing"
+            cell = SINGULAR.get(kinds[0], kinds[0])
+            what = f"1 cell is not {cell}, unlike the others of the column, and counts as missing"
         else:
             what = f"{total} cells are not {' or '.join(kinds)} as the others of the column and count as missing"
         return [
