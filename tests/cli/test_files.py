@@ -4,6 +4,7 @@ import csv as python_csv
 import gzip
 import io
 import threading
+import time
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from pyarrow import csv, parquet
 
 import fuselearn
 from fuselearn.boosting import base
-from fuselearn.cli.files import writing
+from fuselearn.cli.files import Source, open_file, writing
 from fuselearn.cli.model_columns import ModelColumns
 from fuselearn.evaluation import comparison
 from fuselearn.persistence import write_atomically
@@ -371,3 +372,30 @@ def test_of_many_commands_at_a_time_one_gets_the_name(tmp_path):
     with ThreadPoolExecutor(4) as threads:
         assert sorted(threads.map(write, range(4))) == [0, 1, 1, 1]
     assert sorted(path.read_text(encoding="utf-8") for path in tmp_path.iterdir()) == ["0", "1", "2", "3"]
+
+
+class SlowRows(io.BytesIO):
+    """Rows that come slowly, and never end; it knows whether one is being read."""
+
+    def __init__(self):
+        super().__init__(b"x,y\n")
+        self.n_read, self.is_read = 0, threading.Event()
+
+    def read(self, size=-1):
+        self.is_read.set()
+        time.sleep(0.02)
+        self.n_read += 1
+        self.is_read.clear()
+        return b"1,2\n" * 200
+
+
+def test_nothing_reads_on_where_rows_are_left():
+    """A thread in Python's code while the process ends keeps it from ending, or kills it."""
+    rows = SlowRows()
+    with open_file(Source("rows.csv"), rows) as opened:
+        batches = opened.batches(["x", "y"], {"x": pa.float64(), "y": pa.float64()}, 1)
+        assert next(batches).num_rows > 0
+    assert not rows.is_read.is_set()
+    done = rows.n_read
+    time.sleep(0.1)
+    assert rows.n_read == done

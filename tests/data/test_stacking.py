@@ -143,3 +143,12 @@ def test_stack_unpaired():
 def test_bad_stacks(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("texts", [["001", "002", "003"], ["a", "b", "c"], ["1", None, "3"]])
+def test_text_is_no_number_and_may_name_the_objects(texts):
+    """Rows would be put side by side by their places, and the ids be features."""
+    frame = pd.DataFrame({"patient": texts, "g": [1.0, 2.0, 3.0]})
+    with pytest.raises(ValueError, match=r"The view 'one' has text in the column 'patient'\. .*on='patient'"):
+        stack_views({"one": frame, "two": np.eye(3)})
+    assert stack_views({"one": frame[["g"]], "two": np.eye(3)})[0].shape == (3, 4)

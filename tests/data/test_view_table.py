@@ -95,3 +95,13 @@ def test_an_index_that_pandas_wrote_is_no_feature(library):
         stack_views({"one": X})
     pandas_itself = ShareBoostClassifier(n_estimators=1).fit(frame, y)
     assert pandas_itself.n_features_in_ == 4
+
+
+def test_text_that_looks_like_numbers_is_text():
+    """Such as ids: "007" is not 7."""
+    frame = pd.DataFrame({"patient": ["001", "002", "003", "004"], "a": [1.0, 2.0, 3.0, 4.0]})
+    with pytest.raises(ValueError, match=r"X has text, categories or dates in 'patient'.*use TableClassifier\("):
+        FusionClassifier().fit(frame, [0, 0, 1, 1])
+    model = ShareBoostClassifier(n_estimators=1).fit(frame[["a"]].to_numpy(), [0, 0, 1, 1])
+    with pytest.raises(ValueError, match="X has text"):
+        model.predict(frame[["patient"]])

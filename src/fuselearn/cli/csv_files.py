@@ -9,6 +9,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any, NoReturn
 
 import pyarrow
@@ -86,6 +87,9 @@ class TableFile:
         """Return what is to be noted about the rows that were read."""
         return [] if self._odd_cells is None else self._odd_cells.remarks
 
+    def close(self) -> None:
+        """End what may still be reading."""
+
 
 class CsvFile(TableFile):
     """A CSV or TSV file, with the `names` of its columns in the first line.
@@ -105,6 +109,7 @@ class CsvFile(TableFile):
             self._check_delimiter(self.names[0])
         blank = b"" if len(self.names) == 1 else b"\r\n" if self._delimiter == " " else b"\r\n "
         self._rows = Rows(stream, blank, self._delimiter.encode())
+        self._reader: arrow_csv.CSVStreamingReader | None = None
 
     def table(
         self,
@@ -150,8 +155,8 @@ class CsvFile(TableFile):
         # An odd cell is no error: cells are read as texts, and then as what they are.
         texts = dict.fromkeys(columns, pyarrow.string())
         try:
-            with arrow_csv.open_csv(self._rows, **self._options(columns, texts)) as reader:
-                for batch in reader:
+            with arrow_csv.open_csv(self._rows, **self._options(columns, texts)) as self._reader:
+                for batch in self._reader:
                     table = self.odd_cells.typed(pyarrow.Table.from_batches([batch]), types, count + 1)
                     count += batch.num_rows
                     yield without_words_for_nothing(table, identifier, self.source.na_values)
@@ -159,6 +164,15 @@ class CsvFile(TableFile):
             self._check_error(error)
         self._check_rows(count)
         self.odd_cells.check_read()
+
+    def close(self) -> None:
+        """End the reading ahead: a thread of pyarrow that is in the stream keeps the process from ending."""
+        if self._reader is not None:
+            self._rows.give_up()
+            with suppress(pyarrow.ArrowException):
+                for _ in self._reader:
+                    pass
+            self._reader = None
 
     def _options(self, columns: list[str] | None, types: dict[str, pyarrow.DataType] | None) -> dict[str, Any]:
         """Return the options of pyarrow's reader."""

@@ -27,6 +27,11 @@ class Rows(io.RawIOBase):
         self.first: bytes | None = None
         self.n_lines = 0
         self.in_quotes = False
+        self._is_given_up = False
+
+    def give_up(self) -> None:
+        """Have no more bytes, whatever is left."""
+        self._is_given_up = True
 
     def readable(self) -> bool:
         """Return True, as every stream that can be read does."""
@@ -34,6 +39,8 @@ class Rows(io.RawIOBase):
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes; none at the end."""
+        if self._is_given_up:
+            return b""
         while True:
             read = decompressed(self._stream.read, size)
             if not read:

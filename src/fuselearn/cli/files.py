@@ -189,6 +189,7 @@ def open_file(source: Source, content: IO[bytes] | None = None) -> Iterator["Pla
     with ExitStack() as stack:
         with reading(source.name, kind):
             opened = reader(source, content or stack.enter_context(_stream(source, kind)), kind)
+            stack.callback(opened.close)
         names = opened.names
         _check_names(names, source.name)
         yield opened

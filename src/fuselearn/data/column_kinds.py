@@ -35,17 +35,15 @@ def check_no_index(X: TableLike, what: str = "X") -> None:
 def naming_the_way(X: TableLike, way: str) -> Iterator[None]:
     """Name the columns of a data frame that are not numbers in an error, and the `way` to use them."""
     is_array = isinstance(X, np.ndarray | list | tuple)
-    names = [] if is_array else columns_of_kinds(X, (nw.Date, nw.Datetime, nw.Duration, nw.Time))
+    # Text such as "007", which scikit-learn would read as a number, is most often an id.
+    names = [] if is_array else columns_of_kinds(X, (nw.String, nw.Date, nw.Datetime, nw.Duration, nw.Time))
     error: Exception | None = None
     if not names:
         try:
             yield
             return
         except (ValueError, TypeError) as failed:
-            error, names = (
-                failed,
-                [] if is_array else columns_of_kinds(X, (nw.String, nw.Categorical, nw.Enum, nw.Object)),
-            )
+            error, names = failed, [] if is_array else columns_of_kinds(X, (nw.Categorical, nw.Enum, nw.Object))
             if not names or "feature names" in str(error):
                 raise
     shown = ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
