@@ -16,8 +16,7 @@ import pytest
 import fuselearn
 from fuselearn import progress
 from fuselearn.boosting import base
-from fuselearn.cli import columns, console
-from fuselearn.cli import fit as fit_command
+from fuselearn.cli import columns, console, fit_summary
 from fuselearn.cli.model_columns import ModelColumns
 from fuselearn.persistence import model_file
 from fuselearn.tables import TableClassifier
@@ -133,7 +132,7 @@ def test_before_the_first_round_nothing_is_kept(data, tmp_path, answered, monkey
 
 
 def test_after_the_model_is_saved_that_is_said(data, tmp_path, answered, monkeypatch, capfd):
-    monkeypatch.setattr(fit_command, "_print", interrupting(fit_command._print))
+    monkeypatch.setattr(fit_summary, "print_summary", interrupting(fit_summary.print_summary))
     output = tmp_path / "model.fuse"
     assert run("fit", data, *BOOST, "--output", output).exit_code == 130
     assert capfd.readouterr().err == f"fuselearn: interrupted; the model is saved in {output}.\n"
