@@ -103,6 +103,7 @@ def test_views_are_dropped_and_no_row_loses_all():
         assert np.array_equal(np.isnan(holed[:, columns]).all(axis=1), ~kept[:, number])
 
 
+@pytest.mark.filterwarnings("ignore:Intervals of coverage:fuselearn.exceptions.UnattainableCoverageWarning")
 def test_coverage_of_missing_views_and_of_hard_rows(small, monkeypatch):
     monkeypatch.setattr(regression_coverage, "FusionRegressor", partial(FusionRegressor, max_fits=2))
     wanted = (("noise in a step", 300), ("a view that 2 % lack", 4_000), ("groups of 10", 400))
