@@ -14,6 +14,7 @@ from fuselearn import (
     ShareGradientBoostingClassifier,
     ViewVotingClassifier,
 )
+from fuselearn.data.lacking_frames import with_absent_views
 from fuselearn.inspection import missingness
 
 NAMES = ["a0", "a1", "b0", "b1", "b2", "c0"]
@@ -76,3 +77,14 @@ def test_categories_keep_their_columns(problem):
     model = ShareGradientBoostingClassifier(views=views, n_estimators=5, categorical_features=["a1", "b1"]).fit(X, y)
     rows = X.assign(a0=np.nan, a1=None)
     np.testing.assert_array_equal(model.predict_proba(X.drop(columns=["a0", "a1"])), model.predict_proba(rows))
+
+
+def test_thousands_of_columns_may_be_missing():
+    """And the index stays."""
+    names = [f"c{number}" for number in range(9_000)]
+    X = pd.DataFrame(np.ones((3, 9_000)), columns=names, index=[7, 5, 9])
+    model = type("Model", (), {"feature_names_in_": np.array(names), "view_columns_": np.split(np.arange(9_000), 3)})()
+    whole = with_absent_views(model, X[names[3_000:]])
+    assert list(whole.columns) == names
+    assert whole.index.tolist() == [7, 5, 9]
+    assert whole.isna().to_numpy().sum() == 3 * 3_000

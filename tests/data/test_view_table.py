@@ -105,3 +105,37 @@ def test_text_that_looks_like_numbers_is_text():
     model = ShareBoostClassifier(n_estimators=1).fit(frame[["a"]].to_numpy(), [0, 0, 1, 1])
     with pytest.raises(ValueError, match="X has text"):
         model.predict(frame[["patient"]])
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [None] * 200,
+        [None] * 150 + [1.0] * 50,
+        pd.Categorical([1, 2] * 100),
+        np.arange(200).astype(object),
+    ],
+    ids=["nothing", "nothing at first", "categories of numbers", "objects"],
+)
+def test_a_column_without_any_text_is_none_of_text(column):
+    frame = pd.DataFrame({"a": np.arange(200.0), "b": column})
+    if isinstance(column, list):
+        frame["b"] = frame["b"].astype(object)
+    y = np.arange(200) // 100
+    model = ShareBoostClassifier(n_estimators=1).fit(frame, y)
+    assert model.score(frame, y) == 1
+    assert model.predict(pd.DataFrame([{"a": 3.0, "b": None}])).tolist() == [0]
+    assert stack_views([frame])[0].shape == (200, 2)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [pd.Categorical(["007", "008"] * 100), [*range(199), "007"], pd.array(["1"] * 200, dtype="string")],
+    ids=["categories", "objects", "text"],
+)
+def test_text_of_any_type_is_refused(column):
+    frame = pd.DataFrame({"a": np.arange(200.0), "b": column})
+    with pytest.raises(ValueError, match="X has text, categories or dates in 'b'"):
+        FusionClassifier().fit(frame, np.arange(200) // 100)
+    with pytest.raises(ValueError, match="has text in the column 'b'"):
+        stack_views([frame["b"]])

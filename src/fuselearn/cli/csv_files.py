@@ -169,7 +169,7 @@ class CsvFile(TableFile):
         """End the reading ahead: a thread of pyarrow that is in the stream keeps the process from ending."""
         if self._reader is not None:
             self._rows.give_up()
-            with suppress(pyarrow.ArrowException):
+            with suppress(Exception):  # what is wrong with the rest of the rows is of no interest
                 for _ in self._reader:
                     pass
             self._reader = None

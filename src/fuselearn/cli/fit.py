@@ -342,9 +342,8 @@ def _fit_table(training: "TrainingTable", task: Task, notes: Notes) -> tuple[Any
     if not has_view.all():
         X = X[has_view]
     y = training.y[has_view]
-    if not training.numbers:
-        n_folds = n_folds_of(len(y)) if task.method.name == FUSION else task.method.folds
-        note_few_for_folds(y, n_folds, task.target, task.method.name, notes)
+    if task.method.name == FUSION and not training.numbers:  # whose out-of-fold figures are shown
+        note_few_for_folds(y, n_folds_of(len(y)), task.target, notes)
     learners = {name: choice.learner for name, choice in task.choices.items() if choice.learner}
     estimator = make_estimator(task.method, columns.views_, learners, task.settings, seed=task.seed, jobs=task.jobs)
     arguments = _fit_arguments(estimator, task, training, has_view, notes)

@@ -1,5 +1,6 @@
 """``fuselearn report``: a model on rows that it has not seen, as one HTML page."""
 
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -27,6 +28,7 @@ from fuselearn.cli.options import (
     words_of,
 )
 from fuselearn.cli.saved_models import fitted_rows, fitted_source, load_model
+from fuselearn.exceptions import UnattainableCoverageWarning
 
 if TYPE_CHECKING:
     from fuselearn.cli.files import OpenedFile
@@ -112,8 +114,13 @@ def report(
             kind = FitReport if hasattr(loaded, "classes_") else RegressionReport
             facts |= {"name": Path(data).name, "training_rows": fitted_rows(note), "options": options, "title": title}
             facts |= {"target": target, "id": identifier, "reading": in_python}
-            with refusing(ValueError, TypeError, what=opened.source.name):
+            with (
+                refusing(ValueError, TypeError, what=opened.source.name),
+                warnings.catch_warnings(record=True) as caught,
+            ):
+                warnings.simplefilter("always", UnattainableCoverageWarning)
                 page = kind(columns.model, X, y, ids=ids, title=title, note={**note, "file": facts})
+            notes.add_warnings(caught)
             from fuselearn.persistence import write_atomically
 
             # Not by its own `save`, which makes no page where a file has appeared meanwhile.

@@ -250,14 +250,14 @@ def _note_single_rows(y: AnyArray, name: str, notes: Notes) -> None:
     )
 
 
-def note_few_for_folds(y: AnyArray, n_folds: int, name: str, method: str, notes: Notes) -> None:
-    """Note classes that some folds of a method have no row of; those of one row are noted in any case."""
+def note_few_for_folds(y: AnyArray, n_folds: int, name: str, notes: Notes) -> None:
+    """Note classes that some folds have no row of; those of one row are noted in any case."""
     few = [text for text, count in class_counts(y).items() if 1 < count < n_folds]
     if few:
         have, its = ("has", "its") if len(few) == 1 else ("have", "their")
         notes.add(
             f"Warning: {_classes_in_words(few)} of the target {name!r} {have} fewer rows than the {n_folds} folds of "
-            f"{method}: {its} out-of-fold figures tell little."
+            f"the fit: {its} out-of-fold figures tell little."
         )
 
 

@@ -13,7 +13,7 @@ from fuselearn.cli.spellings import spellings_in_words
 MAX_CATEGORIES = 100
 """Categories of a column of text that is one-hot encoded."""
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+([eE][-+]?\d+)?\s*")
-THOUSANDS = re.compile(r"\s*[-+]?\d{1,3}(,\d{3})+(\.\d*)?\s*")
+THOUSANDS = re.compile(r"\s*[-+]?[1-9]\d{0,2}(,\d{3})+(\.\d*)?\s*")
 WHOLE = re.compile(r"\s*[-+]?\d+\s*")
 BLANKS = " \N{NO-BREAK SPACE}\N{NARROW NO-BREAK SPACE}"
 QUOTE = "\N{RIGHT SINGLE QUOTATION MARK}"

@@ -112,8 +112,7 @@ class ParquetFile(TableFile):
 
 def _columns_of(schema: pyarrow.Schema) -> list[str]:
     """Return the names of the columns that CSV would have, too: not of an index that has no name in pandas."""
-    metadata = schema.pandas_metadata or {}
-    index = unnamed_index(metadata.get("index_columns", []))
+    index = unnamed_index(schema.names)
     return [name for name in schema.names if name not in index]
 
 

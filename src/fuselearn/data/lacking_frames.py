@@ -37,5 +37,9 @@ def with_absent_views(model: Any, X: TableLike) -> TableLike:
     absent = [columns for columns in views if missing[columns].all()]
     if np.unique(np.concatenate([*absent, []])).size < np.count_nonzero(missing):
         return X
-    nothing = [nw.lit(float("nan")).alias(name) for name in names[missing].tolist()]
-    return frame.with_columns(*nothing).select(*names.tolist()).to_native()
+    if hasattr(X, "reindex"):
+        return X.reindex(columns=names)  # pandas, with the index
+    # In one block: an expression for each of thousands of columns takes seconds.
+    nothing = np.full((len(frame), np.count_nonzero(missing)), np.nan)
+    block = nw.from_numpy(nothing, names[missing].tolist(), backend=frame.implementation)
+    return nw.concat([frame, block], how="horizontal").select(*names.tolist()).to_native()

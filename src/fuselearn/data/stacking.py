@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.utils import check_array, column_or_1d
 
-from fuselearn.data.column_kinds import check_no_index, columns_of_kinds
+from fuselearn.data.column_kinds import check_no_index, text_columns
 from fuselearn.data.object_ids import ObjectIds, check_common, matching_rows
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, TableLike
 
@@ -224,7 +224,7 @@ def _named(collection: Any, argument: str) -> tuple[list[str], list[Any], bool]:
 def _table(name: str, array: TableLike) -> FloatArray:
     """Return an array or data frame as a 2-D array of numbers."""
     check_no_index(array, f"The view {name!r}")
-    if texts := columns_of_kinds(array, (nw.String,)):
+    if texts := text_columns(array):
         raise ValueError(
             f"The view {name!r} has text in the column {texts[0]!r}. If it names the objects, stack_views(..., "
             f"on={texts[0]!r}) joins the views by it; text that is a feature is for TableClassifier."

@@ -118,7 +118,7 @@ class Comparison:
 
     @property
     def table(self) -> Any:
-        """The leaderboard: a data frame of pandas, else of polars, an Arrow table, or without these `Records`."""
+        """The leaderboard: a data frame of pandas, else of polars, or without both `Records`."""
         return data_frame({name: list(self.summary.column(name)) for name in self.summary.columns})
 
     def save(self, path: str | Path) -> None:

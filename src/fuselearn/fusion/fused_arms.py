@@ -97,7 +97,7 @@ class FusedArms(ExplainsRows, BaseEstimator):
 
     @property
     def leaderboard_(self) -> Any:
-        """The arms, the best first: a data frame of pandas or polars, an Arrow table, or else `Records`."""
+        """The arms, the best first: a data frame of pandas or polars, or else `Records`."""
         check_is_fitted(self)
         order = np.lexsort((-self.arm_weights_, -self._arm_scores))
         # On many rows, models of arms without weight are not kept.

@@ -12,7 +12,7 @@ hierarchical data, 2023).
 import warnings
 from collections.abc import Collection
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, floor
 from typing import NamedTuple
 
 import numpy as np
@@ -262,10 +262,11 @@ class PredictionIntervals:
         scarce = [of for of in map(self.residuals.__getitem__, patterns) if not of.attains(coverage)]
         if scarce:
             needed, known = ceil(2 / (1 - coverage) * (1 - TOLERANCE) - 1), min(of.n_independent for of in scarce)
+            covered = floor(1000 * (known - 1) / (known + 1)) / 1000
             warnings.warn(
                 f"Intervals of coverage {coverage:g} need {needed:,} training rows with the views of a row "
                 f"(independent ones: a group counts as one); some rows have {known:.3g}. Their intervals reach to the "
-                f"most extreme residuals that are known, and cover about {(known - 1) / (known + 1):.2f}.",
+                f"most extreme residuals that are known, and cover about {covered:g}.",
                 UnattainableCoverageWarning,
                 stacklevel=level_of_caller(),
             )

@@ -290,7 +290,7 @@ class PredictingSets(FusionPrediction):
         Returns
         -------
         data frame
-            With pandas, or else polars or pyarrow. Columns ``"class"`` or ``"views"`` (names joined by " + "),
+            With pandas or polars, or else `Records`. Columns ``"class"`` or ``"views"`` (names joined by " + "),
             ``"rows"`` (training rows; of many, of a sample), ``"coverage"`` and ``"mean_size"`` of their sets; by views
             also ``"borrowed"``, the number of rows with more views that lent their scores, and ``"from"``, the views
             whose rows the threshold is from.

@@ -20,7 +20,7 @@ from fuselearn.fusion.prediction_intervals import (
     log_sizes,
     weighted_quantiles,
 )
-from fuselearn.fusion.target_outliers import TargetOutliers, judge_targets
+from fuselearn.fusion.target_outliers import LEAST_ROWS, TargetOutliers, judge_targets
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 LEAST_BELIEF = 1e-6
@@ -99,27 +99,28 @@ def judge_residuals(
     """Judge targets by the residuals of rows, each over the spread that is expected of it by its views and value.
 
     Of a row without any view that is used, the mean is predicted. How targets lie about their mean is no law of errors,
-    so there only a target outside of the range of those that are believed elsewhere can be an outlier.
+    so there a target is an outlier if it is farther outside of the range of those that are believed than that is wide.
     """
-    residuals, known = target - rows.predicted, rows.known
+    residuals, known, probabilities = target - rows.predicted, rows.known, np.zeros(len(target))
     if not known.any():
-        return TargetOutliers(0.0, np.zeros(len(target)))
+        return TargetOutliers(0.0, probabilities)
     of_rows, unit = rows.spread_rows.among(known), TargetScale.of(target, weights).unit
-    scaled = residuals.copy()
-    scaled[known] /= fit_spread(of_rows, residuals[known], weights[known], unit)(of_rows)
-    scaled[~known] /= np.median(np.abs(residuals)) or 1.0
+    scaled = residuals[known] / fit_spread(of_rows, residuals[known], weights[known], unit)(of_rows)
     # Rows that lack views are predicted less well; theirs are no outliers.
-    _, pattern_of = np.unique(np.where(known[:, None], present, False), axis=0, return_inverse=True)
-    typical = np.median(np.abs(scaled[known])) or 1.0
+    _, pattern_of = np.unique(present[known], axis=0, return_inverse=True)
+    typical = np.median(np.abs(scaled)) or 1.0
     for pattern in np.unique(pattern_of):
         own = np.ravel(pattern_of) == pattern
         n_own = np.count_nonzero(own)
         scaled[own] /= (n_own * np.median(np.abs(scaled[own])) + LINE_PRIOR * typical) / (n_own + LINE_PRIOR)
-    judged = judge_targets(scaled, weights, groups)
-    probabilities = judged.probabilities.copy()
+
+    judged = judge_targets(scaled, weights[known], None if groups is None else groups[known])
+    probabilities[known] = judged.probabilities
     believed = target[known & (probabilities < 0.5)]
-    if len(believed):
-        probabilities[~known & (target >= believed.min()) & (target <= believed.max())] = 0.0
+    if len(believed) >= LEAST_ROWS:
+        least, largest = believed.min(), believed.max()
+        outside = np.maximum(least - target, target - largest)
+        probabilities[~known & (outside > largest - least)] = 1.0
     return TargetOutliers(float(weights @ probabilities / weights.sum()), probabilities)
 
 

@@ -130,10 +130,10 @@ def acquisition_curve(
     names, columns = fitted_views(model)
     prices = check_costs(costs, names)
     gains = np.array(sorted(_checked_gains(min_gains), reverse=True))
-    _check_start(start, names)
+    start = _checked_start(start, names)
     table = read_rows(model, X)
     y = read_labels(model, y, len(table))
-    rows = _Rows(without_feature_names(model), table, y, columns, np.isin(names, list(start)))
+    rows = _Rows(without_feature_names(model), table, y, columns, np.isin(names, start))
     points = np.array([rows.acquired(names, costs, gain, prices) for gain in gains]).reshape(-1, 3)
     importance = np.argsort(-np.asarray(model.view_importances_), kind="stable")
     generator = check_random_state(random_state)
@@ -152,13 +152,15 @@ def _checked_gains(min_gains: Any) -> list[float]:
     return [check_min_gain("each of min_gains", gain) for gain in min_gains]
 
 
-def _check_start(start: Any, names: list[str]) -> None:
-    """Check the views that rows have from the start."""
+def _checked_start(start: Any, names: list[str]) -> list[str]:
+    """Return the views that rows have from the start."""
     if isinstance(start, str) or not isinstance(start, Iterable):
         raise TypeError(f"start must be a list of views, such as [{names[0]!r}]; got {start!r}.")
+    start = list(start)
     for name in start:
         if name not in names:
             raise ValueError(f"start names the view {name!r}; the model has {names}.")
+    return start
 
 
 class _Rows:

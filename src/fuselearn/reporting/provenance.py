@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import config_context
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from fuselearn._version import __version__
 from fuselearn.inspection.fitted_model import FittedModel
@@ -210,10 +210,26 @@ def _as_code(value: object, imports: set[str]) -> str | None:
         again = eval(code, names)
     except Exception:  # whatever the code of a foreign class does
         return None
-    if repr(again) != repr(value):
+    if repr(again) != repr(value) or any(map(_has_more_than_settings, _estimators_in(value))):
         return None
     imports |= needed
     return "\n    ".join(code.splitlines())
+
+
+def _estimators_in(value: object) -> list[BaseEstimator]:
+    """Return the estimators in a setting, and those in their settings."""
+    if isinstance(value, list | tuple):
+        return [estimator for each in value for estimator in _estimators_in(each)]
+    if isinstance(value, dict):
+        return _estimators_in(list(value.values()))
+    if not isinstance(value, BaseEstimator):
+        return []
+    return [value, *_estimators_in(list(value.get_params(deep=False).values()))]
+
+
+def _has_more_than_settings(estimator: BaseEstimator) -> bool:
+    """Return whether copies keep what no setting tells, such as the kind of tables that `set_output` asks for."""
+    return bool(set(vars(clone(estimator))) - set(estimator.get_params(deep=False)))
 
 
 def _classes_in(value: object) -> set[type]:
