@@ -68,7 +68,7 @@ def test_classes_with_fewer_rows_than_folds_are_named(table, tmp_path, noted):
     rare = changed_rows(table, "outcome", [1, 40, 80], "worse")
     fusion = ["--method", "fusion", "--set", "learners=linear", "--output", tmp_path / "m.fuse", "--force"]
     told = noted(*fusion, outcome=rare)
-    assert "the class 'worse' of the target 'outcome' has fewer rows than the 5 folds of fusion" in told
+    assert "the class 'worse' of the target 'outcome' has fewer rows than the 5 folds of the fit" in told
     assert "folds" not in noted(*fusion)
     assert "folds" not in noted(outcome=rare)  # boosting makes none
     assert np.unique(rare, return_counts=True)[1].min() == 3
