@@ -23,6 +23,7 @@ from fuselearn.numeric.votes import (
     prior_votes,
     probabilities,
     sum_by_outcome,
+    ties_for_largest,
 )
 
 
@@ -100,3 +101,8 @@ def test_the_class_that_wins_most_pairs_is_ahead(seed, n_classes):
             wins[second if value > 0 else first] += 1
         assert wins[row_decision.argmax()] == wins.max()
         assert np.all(np.abs(row_decision - wins) < 0.5)
+
+
+def test_ties_are_of_the_largest_value_but_for_rounding():
+    decision = np.array([[0.1, 0.5, 0.2], [3.0, 1.0, 3.0 - 1e-14], [-2.0, -2.0, -2.0 - 1e-9]])
+    assert ties_for_largest(decision).tolist() == [[False, True, False], [True, False, True], [True, True, False]]

@@ -52,7 +52,7 @@ class Leaves(Protocol):
     def root(self) -> Leaf:
         """Return the root, with its best split."""
 
-    def expand(self, leaves: Sequence[Leaf], *, final: bool = False) -> None:
+    def expand(self, leaves: Sequence[Leaf], *, final: bool = ...) -> None:
         """Make the splits of some leaves, and find the best splits of their children unless these are `final`."""
 
     def finish(self, finished: FinishedTree, numbers: dict[int, int]) -> None:
