@@ -138,8 +138,8 @@ def row_location(X: TableLike) -> RowLocation:
     return "gpu" if is_gpu_array(X) else "local"
 
 
-def check_in_memory(X: TableLike, reader: str, others: str = "FusionClassifier and boosting") -> None:
-    """Refuse rows that are in Dask collections, in files or on a GPU; `others` take them where they are."""
+def check_in_memory(X: TableLike, reader: str, other: str = "FusionClassifier or boosting") -> None:
+    """Refuse rows that are in Dask collections, in files or on a GPU, which some `other` estimator fits there."""
     location = row_location(X)
     if location == "local":
         return
@@ -149,8 +149,8 @@ def check_in_memory(X: TableLike, reader: str, others: str = "FusionClassifier a
         "gpu": ("an array on a GPU", "cupy.asnumpy(X) or X.cpu()"),
     }[location]
     raise TypeError(
-        f"{reader} takes rows in memory, but X is {have}. Read them, e.g. with {remedy}; {others} fit them where they "
-        "are."
+        f"{reader} takes rows in memory, but X is {have}. Read them, e.g. with {remedy}, or fit them where they are, "
+        f"with {other}."
     )
 
 
