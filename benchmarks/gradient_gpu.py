@@ -30,7 +30,7 @@ class TimedClassifier(ShareGradientBoostingClassifier):
         self.marks = [time.perf_counter()]
         return super().fit(X, y, **arguments)
 
-    def _report(self, trace):
+    def _report(self, trace, names):
         self.marks.append(time.perf_counter())
 
     def seconds(self):
