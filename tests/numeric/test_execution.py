@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import ModuleType
@@ -13,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from fuselearn import FusionClassifier, MSSBoostClassifier
-from fuselearn.numeric.execution import _with_locked_cache, single_threaded_blas
+from fuselearn.numeric.execution import Threads, _with_locked_cache, single_threaded_blas
 
 
 def blas_threads():
@@ -161,3 +162,29 @@ def test_one_process_at_a_time_is_in_the_files_of_compiled_loops(tmp_path):
     assert [result.result() for result in results] == ["loaded", "saved"]
     assert overlaps == []
     assert (tmp_path / "fuselearn.lock").exists()
+
+
+@pytest.mark.parametrize(
+    ("n_threads", "n_items", "expected"), [(2, 5, [1, 1, 1, 1, 2]), (5, 2, [2, 2]), (1, 3, [1, 1, 1])]
+)
+def test_items_share_out_the_threads(n_threads, n_items, expected):
+    """As many at a time as there are threads, and the last few with several each; results are in order."""
+    with Threads(n_threads) as threads:
+        results = threads.share_out(lambda item, own: (item, own.count), range(n_items))
+    assert results == list(enumerate(expected))
+
+
+def test_the_calling_thread_takes_a_part_and_waits_for_the_others():
+    done = []
+
+    def work(first, last):
+        if first > 0:
+            time.sleep(0.05)
+        done.append((first, last, threading.get_ident() == caller))
+        if first == 0:
+            raise ValueError("the first part failed")
+
+    caller = threading.get_ident()
+    with Threads(3) as threads, pytest.raises(ValueError, match="the first part failed"):
+        threads.share(9, work)
+    assert sorted(done) == [(0, 3, True), (3, 6, False), (6, 9, False)]

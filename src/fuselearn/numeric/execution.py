@@ -7,10 +7,11 @@ loop stays a plain function until it is called.
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import wraps
+from itertools import pairwise
 from math import prod
 from types import FunctionType
 from typing import Any, ParamSpec, Self, TypeVar, cast
@@ -176,14 +177,36 @@ class Threads:
             return
         n_parts = min(self.count, n_items)
         cuts = [n_items * part // n_parts for part in range(n_parts + 1)]
-        for _ in self._pool.map(work, cuts[:-1], cuts[1:]):
-            pass
+        others = [self._pool.submit(work, *part) for part in pairwise(cuts[1:])]
+        try:
+            work(cuts[0], cuts[1])  # the calling thread has nothing better to do
+        finally:
+            wait(others)
+        for other in others:
+            other.result()
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
         """Return ``[function(item) for item in items]``, in the order of the items."""
         if self._pool is None:
             return [function(item) for item in items]
         return list(self._pool.map(function, items))
+
+    def share_out(self, function: Callable[[Item, "Threads"], Result], items: Sequence[Item]) -> list[Result]:
+        """Return ``[function(item, threads) for item in items]``: as many side by side as there are threads.
+
+        Where they are fewer, as the last ones may be, each has several threads.
+        """
+        results: list[Result] = []
+        for start in range(0, len(items), self.count):
+            some = items[start : start + self.count]
+            n_each = self.count // len(some)
+
+            def work(item: Item, n_each: int = n_each) -> Result:
+                with Threads(n_each) as threads:
+                    return function(item, threads)
+
+            results += self.map(work, some)
+        return results
 
 
 SERIAL = Threads(1)

@@ -7,6 +7,7 @@ that it calls from another file.
 import numpy as np
 
 from fuselearn.numeric.execution import compiled
+from fuselearn.numeric.growth_arrays import CountedRows, Nodes, SplitRules, SplitSpace
 from fuselearn.typing import FloatArray, IntArray
 
 COUNT_BITS = 17
@@ -196,25 +197,25 @@ def split_loop(rows: IntArray, scratch: IntArray, column: IntArray, goes_left: I
 
 
 @compiled()
-def _score(g: int, h: int, unit_g: float, unit_h: float, l2: float, lower: float, upper: float) -> tuple[float, float]:
+def _score(g: int, h: int, rules: SplitRules, lower: float, upper: float) -> tuple[float, float]:
     """Return the value of a leaf, and twice what it lowers the regularised loss by."""
-    whole_g, whole_h = g * unit_g, h * unit_h + l2
+    whole_g, whole_h = g * rules.unit_g, h * rules.unit_h + rules.l2
     value = min(max(-whole_g / whole_h, lower), upper) if whole_h > 0 else 0.0
     return value, -value * (2 * whole_g + whole_h * value)
 
 
 @compiled()
 def _order_categories(
-    histogram: IntArray, places: IntArray, unit_g: float, unit_h: float, orders: IntArray, n_ordered: IntArray
+    histogram: IntArray, rules: SplitRules, orders: IntArray, n_ordered: IntArray, first: int, last: int
 ) -> None:
-    """Sort the categories of categorical columns; see `ordered_categories`."""
+    """Sort the categories of some columns of categories; see `ordered_categories`."""
     means = np.empty(histogram.shape[2])
-    for k in range(len(places)):
-        column = histogram[places[k]]
+    for k in range(first, last):
+        column = histogram[rules.categorical[k]]
         n_present = 0
         for b in range(histogram.shape[2]):
             if column[WEIGHT, b] > 0:
-                mean = column[G, b] * unit_g / (column[H, b] * unit_h + CATEGORY_SMOOTHING)
+                mean = column[G, b] * rules.unit_g / (column[H, b] * rules.unit_h + CATEGORY_SMOOTHING)
                 i = n_present
                 while i > 0 and means[i - 1] > mean:
                     means[i], orders[k, i] = means[i - 1], orders[k, i - 1]
@@ -225,41 +226,34 @@ def _order_categories(
 
 
 @compiled()
-def _look_at(
-    histogram: IntArray,
-    node: int,
-    n_values: IntArray,
-    monotonic: IntArray,
-    order_of_column: IntArray,
-    categorical_places: IntArray,
-    unit_g: float,
-    unit_h: float,
-    l2: float,
-    least_w: int,
-    least_h: int,
-    splits: FloatArray,
-    left_sums: IntArray,
-    orders: IntArray,
-    n_ordered: IntArray,
-    node_sums: IntArray,
-    node_bounds: FloatArray,
-    node_gain: FloatArray,
-    node_place: IntArray,
-    node_cut: IntArray,
-    node_left_sums: IntArray,
-    goes_left: IntArray,
+def scan_node_loop(
+    histogram: IntArray, node: int, rules: SplitRules, nodes: Nodes, space: SplitSpace, k: int, first: int, last: int
 ) -> None:
-    """Find the best split of a node; see `SplitFinder.best_split`."""
-    node_gain[node] = -np.inf
-    g, h, weight = node_sums[node]
-    if weight < 2 * least_w:
+    # The best split of a node on each column from the first to before the last, in row k of the memory.
+    g, h, weight = nodes.sums[node]
+    if weight < 2 * rules.least_w:
         return
-    lower, upper = node_bounds[node]
-    _order_categories(histogram, categorical_places, unit_g, unit_h, orders, n_ordered)
+    lower, upper = nodes.bounds[node]
+    first_order = int(np.searchsorted(rules.categorical, first))
+    last_order = int(np.searchsorted(rules.categorical, last))
+    _order_categories(histogram, rules, space.orders, space.n_ordered, first_order, last_order)
     scan_loop(
-        histogram, n_values, g, h, weight, unit_g, unit_h, lower, upper, monotonic, order_of_column, orders, n_ordered,
-        l2, least_w, least_h, splits, left_sums,
+        histogram[first:last], rules.n_values[first:last], g, h, weight, rules.unit_g, rules.unit_h, lower, upper,
+        rules.monotonic[first:last], rules.order_of_column[first:last], space.orders, space.n_ordered, rules.l2,
+        rules.least_w, rules.least_h, space.splits[k, first:last], space.left_sums[k, first:last],
     )  # fmt: skip
+
+
+@compiled()
+def choose_split_loop(
+    histogram: IntArray, node: int, rules: SplitRules, nodes: Nodes, space: SplitSpace, k: int
+) -> None:
+    # The best of these splits over all columns; see `SplitFinder.best_split`.
+    nodes.gain[node] = -np.inf
+    g, h, weight = nodes.sums[node]
+    if weight < 2 * rules.least_w:
+        return
+    splits, left_sums = space.splits[k], space.left_sums[k]
     largest = -np.inf
     for place in range(len(splits)):
         largest = max(largest, splits[place, SCORE])
@@ -269,126 +263,182 @@ def _look_at(
     while splits[place, SCORE] < largest - TIE_SHARE * abs(largest):
         place += 1
     score = splits[place, SCORE]
-    gain = score - _score(g, h, unit_g, unit_h, l2, lower, upper)[1]
+    gain = score - _score(g, h, rules, nodes.bounds[node, 0], nodes.bounds[node, 1])[1]
     if not gain > LEAST_GAIN * abs(score):
         return
     cut, missing = int(splits[place, CUT]), histogram.shape[2] - 1
+    goes_left = nodes.goes_left[node]
     heavier = left_sums[place, WEIGHT] >= weight - left_sums[place, WEIGHT]
     for b in range(256):
-        goes_left[node, b] = heavier
-    order = order_of_column[place]
+        goes_left[b] = heavier
+    order = rules.order_of_column[place]
     if order >= 0:
-        for i in range(n_ordered[order]):
-            goes_left[node, orders[order, i]] = i <= cut
+        # Sorted once more: other nodes may have been looked at since.
+        _order_categories(histogram, rules, space.orders, space.n_ordered, order, order + 1)
+        for i in range(space.n_ordered[order]):
+            goes_left[space.orders[order, i]] = i <= cut
     else:
         for b in range(missing):
-            goes_left[node, b] = b <= cut
+            goes_left[b] = b <= cut
         if histogram[place, WEIGHT, missing] > 0:
-            goes_left[node, missing] = splits[place, DIRECTION] > 0
-    node_gain[node], node_place[node], node_cut[node] = gain, place, cut
+            goes_left[missing] = splits[place, DIRECTION] > 0
+    nodes.gain[node], nodes.place[node], nodes.cut[node] = gain, place, cut
     for i in range(3):
-        node_left_sums[node, i] = left_sums[place, i]
+        nodes.left_sums[node, i] = left_sums[place, i]
+
+
+@compiled()
+def start_loop(histogram: IntArray, n_rows: int, nodes: Nodes) -> None:
+    # The root: every row is in some bin of the first column.
+    for i in range(3):
+        nodes.sums[0, i] = 0
+        for b in range(histogram.shape[2]):
+            nodes.sums[0, i] += histogram[0, i, b]
+    nodes.bounds[0, 0], nodes.bounds[0, 1] = -np.inf, np.inf
+    nodes.rows[0, 0], nodes.rows[0, 1] = 0, n_rows
+    nodes.left[0], nodes.slot[0], nodes.depth[0] = -1, 0, 0
+
+
+@compiled()
+def part_loop(node: int, counted: CountedRows, nodes: Nodes) -> int:
+    # Rows that go left come first; returns where the others begin.
+    start, stop = nodes.rows[node, 0], nodes.rows[node, 1]
+    column = counted.bins[counted.columns[nodes.place[node]]]
+    return start + split_loop(counted.rows[start:stop], counted.scratch[start:stop], column, nodes.goes_left[node])
+
+
+@compiled()
+def make_children_loop(node: int, left: int, middle: int, rules: SplitRules, nodes: Nodes) -> None:
+    # The children of a node are numbered `left` and one more; the rows from `middle` on go right.
+    start, stop, place = nodes.rows[node, 0], nodes.rows[node, 1], nodes.place[node]
+    right = left + 1
+    nodes.left[node] = left
+    nodes.rows[left, 0], nodes.rows[left, 1] = start, middle
+    nodes.rows[right, 0], nodes.rows[right, 1] = middle, stop
+    for i in range(3):
+        nodes.sums[left, i] = nodes.left_sums[node, i]
+        nodes.sums[right, i] = nodes.sums[node, i] - nodes.left_sums[node, i]
+    lower, upper = nodes.bounds[node, 0], nodes.bounds[node, 1]
+    for child in range(left, left + 2):
+        nodes.left[child], nodes.gain[child], nodes.depth[child] = -1, -np.inf, nodes.depth[node] + 1
+        nodes.bounds[child, 0], nodes.bounds[child, 1] = lower, upper
+    if rules.monotonic[place] != 0:
+        left_value, _ = _score(nodes.sums[left, G], nodes.sums[left, H], rules, lower, upper)
+        right_value, _ = _score(nodes.sums[right, G], nodes.sums[right, H], rules, lower, upper)
+        between = (left_value + right_value) / 2
+        low, high = (left, right) if rules.monotonic[place] > 0 else (right, left)
+        nodes.bounds[low, 1], nodes.bounds[high, 0] = between, between
+
+
+@compiled()
+def give_slots_loop(node: int, new_slot: int, nodes: Nodes) -> int:
+    # The child of less weight is counted, and returned; the other one's histogram is what is left of the parent's.
+    left = nodes.left[node]
+    small, large = (left, left + 1) if nodes.sums[left, WEIGHT] <= nodes.sums[left + 1, WEIGHT] else (left + 1, left)
+    nodes.slot[small], nodes.slot[large] = new_slot, nodes.slot[node]
+    return small
+
+
+@compiled()
+def count_children_loop(
+    node: int,
+    small: int,
+    counted: CountedRows,
+    rules: SplitRules,
+    nodes: Nodes,
+    histograms: IntArray,
+    space: SplitSpace,
+    k: int,
+    first: int,
+    last: int,
+) -> None:
+    # Histograms and best splits of the children of a node, on some of the columns, in rows k and k + 1 of the memory.
+    left = nodes.left[node]
+    large = 2 * left + 1 - small
+    histogram, rest = histograms[nodes.slot[small]], histograms[nodes.slot[large]]
+    fill_loop(
+        counted.bins, counted.columns, counted.rows[nodes.rows[small, 0] : nodes.rows[small, 1]], counted.g, counted.h,
+        counted.weights, counted.n_values, histogram, first, last,
+    )  # fmt: skip
+    subtract_loop(rest[first:last], histogram[first:last])
+    for child in range(left, left + 2):
+        scan_node_loop(histograms[nodes.slot[child]], child, rules, nodes, space, k + child - left, first, last)
 
 
 @compiled()
 def grow_loop(
-    bins: IntArray,
-    columns: IntArray,
-    rows: IntArray,
-    scratch: IntArray,
-    g: IntArray,
-    h: IntArray,
-    weights: IntArray,
-    n_values_of_all: IntArray,
-    n_values: IntArray,
-    monotonic: IntArray,
-    order_of_column: IntArray,
-    categorical_places: IntArray,
-    unit_g: float,
-    unit_h: float,
-    l2: float,
-    least_w: int,
-    least_h: int,
-    max_depth: int,
+    counted: CountedRows,
+    rules: SplitRules,
+    nodes: Nodes,
     histograms: IntArray,
-    splits: FloatArray,
-    left_sums: IntArray,
-    orders: IntArray,
-    n_ordered: IntArray,
-    node_sums: IntArray,
-    node_bounds: FloatArray,
-    node_gain: FloatArray,
-    node_place: IntArray,
-    node_cut: IntArray,
-    node_left: IntArray,
-    node_rows: IntArray,
-    goes_left: IntArray,
+    space: SplitSpace,
+    max_leaf_nodes: int,
 ) -> int:
-    n_columns, max_leaf_nodes = len(columns), len(histograms)
-    node_left_sums = np.empty((len(node_gain), 3), np.int64)
-    node_slot, node_depth = np.zeros(len(node_gain), np.intp), np.zeros(len(node_gain), np.intp)
+    n_columns = len(counted.columns)
     root = int(np.intp(0))  # a literal would be a type of its own, for which loops are compiled once more
-    fill_loop(bins, columns, rows, g, h, weights, n_values_of_all, histograms[0], root, n_columns)
-    for i in range(3):
-        node_sums[0, i] = 0
-        for b in range(histograms.shape[3]):  # every row is in some bin of the first column
-            node_sums[0, i] += histograms[0, 0, i, b]
-    node_bounds[0, 0], node_bounds[0, 1] = -np.inf, np.inf
-    node_rows[0, 0], node_rows[0, 1] = 0, len(rows)
-    node_left[0] = -1
-    _look_at(
-        histograms[0], root, n_values, monotonic, order_of_column, categorical_places, unit_g, unit_h, l2, least_w,
-        least_h, splits, left_sums, orders, n_ordered, node_sums, node_bounds, node_gain, node_place, node_cut,
-        node_left_sums, goes_left,
+    fill_loop(
+        counted.bins, counted.columns, counted.rows, counted.g, counted.h, counted.weights, counted.n_values,
+        histograms[0], root, n_columns,
     )  # fmt: skip
+    start_loop(histograms[0], len(counted.rows), nodes)
+    scan_node_loop(histograms[0], root, rules, nodes, space, root, root, n_columns)
+    choose_split_loop(histograms[0], root, rules, nodes, space, root)
     n_nodes, n_leaves = 1, 1
     while n_leaves < max_leaf_nodes:
         largest = -np.inf
         for node in range(n_nodes):
-            if node_left[node] < 0:
-                largest = max(largest, node_gain[node])
+            if nodes.left[node] < 0:
+                largest = max(largest, nodes.gain[node])
         if largest == -np.inf:
             break
         best = 0
-        while node_left[best] >= 0 or node_gain[best] < largest * (1 - TIE_SHARE):
+        while nodes.left[best] >= 0 or nodes.gain[best] < largest * (1 - TIE_SHARE):
             best += 1
-        start, stop, place = node_rows[best, 0], node_rows[best, 1], node_place[best]
-        middle = start + split_loop(rows[start:stop], scratch[start:stop], bins[columns[place]], goes_left[best])
-        left, right = n_nodes, n_nodes + 1
-        node_left[best] = left
-        node_rows[left, 0], node_rows[left, 1] = start, middle
-        node_rows[right, 0], node_rows[right, 1] = middle, stop
-        for i in range(3):
-            node_sums[left, i] = node_left_sums[best, i]
-            node_sums[right, i] = node_sums[best, i] - node_left_sums[best, i]
-        lower, upper = node_bounds[best, 0], node_bounds[best, 1]
-        for child in range(left, right + 1):
-            node_left[child], node_gain[child] = -1, -np.inf
-            node_depth[child] = node_depth[best] + 1
-            node_bounds[child, 0], node_bounds[child, 1] = lower, upper
-        if monotonic[place] != 0:
-            left_value, _ = _score(node_sums[left, G], node_sums[left, H], unit_g, unit_h, l2, lower, upper)
-            right_value, _ = _score(node_sums[right, G], node_sums[right, H], unit_g, unit_h, l2, lower, upper)
-            between = (left_value + right_value) / 2
-            low, high = (left, right) if monotonic[place] > 0 else (right, left)
-            node_bounds[low, 1], node_bounds[high, 0] = between, between
+        left = n_nodes
+        make_children_loop(best, left, part_loop(best, counted, nodes), rules, nodes)
         n_nodes += 2
         n_leaves += 1
-        if n_leaves == max_leaf_nodes or node_depth[left] >= max_depth:
+        if n_leaves == max_leaf_nodes or nodes.depth[left] >= rules.max_depth:
             continue
-        # The child of less weight is counted; the other one's histogram is what is left of the parent's.
-        small, large = (left, right) if node_sums[left, WEIGHT] <= node_sums[right, WEIGHT] else (right, left)
-        node_slot[small], node_slot[large] = n_leaves - 1, node_slot[best]
-        counted, rest = histograms[node_slot[small]], histograms[node_slot[large]]
-        fill_loop(
-            bins, columns, rows[node_rows[small, 0] : node_rows[small, 1]], g, h, weights, n_values_of_all, counted,
-            root, n_columns,
-        )  # fmt: skip
-        subtract_loop(rest, counted)
-        for child in range(left, right + 1):
-            _look_at(
-                histograms[node_slot[child]], child, n_values, monotonic, order_of_column, categorical_places, unit_g,
-                unit_h, l2, least_w, least_h, splits, left_sums, orders, n_ordered, node_sums, node_bounds, node_gain,
-                node_place, node_cut, node_left_sums, goes_left,
-            )  # fmt: skip
+        small = give_slots_loop(best, n_leaves - 1, nodes)
+        count_children_loop(best, small, counted, rules, nodes, histograms, space, root, root, n_columns)
+        for k in range(2):
+            choose_split_loop(histograms[nodes.slot[left + k]], left + k, rules, nodes, space, root + k)
     return n_nodes
+
+
+# The same tree on several threads: some leaves are expanded at a time.
+
+
+@compiled()
+def part_leaves_loop(
+    leaves: IntArray, counted: CountedRows, nodes: Nodes, middles: IntArray, first: int, last: int
+) -> None:
+    for i in range(first, last):
+        middles[i] = part_loop(leaves[i], counted, nodes)
+
+
+@compiled()
+def expand_loop(
+    leaves: IntArray,
+    small: IntArray,
+    counted: CountedRows,
+    rules: SplitRules,
+    nodes: Nodes,
+    histograms: IntArray,
+    space: SplitSpace,
+    first: int,
+    last: int,
+) -> None:
+    for i in range(len(leaves)):
+        count_children_loop(leaves[i], small[i], counted, rules, nodes, histograms, space, 2 * i, first, last)
+
+
+@compiled()
+def choose_splits_loop(
+    leaves: IntArray, rules: SplitRules, nodes: Nodes, histograms: IntArray, space: SplitSpace
+) -> None:
+    for i in range(len(leaves)):
+        for k in range(2):
+            child = nodes.left[leaves[i]] + k
+            choose_split_loop(histograms[nodes.slot[child]], child, rules, nodes, space, 2 * i + k)

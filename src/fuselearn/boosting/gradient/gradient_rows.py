@@ -20,10 +20,17 @@ from fuselearn.boosting.gradient.losses import Loss
 from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.boosting.gradient.tree_format import GradientTree
 from fuselearn.numeric.execution import SERIAL, Threads
-from fuselearn.numeric.gradient_histograms import add_leaf_values, fill_histogram, number_leaves, split_rows
+from fuselearn.numeric.gradient_histograms import (
+    THREAD_ROWS,
+    add_leaf_values,
+    fill_histogram,
+    number_leaves,
+    split_rows,
+)
 from fuselearn.numeric.gradients import HELD_OUT, N_DIGITS, TRAINING, UNUSED, add_digit_weights
+from fuselearn.numeric.growth_arrays import CountedRows, GrowthMemory, Nodes
 from fuselearn.numeric.tree_scores import leaves_of_binned_rows
-from fuselearn.numeric.whole_tree import GrownTree, GrowthMemory, grow_whole_tree
+from fuselearn.numeric.whole_tree import grow_whole_tree
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 
@@ -173,7 +180,7 @@ class NumberLeaves:
 
     def __call__(self, block: GradientBlock, threads: Threads = SERIAL) -> tuple[IntArray, ...]:
         block.advance(self.finished.request, self.splits, threads)
-        block.number_leaves(self.finished, self.numbers)
+        block.number_leaves(self.finished, self.numbers, threads)
         return ()
 
 
@@ -278,7 +285,7 @@ class GradientBlock:
                     finished = tree.finished if isinstance(tree, NumberLeaves) else tree
                     if isinstance(tree, NumberLeaves) and self._growing == finished.request.token:
                         tree(self, threads)
-                    self._add_tree(finished, scores[finished.request.output])
+                    self._add_tree(finished, scores[finished.request.output], threads)
                 self.n_updates += 1
 
     def answer(self, questions: Sequence[Question], threads: Threads = SERIAL) -> list[tuple[IntArray, ...]]:
@@ -328,27 +335,23 @@ class GradientBlock:
             self._ranges[split.left], self._ranges[split.right] = (start, start + n_left), (start + n_left, stop)
             self._n_splits += 1
 
-    def grow(self, tree: TreeRequest, settings: GrowthSettings, memory: GrowthMemory) -> GrownTree:
+    def grow(
+        self, tree: TreeRequest, settings: GrowthSettings, memory: GrowthMemory, threads: Threads = SERIAL
+    ) -> Nodes:
         """Grow a whole tree on these rows alone."""
-        self.advance(tree, ())
-        root = self._rows_of(0)
-        grown = grow_whole_tree(
+        self.advance(tree, (), threads)
+        columns, root = self.settings.columns(tree.view), self._rows_of(0)
+        counted = CountedRows(
             self._store.get("bins"),
-            self.settings.columns(tree.view),
+            columns,
             root,
             self._store.get("scratch")[: len(root)],
             self._store.get("g")[tree.output],
             self._store.get("h")[tree.output],
             self._store.get("whole_weights"),
             settings.n_values,
-            settings.monotonic,
-            settings.categorical,
-            settings.units,
-            settings.l2_regularization,
-            (settings.least_weight, settings.least_hessian),
-            settings.max_depth,
-            memory,
         )
+        grown = grow_whole_tree(counted, settings.rules(columns), memory, threads)
         self._ranges = {node: (first, last) for node, (first, last) in enumerate(grown.rows.tolist())}
         self._n_splits = len(self._ranges) // 2
         return grown
@@ -384,7 +387,7 @@ class GradientBlock:
         )
         return sums
 
-    def number_leaves(self, finished: FinishedTree, numbers: dict[int, int]) -> None:
+    def number_leaves(self, finished: FinishedTree, numbers: dict[int, int], threads: Threads = SERIAL) -> None:
         """Note the leaf of each row in the tree that has just grown; held-out rows walk down the finished tree."""
         request, tree = finished.request, finished.tree
         name = self._leaves_name(request)
@@ -397,11 +400,11 @@ class GradientBlock:
             held_out &= present
         rows = np.flatnonzero(held_out)
         if len(rows):
-            leaves[rows] = self._leaves(tree, rows)
+            leaves[rows] = self._leaves(tree, rows, threads)
         self._store.put(name, leaves)
         self._numbered[request.output, request.view] = request.token
 
-    def _add_tree(self, finished: FinishedTree, scores: FloatArray) -> None:
+    def _add_tree(self, finished: FinishedTree, scores: FloatArray, threads: Threads) -> None:
         """Add the values of the leaves of a tree to the scores of all rows that it reads."""
         request, tree = finished.request, finished.tree
         # The value behind the last node is that of rows which the tree does not see.
@@ -413,9 +416,9 @@ class GradientBlock:
         if request.view >= 0 and (present := self._present(request.view)) is not None:
             seen &= present
         rows = np.flatnonzero(seen)
-        scores[rows] += values[self._leaves(tree, rows)]
+        scores[rows] += values[self._leaves(tree, rows, threads)]
 
-    def _leaves(self, tree: GradientTree, rows: IntArray) -> IntArray:
+    def _leaves(self, tree: GradientTree, rows: IntArray, threads: Threads) -> IntArray:
         """Return the leaves of some rows, which walk down a tree."""
         return leaves_of_binned_rows(
             self._store.get("bins"),
@@ -428,6 +431,7 @@ class GradientBlock:
             tree.category_row,
             tree.categories_left,
             self.settings.n_bins - 1,
+            threads=threads if len(rows) >= THREAD_ROWS else SERIAL,
         )
 
     def _rows_of(self, node: int) -> IntArray:

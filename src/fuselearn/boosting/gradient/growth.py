@@ -31,7 +31,7 @@ from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradient_histograms import subtract_histogram
 from fuselearn.numeric.gradient_loops import WEIGHT
 from fuselearn.numeric.gradients import n_digits, narrowed, value_of_digits
-from fuselearn.numeric.whole_tree import GrowthMemory
+from fuselearn.numeric.growth_arrays import GrowthMemory
 from fuselearn.typing import IntArray
 
 Ask: TypeAlias = Callable[[Sequence[Question]], list[tuple[IntArray, ...]]]
@@ -312,7 +312,7 @@ class HistogramLeaves:
 
 
 class WholeTreeLeaves(HistogramLeaves):
-    """Leaves of a tree that one thread grows on rows in memory in one call; the tree is the same.
+    """Leaves of a tree that grows on rows in memory in compiled loops; the tree is the same.
 
     Parameters
     ----------
@@ -326,18 +326,26 @@ class WholeTreeLeaves(HistogramLeaves):
         Asks the rows.
     memory : GrowthMemory
         Memory to grow in.
+    threads : Threads, default=SERIAL
+        Threads that grow it.
     """
 
     def __init__(
-        self, request: TreeRequest, block: GradientBlock, settings: GrowthSettings, ask: Ask, memory: GrowthMemory
+        self,
+        request: TreeRequest,
+        block: GradientBlock,
+        settings: GrowthSettings,
+        ask: Ask,
+        memory: GrowthMemory,
+        threads: Threads = SERIAL,
     ) -> None:
         self._columns = block.settings.columns(request.view)
-        super().__init__(request, self._columns, settings, ask, expands_ahead=False)
+        super().__init__(request, self._columns, settings, ask, expands_ahead=False, threads=threads)
         self._block, self._memory = block, memory
 
     def grow(self) -> Growth:
         """Return the nodes of the whole tree."""
-        grown = self._block.grow(self._request, self._settings, self._memory)
+        grown = self._block.grow(self._request, self._settings, self._memory, self._threads)
         nodes, children = [], {}
         sums, bounds, lefts = grown.sums.tolist(), grown.bounds.tolist(), grown.left.tolist()
         for number, left in enumerate(lefts):

@@ -9,8 +9,8 @@ import numpy as np
 from fuselearn.boosting.gradient.gradient_rows import FinishedTree, GradientBlock, Question, TreeRequest
 from fuselearn.boosting.gradient.growth import HistogramLeaves, WholeTreeLeaves
 from fuselearn.boosting.gradient.splitting import GrowthSettings
-from fuselearn.numeric.execution import Scratch, Threads
-from fuselearn.numeric.whole_tree import GrowthMemory
+from fuselearn.numeric.execution import SERIAL, Scratch, Threads
+from fuselearn.numeric.growth_arrays import GrowthMemory
 from fuselearn.typing import IntArray
 
 WHOLE_TREE_BYTES = 2**28
@@ -19,8 +19,11 @@ WHOLE_TREE_BYTES = 2**28
 WHOLE_TREE_LEAVES = 2**13
 """Leaves up to which a tree grows in one call, which looks at all of them before each split."""
 
-WHOLE_TREE_CELLS = 2**23
+THREADED_CELLS = 2**22
 """Cells, rows times columns, below which several threads take longer than one that grows a tree in one call."""
+
+THREADED_LEAVES = 2**10
+"""Leaves above which this is so of any number of rows: after each step all of them are put in order anew."""
 
 
 class LocalGradientRows:
@@ -48,11 +51,14 @@ class LocalGradientRows:
             return self.ask(rounds, questions)
 
         self._block.update(rounds, 0, self._threads)
-        histograms = growth.max_leaf_nodes * len(columns) * 3 * self._block.settings.n_bins * 8
-        is_large = self._threads.count > 1 and self._block.n_rows * len(columns) >= WHOLE_TREE_CELLS
-        if is_large or histograms > WHOLE_TREE_BYTES or growth.max_leaf_nodes > WHOLE_TREE_LEAVES:
+        n_bins, n_leaves = self._block.settings.n_bins, growth.max_leaf_nodes
+        histogram_bytes = len(columns) * 3 * n_bins * 8
+        if n_leaves * histogram_bytes > WHOLE_TREE_BYTES or n_leaves > WHOLE_TREE_LEAVES:
             return HistogramLeaves(request, columns, growth, ask, expands_ahead=False, threads=self._threads)
+        is_small = self._block.n_rows * len(columns) < THREADED_CELLS
+        threads = SERIAL if is_small or n_leaves > THREADED_LEAVES else self._threads
+        # As many leaves ahead as the tree has, if there is memory for them.
+        n_ahead = 0 if threads.count < 2 else min(n_leaves, WHOLE_TREE_BYTES // histogram_bytes - n_leaves)
         n_categorical = int(np.count_nonzero(growth.categorical[columns]))
-        n_bins = self._block.settings.n_bins
-        memory = GrowthMemory(len(columns), n_bins, growth.max_leaf_nodes, n_categorical, self._scratch)
-        return WholeTreeLeaves(request, self._block, growth, ask, memory)
+        memory = GrowthMemory(len(columns), n_bins, n_leaves, n_categorical, self._scratch, n_ahead)
+        return WholeTreeLeaves(request, self._block, growth, ask, memory, threads)

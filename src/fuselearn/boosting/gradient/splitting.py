@@ -13,6 +13,7 @@ from fuselearn.boosting.gradient.tree_format import CATEGORY_BINS
 from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradient_histograms import best_splits, first_of_largest, least_whole, ordered_categories
 from fuselearn.numeric.gradient_loops import LEAST_GAIN, LEAST_HESSIAN, SCORE, WEIGHT, G, H
+from fuselearn.numeric.growth_arrays import SplitRules
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 LEAST_DEPTH = 10
@@ -79,6 +80,24 @@ class GrowthSettings:
     def missing_bin(self) -> int:
         """Bin of missing values."""
         return self.edges.shape[1] + 1
+
+    def rules(self, columns: IntArray) -> SplitRules:
+        """Return what the splits of a tree on some columns have to keep to, for its compiled loops."""
+        categorical = np.flatnonzero(self.categorical[columns])
+        order_of_column = np.full(len(columns), -1, dtype=np.intp)
+        order_of_column[categorical] = np.arange(len(categorical))
+        return SplitRules(
+            self.n_values[columns],
+            self.monotonic[columns],
+            order_of_column,
+            categorical,
+            float(self.units[G]),
+            float(self.units[H]),
+            float(self.l2_regularization),
+            self.least_weight,
+            self.least_hessian,
+            self.max_depth,
+        )
 
     def value(self, sums: Sums, bounds: tuple[float, float]) -> float:
         """Return the value of a leaf, without the learning rate."""

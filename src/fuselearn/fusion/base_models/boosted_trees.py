@@ -272,15 +272,15 @@ class BoostedTreesArms:
             if progress.is_done:
                 ends.append(progress)
 
-        def work(pair: tuple[int | None, int]) -> BoostedTreesModel:
-            model = self._fit(*pair, runs, SERIAL, note_end)
+        def work(pair: tuple[int | None, int], threads: Threads = SERIAL) -> BoostedTreesModel:
+            model = self._fit(*pair, runs, threads, note_end)
             with keeping:
                 if not self.interrupted:  # else it may have been cut short
                     keep(pair, model)
             return model
 
         try:
-            models = runs.map(work, pairs) if isinstance(runs, JoinedRuns) else self._threads.map(work, pairs)
+            models = runs.map(work, pairs) if isinstance(runs, JoinedRuns) else self._threads.share_out(work, pairs)
         except BaseException:
             self._stop.set()  # the other runs end after the round that they are at
             raise
