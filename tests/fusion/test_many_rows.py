@@ -147,6 +147,26 @@ def test_the_model_is_the_same_for_any_number_of_threads():
         same(expected, fusion(n_jobs=n_jobs).fit(X, y), X)
 
 
+@pytest.mark.parametrize(("n_jobs", "expected"), [(1, [1] * 5), (2, [2, 2, 1]), (8, [5])])
+def test_within_a_time_limit_folds_go_side_by_side_as_threads_allow(n_jobs, expected, monkeypatch):
+    """Those of a time share a deadline; without a limit all are given at once."""
+    X, y = table(300, 3, missing=0.2)
+    fit_all, calls = BoostedTreesArms.fit_all, []
+
+    def noted(self, pairs, keep):
+        calls.append((len(pairs), self.deadline))
+        return fit_all(self, pairs, keep)
+
+    monkeypatch.setattr(BoostedTreesArms, "fit_all", noted)
+    limited = fusion(learners="boosting", n_jobs=n_jobs, time_limit=10_000).fit(X, y)
+    assert [n_pairs for n_pairs, _ in calls[: len(expected)]] == expected
+    deadlines = [deadline for _, deadline in calls[: len(expected)]]
+    assert deadlines == sorted(set(deadlines))
+    calls.clear()
+    same(limited, fusion(learners="boosting", n_jobs=n_jobs).fit(X, y), X)
+    assert calls[0] == (5, None)
+
+
 def test_threads_share_out_the_rows_to_predict(monkeypatch):
     X, y = table(300, 3, missing=0.2)
     model = fusion(learners=["linear", "boosting"]).fit(X, y)

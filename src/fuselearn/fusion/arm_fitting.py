@@ -366,10 +366,11 @@ class ArmFitting:
             if log is not None and in_time:  # what was cut short is not to be taken for a whole
                 log.add(pair[0], name, pair[1], model)
 
-        for number, some in enumerate([[pair] for pair in wanted] if limited else [wanted]):
+        for start in range(0, len(wanted), step := boosted.n_at_a_time if limited else len(wanted)):
+            some = wanted[start : start + step]
             if limited:  # each fold gets its share of what is left
                 now = time.monotonic()
-                boosted.deadline = now + (end - now) / (len(wanted) - number)
+                boosted.deadline = now + (end - now) * len(some) / (len(wanted) - start)
             boosted.fit_all(some, keep)
         return [trees.pop(pair) for pair in pairs]
 

@@ -46,6 +46,10 @@ class BoostingArms(Protocol):
 
     deadline: float | None
 
+    @property
+    def n_at_a_time(self) -> int:
+        """Most fits that go on side by side."""
+
     def fit_all(
         self, pairs: Sequence[tuple[int | None, int]], keep: Callable[[tuple[int | None, int], Any], None]
     ) -> Sequence[FittedModel]:

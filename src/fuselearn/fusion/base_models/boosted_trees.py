@@ -7,6 +7,7 @@ nothing is fitted a second time. What a model says of a row is its raw score, a 
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -221,6 +222,12 @@ class BoostedTreesArms:
         """Whether an interrupt has ended a run."""
         return self._stop.is_set()
 
+    @property
+    def n_at_a_time(self) -> int:
+        """Most runs that go on side by side."""
+        n_threads = sys.maxsize if isinstance(runs := self._prepared(), JoinedRuns) else self._threads.count
+        return n_threads if runs.side_by_side else 1
+
     def close(self) -> None:
         """Free the rows."""
         self._resources.close()
@@ -256,14 +263,13 @@ class BoostedTreesArms:
         of some folds, or of few rounds, are of no use to each other.
         """
         runs = self._prepared()
-        is_joined = isinstance(runs, JoinedRuns)
-        if len(pairs) < 2 or not runs.side_by_side or (self._threads.count < 2 and not is_joined):
+        if len(pairs) < 2 or self.n_at_a_time < 2:
             models = []
-            for view, fold in pairs:
-                models.append(self.fit(view, fold))
+            for pair in pairs:
+                models.append(self.fit(*pair))
                 if self.interrupted:
                     raise KeyboardInterrupt
-                keep((view, fold), models[-1])
+                keep(pair, models[-1])
             return models
         ends: list[BoostingProgress] = []
         keeping = threading.Lock()
