@@ -188,3 +188,26 @@ def test_the_calling_thread_takes_a_part_and_waits_for_the_others():
     with Threads(3) as threads, pytest.raises(ValueError, match="the first part failed"):
         threads.share(9, work)
     assert sorted(done) == [(0, 3, True), (3, 6, False), (6, 9, False)]
+
+
+@pytest.mark.parametrize("ended_by", [KeyboardInterrupt, ValueError])
+def test_nothing_goes_on_after_an_error_or_interrupt(ended_by):
+    """What has not begun is left out, and what has is waited for, once it knows that it may give up."""
+    begun, ended = [], []
+    others_began, gave_up = threading.Event(), threading.Event()
+
+    def work(number):
+        begun.append(number)
+        if number == 0:
+            others_began.wait()
+            raise ended_by("the first one failed")
+        others_began.set()
+        gave_up.wait()
+        ended.append(number)
+
+    with Threads(2) as threads:
+        with pytest.raises(ended_by, match="the first one failed"):
+            threads.map(work, range(50), give_up=gave_up.set)
+        assert sorted(begun)[:2] == [0, 1]
+        assert len(begun) < 50
+        assert sorted(ended) == sorted(begun)[1:]

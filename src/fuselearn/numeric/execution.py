@@ -8,9 +8,9 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
-from functools import wraps
+from functools import cache, wraps
 from itertools import pairwise
 from math import prod
 from types import FunctionType
@@ -21,7 +21,7 @@ import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
 from fuselearn.progress import tell_once
-from fuselearn.typing import AnyArray
+from fuselearn.typing import AnyArray, IntArray
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -30,6 +30,12 @@ Item = TypeVar("Item")
 BLOCK_ROWS = 1024
 """Rows of one partial sum. A constant, since the bits of a sum depend on where it is cut; at this one a block's weights
 and scores stay in the fastest cache while its columns pass by."""
+
+CACHE_LINE = 8
+"""Numbers of 64 bits that the caches of processors exchange together."""
+ARRIVED, GENERATION, STOPPED = (CACHE_LINE * place for place in range(3))
+BARRIER_SIZE = 3 * CACHE_LINE
+"""Places in the array of a barrier: threads that have arrived, how often all had, and whether one has given up."""
 
 COMPILING = (
     "fuselearn compiles its loops when they are first used, which takes some seconds. They are {place}; "
@@ -68,6 +74,16 @@ def compiled(*, reassociate: bool = False) -> Callable[[Callable[Parameters, Res
         return call
 
     return decorate
+
+
+def made_for_loops(make: Callable[[], Any]) -> Callable[..., Any]:
+    """Return a stand-in for a function that loops call and only numba can make; `make` does so when it is needed."""
+
+    def stand_in(*args: Any) -> Any:
+        raise TypeError(f"{make.__name__} is for compiled loops only.")
+
+    _KERNELS[stand_in] = cache(make)
+    return stand_in
 
 
 def is_loaded(loop: Callable[..., Any]) -> bool:
@@ -147,6 +163,10 @@ def _file_lock(path: str) -> Iterator[None]:
         os.close(file)
 
 
+class AbandonedError(RuntimeError):
+    """A thread waits for one that does not come any more."""
+
+
 class Threads:
     """A fixed number of threads that share out a range of items.
 
@@ -162,6 +182,7 @@ class Threads:
     def __init__(self, count: int = 1) -> None:
         self.count = count
         self._pool = ThreadPoolExecutor(count) if count > 1 else None
+        self._together = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -177,24 +198,60 @@ class Threads:
             return
         n_parts = min(self.count, n_items)
         cuts = [n_items * part // n_parts for part in range(n_parts + 1)]
-        others = [self._pool.submit(work, *part) for part in pairwise(cuts[1:])]
-        try:
-            work(cuts[0], cuts[1])  # the calling thread has nothing better to do
-        finally:
-            wait(others)
-        for other in others:
-            other.result()
+        # The calling thread has nothing better to do than to take a part itself.
+        self._run(work, list(pairwise(cuts)), lambda: work(cuts[0], cuts[1]))
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """Return ``[function(item) for item in items]``, in the order of the items."""
+    def map(
+        self, function: Callable[[Item], Result], items: Iterable[Item], *, give_up: Callable[[], None] = lambda: None
+    ) -> list[Result]:
+        """Return ``[function(item) for item in items]``, in the order of the items.
+
+        `give_up` is called when an interrupt or an error ends this early, before what goes on by then is waited for.
+        """
         if self._pool is None:
             return [function(item) for item in items]
-        return list(self._pool.map(function, items))
+        return self._run(function, [(item,) for item in items], give_up=give_up)
 
-    def share_out(self, function: Callable[[Item, "Threads"], Result], items: Sequence[Item]) -> list[Result]:
+    def together(self, work: Callable[[int, IntArray], None]) -> None:
+        """Call ``work(number, barrier)`` on all threads at the same time, numbered from 0, the calling one.
+
+        They may wait for each other at the barrier (`fuselearn.numeric.barrier`). So it must not be called by what
+        these threads already do.
+        """
+        barrier = np.zeros(BARRIER_SIZE, dtype=np.int64)
+        if self._pool is None:
+            work(0, barrier)
+            return
+
+        def give_up() -> None:
+            barrier[STOPPED] = 1  # let nobody wait for a thread that does not come
+
+        def guarded(number: int) -> None:
+            try:
+                work(number, barrier)
+            except BaseException as error:
+                errors.append(error)
+                give_up()
+                raise
+
+        errors: list[BaseException] = []
+        with self._together:
+            try:
+                self._run(guarded, [(number,) for number in range(self.count)], lambda: guarded(0), give_up)
+            except AbandonedError:
+                raise next(error for error in errors if not isinstance(error, AbandonedError)) from None
+
+    def share_out(
+        self,
+        function: Callable[[Item, "Threads"], Result],
+        items: Sequence[Item],
+        *,
+        give_up: Callable[[], None] = lambda: None,
+    ) -> list[Result]:
         """Return ``[function(item, threads) for item in items]``: as many side by side as there are threads.
 
-        Where they are fewer, as the last ones may be, each has several threads.
+        Where fewer items are left than that, as the last ones may be, each has several threads. `give_up` is that of
+        `map`.
         """
         results: list[Result] = []
         for start in range(0, len(items), self.count):
@@ -205,8 +262,48 @@ class Threads:
                 with Threads(n_each) as threads:
                     return function(item, threads)
 
-            results += self.map(work, some)
+            results += self.map(work, some, give_up=give_up)
         return results
+
+    def _run(
+        self,
+        work: Callable[..., Result],
+        calls: Sequence[Sequence[Any]],
+        first: Callable[[], Result] | None = None,
+        give_up: Callable[[], None] = lambda: None,
+    ) -> list[Result]:
+        """Return what work returns for each list of arguments; `first`, if given, does the first one in this thread.
+
+        Whatever happens, an interrupt too, nothing goes on afterwards: it might change what others use by then.
+        """
+        assert self._pool is not None
+        running: list[Future[Result]] = []
+        results: list[Result] = []
+        try:
+            for arguments in calls[0 if first is None else 1 :]:
+                running.append(self._pool.submit(work, *arguments))
+            if first is not None:
+                results.append(first())
+            return results + [future.result() for future in running]
+        except BaseException:
+            give_up()
+            for future in running:
+                future.cancel()
+            raise
+        finally:
+            _wait_in_any_case(running)
+
+
+def _wait_in_any_case(running: Sequence[Future[Any]]) -> None:
+    """Wait for the end of what is running; an interrupt meanwhile is passed on after it."""
+    interrupt = None
+    while not all(future.done() for future in running):
+        try:
+            wait(running)
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
 
 
 SERIAL = Threads(1)

@@ -24,6 +24,7 @@ from fuselearn.numeric.gradient_loops import (
     split_loop,
     subtract_loop,
 )
+from fuselearn.numeric.growth_arrays import CountedRows, SplitRules
 from fuselearn.typing import FloatArray, IntArray
 
 THREAD_CELLS = 2**20
@@ -72,8 +73,10 @@ def fill_histogram(
         Threads that share the columns.
     """
 
+    counted = CountedRows(bins, columns, rows, rows, g, h, weights, n_values)
+
     def work(first: int, last: int) -> None:
-        fill_loop(bins, columns, rows, g, h, weights, n_values, histogram, first, last)
+        fill_loop(counted, rows, histogram, first, last)
 
     _worth_it(threads, len(rows) * len(columns), THREAD_CELLS).share(len(columns), work)
 
@@ -149,12 +152,21 @@ def best_splits(
         for row, order in zip(padded, orders):
             row[: len(order)] = order
 
+    no_places = np.empty(0, dtype=np.intp)
+    rules = SplitRules(
+        n_values,
+        monotonic,
+        order_of_column,
+        no_places,
+        float(units[G]),
+        float(units[H]),
+        float(l2),
+        *least,
+        max_depth=0,
+    )
+
     def work(first: int, last: int) -> None:
-        part = slice(first, last)
-        scan_loop(
-            histogram[part], n_values[part], *sums, units[G], units[H], *bounds, monotonic[part],
-            order_of_column[part], padded, n_ordered, l2, *least, splits[part], left_sums[part],
-        )  # fmt: skip
+        scan_loop(histogram, sums, bounds, rules, padded, n_ordered, splits, left_sums, first, last)
 
     _worth_it(threads, histogram.size, THREAD_BINS).share(len(histogram), work)
 

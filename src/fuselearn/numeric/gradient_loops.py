@@ -6,6 +6,7 @@ that it calls from another file.
 
 import numpy as np
 
+from fuselearn.numeric.barrier import all_arrive
 from fuselearn.numeric.execution import compiled
 from fuselearn.numeric.growth_arrays import CountedRows, Nodes, SplitRules, SplitSpace
 from fuselearn.typing import FloatArray, IntArray
@@ -28,25 +29,20 @@ CATEGORY_SMOOTHING = 10.0
 category has an extreme mean by chance."""
 G, H, WEIGHT = range(3)
 """Rows of a histogram, and fields of the sums of a leaf."""
+BEST, SMALL = range(2)
+"""What the first thread tells the others: the leaf to split, and its child that is counted."""
+LEAST_ROWS = 2**12
+"""Rows of a leaf for each thread below which one of them splits it."""
 SCORE, CUT, DIRECTION = range(3)
 """Fields of the best split on a column; `CUT` is the last bin that goes left, or how many ordered categories do."""
 
 
 @compiled()
-def fill_loop(
-    bins: IntArray,
-    columns: IntArray,
-    rows: IntArray,
-    g: IntArray,
-    h: IntArray,
-    weights: IntArray,
-    n_values: IntArray,
-    histogram: IntArray,
-    first: int,
-    last: int,
-) -> None:
+def fill_loop(counted: CountedRows, rows: IntArray, histogram: IntArray, first: int, last: int) -> None:
     # Two columns at a time: their additions are independent of each other, so none waits for the last one's store, and
     # a row's number and gradients are loaded once for both. Indices without a sign need no look at the end.
+    bins, columns, n_values = counted.bins, counted.columns, counted.n_values
+    g, h, weights = counted.g, counted.h, counted.weights
     n_rows, n_bins = len(rows), histogram.shape[2]
     missing = n_bins - 1
     weighted = len(weights) > 0
@@ -111,31 +107,25 @@ def subtract_loop(histogram: IntArray, child: IntArray) -> None:
 @compiled()
 def scan_loop(
     histogram: IntArray,
-    n_values: IntArray,
-    g: int,
-    h: int,
-    weight: int,
-    unit_g: float,
-    unit_h: float,
-    lower: float,
-    upper: float,
-    monotonic: IntArray,
-    order_of_column: IntArray,
+    sums: tuple[int, int, int],
+    bounds: tuple[float, float],
+    rules: SplitRules,
     orders: IntArray,
     n_ordered: IntArray,
-    l2: float,
-    least_w: int,
-    least_h: int,
     splits: FloatArray,
     left_sums: IntArray,
+    first: int,
+    last: int,
 ) -> None:
-    n_columns, _, n_bins = histogram.shape
-    missing = n_bins - 1
+    g, h, weight = sums
+    lower, upper = bounds
+    unit_g, unit_h, l2, least_w, least_h = rules.unit_g, rules.unit_h, rules.l2, rules.least_w, rules.least_h
+    missing = histogram.shape[2] - 1
     unbounded = lower == -np.inf and upper == np.inf
-    for column in range(n_columns):
+    for column in range(first, last):
         sums_g, sums_h, sums_w = histogram[column, G], histogram[column, H], histogram[column, WEIGHT]
-        sign, place = monotonic[column], order_of_column[column]
-        n_directions, n_cuts, penalty = 1, n_values[column] - 1, l2
+        sign, place = rules.monotonic[column], rules.order_of_column[column]
+        n_directions, n_cuts, penalty = 1, rules.n_values[column] - 1, l2
         if place >= 0:
             n_cuts, penalty = n_ordered[place] - 1, l2 + CATEGORY_SMOOTHING
         elif sums_w[missing] > 0:
@@ -233,14 +223,13 @@ def scan_node_loop(
     g, h, weight = nodes.sums[node]
     if weight < 2 * rules.least_w:
         return
-    lower, upper = nodes.bounds[node]
     first_order = int(np.searchsorted(rules.categorical, first))
     last_order = int(np.searchsorted(rules.categorical, last))
     _order_categories(histogram, rules, space.orders, space.n_ordered, first_order, last_order)
+    bounds = nodes.bounds[node, 0], nodes.bounds[node, 1]
     scan_loop(
-        histogram[first:last], rules.n_values[first:last], g, h, weight, rules.unit_g, rules.unit_h, lower, upper,
-        rules.monotonic[first:last], rules.order_of_column[first:last], space.orders, space.n_ordered, rules.l2,
-        rules.least_w, rules.least_h, space.splits[k, first:last], space.left_sums[k, first:last],
+        histogram, (g, h, weight), bounds, rules, space.orders, space.n_ordered, space.splits[k], space.left_sums[k],
+        first, last,
     )  # fmt: skip
 
 
@@ -300,11 +289,37 @@ def start_loop(histogram: IntArray, n_rows: int, nodes: Nodes) -> None:
 
 
 @compiled()
-def part_loop(node: int, counted: CountedRows, nodes: Nodes) -> int:
-    # Rows that go left come first; returns where the others begin.
+def part_loop(
+    node: int, counted: CountedRows, nodes: Nodes, n_left: IntArray, thread: int, n_threads: int, barrier: IntArray
+) -> int:
+    # Rows that go left come before the others, all in their order; returns where the others begin.
     start, stop = nodes.rows[node, 0], nodes.rows[node, 1]
-    column = counted.bins[counted.columns[nodes.place[node]]]
-    return start + split_loop(counted.rows[start:stop], counted.scratch[start:stop], column, nodes.goes_left[node])
+    column, goes_left = counted.bins[counted.columns[nodes.place[node]]], nodes.goes_left[node]
+    rows, scratch = counted.rows, counted.scratch
+    if stop - start < LEAST_ROWS * n_threads or n_threads == 1:
+        if thread > 0:
+            return -1
+        return start + split_loop(rows[start:stop], scratch[start:stop], column, goes_left)
+    first = start + (stop - start) * thread // n_threads
+    last = start + (stop - start) * (thread + 1) // n_threads
+    n_left[thread] = 0
+    for i in range(first, last):
+        n_left[thread] += goes_left[column[rows[i]]]
+    all_arrive(barrier, n_threads)
+    left, middle = start, start
+    for k in range(n_threads):
+        left += n_left[k] if k < thread else 0
+        middle += n_left[k]
+    right = middle + (first - start) - (left - start)
+    for i in range(first, last):
+        is_left = np.int64(goes_left[column[rows[i]]])
+        scratch[left if is_left else right] = rows[i]
+        left += is_left
+        right += 1 - is_left
+    all_arrive(barrier, n_threads)
+    for i in range(first, last):
+        rows[i] = scratch[i]
+    return middle
 
 
 @compiled()
@@ -340,29 +355,38 @@ def give_slots_loop(node: int, new_slot: int, nodes: Nodes) -> int:
 
 
 @compiled()
-def count_children_loop(
-    node: int,
+def best_leaf_loop(n_nodes: int, nodes: Nodes) -> int:
+    # The leaf whose split gains most, of those that tie the first one; -1 where no leaf has a split.
+    largest = -np.inf
+    for node in range(n_nodes):
+        if nodes.left[node] < 0:
+            largest = max(largest, nodes.gain[node])
+    if largest == -np.inf:
+        return -1
+    best = 0
+    while nodes.left[best] >= 0 or nodes.gain[best] < largest * (1 - TIE_SHARE):
+        best += 1
+    return best
+
+
+@compiled()
+def look_at_children_loop(
     small: int,
+    left: int,
     counted: CountedRows,
     rules: SplitRules,
     nodes: Nodes,
     histograms: IntArray,
     space: SplitSpace,
-    k: int,
     first: int,
     last: int,
 ) -> None:
-    # Histograms and best splits of the children of a node, on some of the columns, in rows k and k + 1 of the memory.
-    left = nodes.left[node]
-    large = 2 * left + 1 - small
-    histogram, rest = histograms[nodes.slot[small]], histograms[nodes.slot[large]]
-    fill_loop(
-        counted.bins, counted.columns, counted.rows[nodes.rows[small, 0] : nodes.rows[small, 1]], counted.g, counted.h,
-        counted.weights, counted.n_values, histogram, first, last,
-    )  # fmt: skip
+    # Histograms and best splits of two children, of which the smaller one is counted, on some of the columns.
+    histogram, rest = histograms[nodes.slot[small]], histograms[nodes.slot[2 * left + 1 - small]]
+    fill_loop(counted, counted.rows[nodes.rows[small, 0] : nodes.rows[small, 1]], histogram, first, last)
     subtract_loop(rest[first:last], histogram[first:last])
-    for child in range(left, left + 2):
-        scan_node_loop(histograms[nodes.slot[child]], child, rules, nodes, space, k + child - left, first, last)
+    for k in range(2):
+        scan_node_loop(histograms[nodes.slot[left + k]], left + k, rules, nodes, space, k, first, last)
 
 
 @compiled()
@@ -373,72 +397,49 @@ def grow_loop(
     histograms: IntArray,
     space: SplitSpace,
     max_leaf_nodes: int,
+    step: IntArray,
+    n_left: IntArray,
+    thread: int,
+    n_threads: int,
+    barrier: IntArray,
 ) -> int:
-    n_columns = len(counted.columns)
+    # All threads run this at the same time, and take the same steps. Each counts and scans some columns, and takes its
+    # part of the rows; the first one does all the rest. Returns the number of nodes.
+    n_pairs = (len(counted.columns) + 1) // 2  # columns are counted two at a time
+    first = 2 * (n_pairs * thread // n_threads)
+    last = min(2 * (n_pairs * (thread + 1) // n_threads), len(counted.columns))
     root = int(np.intp(0))  # a literal would be a type of its own, for which loops are compiled once more
-    fill_loop(
-        counted.bins, counted.columns, counted.rows, counted.g, counted.h, counted.weights, counted.n_values,
-        histograms[0], root, n_columns,
-    )  # fmt: skip
-    start_loop(histograms[0], len(counted.rows), nodes)
-    scan_node_loop(histograms[0], root, rules, nodes, space, root, root, n_columns)
-    choose_split_loop(histograms[0], root, rules, nodes, space, root)
+    fill_loop(counted, counted.rows, histograms[0], first, last)
+    all_arrive(barrier, n_threads)
+    if thread == 0:
+        start_loop(histograms[0], len(counted.rows), nodes)
+    all_arrive(barrier, n_threads)
+    scan_node_loop(histograms[0], root, rules, nodes, space, root, first, last)
+    all_arrive(barrier, n_threads)
+    if thread == 0:
+        choose_split_loop(histograms[0], root, rules, nodes, space, root)
     n_nodes, n_leaves = 1, 1
     while n_leaves < max_leaf_nodes:
-        largest = -np.inf
-        for node in range(n_nodes):
-            if nodes.left[node] < 0:
-                largest = max(largest, nodes.gain[node])
-        if largest == -np.inf:
+        if thread == 0:
+            step[BEST] = best_leaf_loop(n_nodes, nodes)
+        all_arrive(barrier, n_threads)
+        best, left = step[BEST], n_nodes
+        if best < 0:
             break
-        best = 0
-        while nodes.left[best] >= 0 or nodes.gain[best] < largest * (1 - TIE_SHARE):
-            best += 1
-        left = n_nodes
-        make_children_loop(best, left, part_loop(best, counted, nodes), rules, nodes)
+        middle = part_loop(best, counted, nodes, n_left, thread, n_threads, barrier)
         n_nodes += 2
         n_leaves += 1
-        if n_leaves == max_leaf_nodes or nodes.depth[left] >= rules.max_depth:
+        is_last = n_leaves == max_leaf_nodes or nodes.depth[best] + 1 >= rules.max_depth
+        if thread == 0:
+            make_children_loop(best, left, middle, rules, nodes)
+            if not is_last:
+                step[SMALL] = give_slots_loop(best, n_leaves - 1, nodes)
+        all_arrive(barrier, n_threads)
+        if is_last:
             continue
-        small = give_slots_loop(best, n_leaves - 1, nodes)
-        count_children_loop(best, small, counted, rules, nodes, histograms, space, root, root, n_columns)
-        for k in range(2):
-            choose_split_loop(histograms[nodes.slot[left + k]], left + k, rules, nodes, space, root + k)
+        look_at_children_loop(step[SMALL], left, counted, rules, nodes, histograms, space, first, last)
+        all_arrive(barrier, n_threads)
+        if thread == 0:
+            for k in range(2):
+                choose_split_loop(histograms[nodes.slot[left + k]], left + k, rules, nodes, space, root + k)
     return n_nodes
-
-
-# The same tree on several threads: some leaves are expanded at a time.
-
-
-@compiled()
-def part_leaves_loop(
-    leaves: IntArray, counted: CountedRows, nodes: Nodes, middles: IntArray, first: int, last: int
-) -> None:
-    for i in range(first, last):
-        middles[i] = part_loop(leaves[i], counted, nodes)
-
-
-@compiled()
-def expand_loop(
-    leaves: IntArray,
-    small: IntArray,
-    counted: CountedRows,
-    rules: SplitRules,
-    nodes: Nodes,
-    histograms: IntArray,
-    space: SplitSpace,
-    first: int,
-    last: int,
-) -> None:
-    for i in range(len(leaves)):
-        count_children_loop(leaves[i], small[i], counted, rules, nodes, histograms, space, 2 * i, first, last)
-
-
-@compiled()
-def choose_splits_loop(
-    leaves: IntArray, rules: SplitRules, nodes: Nodes, histograms: IntArray, space: SplitSpace
-) -> None:
-    for i in range(len(leaves)):
-        for k in range(2):
-            child = nodes.left[leaves[i]] + k
-            choose_split_loop(histograms[nodes.slot[child]], child, rules, nodes, space, 2 * i + k)

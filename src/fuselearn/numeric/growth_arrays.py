@@ -111,17 +111,17 @@ class Nodes(NamedTuple):
             depth=np.empty(n_nodes, dtype=np.intp),
         )
 
-    def take(self, numbers: IntArray) -> "Nodes":
-        """Return some nodes, in this order; children keep their numbers."""
-        return Nodes._make(array[numbers] for array in self)
+    def first(self, n_nodes: int) -> "Nodes":
+        """Return the first nodes."""
+        return Nodes._make(array[:n_nodes] for array in self)
 
 
 class SplitSpace(NamedTuple):
-    """Memory in which the best splits of some nodes are looked for.
+    """Memory in which the best splits of two nodes are looked for.
 
     Attributes
     ----------
-    splits, left_sums : ndarray of shape (n_nodes, n_columns, 3)
+    splits, left_sums : ndarray of shape (2, n_columns, 3)
         By node, what `fuselearn.numeric.gradient_histograms.best_splits` fills.
     orders : intp ndarray of shape (n_categorical, n_bins)
         Categories of a node in their order.
@@ -144,27 +144,15 @@ class GrowthMemory:
         Size of the tree.
     scratch : Scratch
         Memory of the histograms, which all trees of a run share, one after the other.
-    n_ahead : int, default=0
-        Leaves that may be expanded besides those of the tree.
     """
 
-    def __init__(
-        self,
-        n_columns: int,
-        n_bins: int,
-        max_leaf_nodes: int,
-        n_categorical: int,
-        scratch: Scratch,
-        n_ahead: int = 0,
-    ) -> None:
-        n_slots = max_leaf_nodes + n_ahead
-        self.max_leaf_nodes, self.n_ahead = max_leaf_nodes, n_ahead
-        self.histograms = scratch.array("histograms", (n_slots, n_columns, 3, n_bins), np.int64)
-        n_looked_at = 2 * (n_ahead + 1)  # both children of each leaf that is expanded at a time
+    def __init__(self, n_columns: int, n_bins: int, max_leaf_nodes: int, n_categorical: int, scratch: Scratch) -> None:
+        self.max_leaf_nodes = max_leaf_nodes
+        self.histograms = scratch.array("histograms", (max_leaf_nodes, n_columns, 3, n_bins), np.int64)
         self.space = SplitSpace(
-            scratch.array("splits", (n_looked_at, n_columns, 3)),
-            scratch.array("left_sums", (n_looked_at, n_columns, 3), np.int64),
+            np.empty((2, n_columns, 3)),
+            np.empty((2, n_columns, 3), dtype=np.int64),
             np.zeros((n_categorical, n_bins), dtype=np.intp),
             np.zeros(n_categorical, dtype=np.intp),
         )
-        self.nodes = Nodes.empty(2 * n_slots - 1)
+        self.nodes = Nodes.empty(2 * max_leaf_nodes - 1)

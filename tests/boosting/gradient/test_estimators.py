@@ -18,7 +18,6 @@ from threadpoolctl import threadpool_limits
 from fuselearn import ShareGradientBoostingClassifier, ShareGradientBoostingRegressor
 from fuselearn.boosting.gradient import gradient_base, gradient_data, local_gradient_rows
 from fuselearn.boosting.gradient.gradient_rows import GradientBlock
-from fuselearn.numeric import whole_tree
 from tests.boosting.gradient.fitted_models import (
     CASES,
     FRAME,
@@ -113,8 +112,6 @@ def test_the_model_scores_training_rows_as_the_fit_did(name, monkeypatch):
 @pytest.mark.parametrize("n_jobs", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_the_number_of_threads_does_not_matter(name, n_jobs, monkeypatch):
     monkeypatch.setattr(local_gradient_rows, "THREADED_CELLS", 0)
-    for size in ("SHARED_CELLS", "LEAST_CELLS", "LEAST_ROWS"):
-        monkeypatch.setattr(whole_tree, size, 1)
     model, rows, y = CASES[name]
     assert_identical(
         clone(model).set_params(n_jobs=n_jobs).fit(rows, y), clone(model).set_params(n_jobs=1).fit(rows, y), rows

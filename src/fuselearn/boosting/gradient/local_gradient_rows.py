@@ -19,11 +19,8 @@ WHOLE_TREE_BYTES = 2**28
 WHOLE_TREE_LEAVES = 2**13
 """Leaves up to which a tree grows in one call, which looks at all of them before each split."""
 
-THREADED_CELLS = 2**22
+THREADED_CELLS = 2**18
 """Cells, rows times columns, below which several threads take longer than one that grows a tree in one call."""
-
-THREADED_LEAVES = 2**10
-"""Leaves above which this is so of any number of rows: after each step all of them are put in order anew."""
 
 
 class LocalGradientRows:
@@ -55,10 +52,7 @@ class LocalGradientRows:
         histogram_bytes = len(columns) * 3 * n_bins * 8
         if n_leaves * histogram_bytes > WHOLE_TREE_BYTES or n_leaves > WHOLE_TREE_LEAVES:
             return HistogramLeaves(request, columns, growth, ask, expands_ahead=False, threads=self._threads)
-        is_small = self._block.n_rows * len(columns) < THREADED_CELLS
-        threads = SERIAL if is_small or n_leaves > THREADED_LEAVES else self._threads
-        # As many leaves ahead as the tree has, if there is memory for them.
-        n_ahead = 0 if threads.count < 2 else min(n_leaves, WHOLE_TREE_BYTES // histogram_bytes - n_leaves)
+        threads = SERIAL if self._block.n_rows * len(columns) < THREADED_CELLS else self._threads
         n_categorical = int(np.count_nonzero(growth.categorical[columns]))
-        memory = GrowthMemory(len(columns), n_bins, n_leaves, n_categorical, self._scratch, n_ahead)
+        memory = GrowthMemory(len(columns), n_bins, n_leaves, n_categorical, self._scratch)
         return WholeTreeLeaves(request, self._block, growth, ask, memory, threads)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -285,8 +286,11 @@ class BoostedTreesArms:
                     keep(pair, model)
             return model
 
+        share_out = (
+            runs.map if isinstance(runs, JoinedRuns) else partial(self._threads.share_out, give_up=self._stop.set)
+        )
         try:
-            models = runs.map(work, pairs) if isinstance(runs, JoinedRuns) else self._threads.share_out(work, pairs)
+            models = share_out(work, pairs)
         except BaseException:
             self._stop.set()  # the other runs end after the round that they are at
             raise
