@@ -408,7 +408,8 @@ def grow_loop(
     n_pairs = (len(counted.columns) + 1) // 2  # columns are counted two at a time
     first = 2 * (n_pairs * thread // n_threads)
     last = min(2 * (n_pairs * (thread + 1) // n_threads), len(counted.columns))
-    root = int(np.intp(0))  # a literal would be a type of its own, for which loops are compiled once more
+    # Literals would be types of their own, for which loops are compiled once more.
+    root, n_nodes, n_leaves = int(np.intp(0)), int(np.intp(1)), int(np.intp(1))
     fill_loop(counted, counted.rows, histograms[0], first, last)
     all_arrive(barrier, n_threads)
     if thread == 0:
@@ -418,7 +419,6 @@ def grow_loop(
     all_arrive(barrier, n_threads)
     if thread == 0:
         choose_split_loop(histograms[0], root, rules, nodes, space, root)
-    n_nodes, n_leaves = 1, 1
     while n_leaves < max_leaf_nodes:
         if thread == 0:
             step[BEST] = best_leaf_loop(n_nodes, nodes)
