@@ -19,8 +19,8 @@ from fuselearn.bandits.best import Best
 from fuselearn.bandits.protocol import PolicyState
 from fuselearn.kernels import composite_kernel
 from fuselearn.learners import Tree
-from fuselearn.numeric.execution import SERIAL
 from fuselearn.numeric.pairs import squared_distances
+from fuselearn.numeric.threads import SERIAL
 
 LEARNERS = {"naive Bayes": "gaussian_nb", "stump": "stump", "tree of depth 3": Tree(3, impurity_tolerance=0.05)}
 LEARNING_RATE = 0.1

@@ -4,7 +4,7 @@ import numpy as np
 
 from fuselearn.data import View
 from fuselearn.learners.protocol import fit_sums
-from fuselearn.numeric.execution import SERIAL
+from fuselearn.numeric.threads import SERIAL
 
 
 def fit_learner(learner, X, codes, weights, n_classes, threads=SERIAL, seed=0):

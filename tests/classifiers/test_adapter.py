@@ -25,7 +25,7 @@ from fuselearn.classifiers.adapter import (
     takes_nan,
     weight_parameter,
 )
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(60, 4)), np.arange(60) % 2

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 from fuselearn.explanation import kernel_values
 from fuselearn.explanation.kernel_values import kernel_shapley, squashed_kernel_shapley
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from tests.naive.shapley import kernel_value, shapley_by_subsets
 
 

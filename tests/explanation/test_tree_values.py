@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from fuselearn.explanation.tree_values import TreeNodes, tree_shapley
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from tests.explanation.random_trees import random_rows, random_trees
 from tests.naive.shapley import ensemble_value, shapley_by_subsets
 

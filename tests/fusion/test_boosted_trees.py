@@ -20,7 +20,7 @@ from fuselearn.fusion.base_models.boosted_trees import (
     local_gradient_data,
 )
 from fuselearn.learners.binning import Binning
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.persistence.model_types import id_of
 from fuselearn.persistence.validation import validate_object
 

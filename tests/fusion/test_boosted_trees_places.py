@@ -18,7 +18,7 @@ from fuselearn.data import read_training_data
 from fuselearn.data.folds import Folds
 from fuselearn.data.view_table import row_location
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, BoostingSettings, local_gradient_data
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from tests.backends.partitioned.fit_arguments import COLUMNS
 from tests.boosting.gradient.gradient_problems import VIEWS, rows
 from tests.boosting.gradient.test_gpu import EXACT, library

@@ -17,7 +17,7 @@ from fuselearn.fusion.arm_weights import weighted_sum
 from fuselearn.fusion.base_models.absent_views import fit_view_imputer
 from fuselearn.fusion.filled_views import DOUBT, ENOUGH_ROWS, MULTIPLES, CountedViews, predict_filled_rows
 from fuselearn.fusion.pattern_values import listed_patterns
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from tests.fusion.fusion_data import ONE_PASS, VIEWS, table
 from tests.naive import fusion_arms as naive
 

@@ -16,7 +16,7 @@ from fuselearn.fusion import arm_fitting, fused_arms, fusion_options, local_fusi
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, BoostedTreesModel
 from fuselearn.fusion.base_models.ridge_features import LINEAR_STRENGTHS, RidgeModel
 from fuselearn.fusion.fusion_rows import draw_rows
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from tests.fusion.many_rows import VIEWS, table
 from tests.naive.fusion_sums import ridge_by_folds
 

@@ -16,7 +16,7 @@ from fuselearn.fusion.base_models import Arm, ArmFit
 from fuselearn.fusion.budget import Budget, FewRowsPlan
 from fuselearn.fusion.calibration_and_scores import explains_labels_worse, share_learnt_wrong
 from fuselearn.fusion.passes import ArmRuns, Repeats
-from fuselearn.numeric.execution import SERIAL
+from fuselearn.numeric.threads import SERIAL
 from tests.fusion.fusion_data import MODEL, X_NEW, Y_NEW, X, same, y
 
 

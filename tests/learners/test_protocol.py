@@ -6,7 +6,7 @@ from numpy.testing import assert_array_equal
 from sklearn.svm import SVC
 
 from fuselearn.learners import GaussianNB, LeastSquares, SklearnLearner, Stump, Tree
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from tests.fitting import fit_learner
 
 

@@ -15,7 +15,7 @@ from fuselearn.learners.protocol import fit_sums, run_reduction
 from fuselearn.learners.tree_growth import NODE_KINDS, NodeHistograms, TreeHypothesis
 from fuselearn.numeric import tree_cuts
 from fuselearn.numeric.exact_sums import in_units
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.numeric.tree_rows import column_edges, leaves_of_bins
 from tests.fitting import fit_learner
 from tests.learners.random_problems import problems, tree_as_dict

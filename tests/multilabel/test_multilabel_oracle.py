@@ -19,8 +19,8 @@ from fuselearn.multilabel.pool import JointLoss, Pool, related
 from fuselearn.multilabel.ratios import RATIOS
 from fuselearn.multilabel.rsbag import strength_and_correlation
 from fuselearn.multilabel.subspace_models import Candidate
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.logistic import least_losses
+from fuselearn.numeric.threads import SERIAL, Threads
 from tests.naive import mssboost as naive
 
 KINDS = ("real", "signs", "coarse", "nearly right", "nothing")

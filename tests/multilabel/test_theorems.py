@@ -10,7 +10,7 @@ from fuselearn import MSSBoostClassifier
 from fuselearn.multilabel.mssboost import boosted_rounds
 from fuselearn.multilabel.pool import JointLoss
 from fuselearn.multilabel.theorems import edges, least_decrease, most_errors, most_rounds, speedup
-from fuselearn.numeric.execution import SERIAL
+from fuselearn.numeric.threads import SERIAL
 from tests.multilabel.test_multilabel_oracle import RandomTrainer, as_signs, data, random_labels
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from fuselearn.numeric.barrier import all_arrive, atomic_add
-from fuselearn.numeric.execution import Threads, compiled
+from fuselearn.numeric.execution import compiled
+from fuselearn.numeric.threads import Threads
 
 
 @compiled()

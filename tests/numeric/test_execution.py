@@ -1,8 +1,9 @@
 """BLAS has one thread while any fit runs, and the number of before when the last one ends; loops are compiled once."""
 
+import os
+import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from types import ModuleType
@@ -14,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from fuselearn import FusionClassifier, MSSBoostClassifier
-from fuselearn.numeric.execution import Threads, _with_locked_cache, single_threaded_blas
+from fuselearn.numeric.execution import _with_locked_cache, single_threaded_blas
 
 
 def blas_threads():
@@ -164,50 +165,14 @@ def test_one_process_at_a_time_is_in_the_files_of_compiled_loops(tmp_path):
     assert (tmp_path / "fuselearn.lock").exists()
 
 
-@pytest.mark.parametrize(
-    ("n_threads", "n_items", "expected"), [(2, 5, [1, 1, 1, 1, 2]), (5, 2, [2, 2]), (1, 3, [1, 1, 1])]
-)
-def test_items_share_out_the_threads(n_threads, n_items, expected):
-    """As many at a time as there are threads, and the last few with several each; results are in order."""
-    with Threads(n_threads) as threads:
-        results = threads.share_out(lambda item, own: (item, own.count), range(n_items))
-    assert results == list(enumerate(expected))
-
-
-def test_the_calling_thread_takes_a_part_and_waits_for_the_others():
-    done = []
-
-    def work(first, last):
-        if first > 0:
-            time.sleep(0.05)
-        done.append((first, last, threading.get_ident() == caller))
-        if first == 0:
-            raise ValueError("the first part failed")
-
-    caller = threading.get_ident()
-    with Threads(3) as threads, pytest.raises(ValueError, match="the first part failed"):
-        threads.share(9, work)
-    assert sorted(done) == [(0, 3, True), (3, 6, False), (6, 9, False)]
-
-
-@pytest.mark.parametrize("ended_by", [KeyboardInterrupt, ValueError])
-def test_nothing_goes_on_after_an_error_or_interrupt(ended_by):
-    """What has not begun is left out, and what has is waited for, once it knows that it may give up."""
-    begun, ended = [], []
-    others_began, gave_up = threading.Event(), threading.Event()
-
-    def work(number):
-        begun.append(number)
-        if number == 0:
-            others_began.wait()
-            raise ended_by("the first one failed")
-        others_began.set()
-        gave_up.wait()
-        ended.append(number)
-
-    with Threads(2) as threads:
-        with pytest.raises(ended_by, match="the first one failed"):
-            threads.map(work, range(50), give_up=gave_up.set)
-        assert sorted(begun)[:2] == [0, 1]
-        assert len(begun) < 50
-        assert sorted(ended) == sorted(begun)[1:]
+def test_a_loop_is_compiled_anew_when_one_that_it_calls_has_changed(tmp_path):
+    """It may be of another file, of which numba knows nothing."""
+    inner, outer = tmp_path / "inner_loops.py", tmp_path / "outer_loops.py"
+    code = "from fuselearn.numeric.execution import compiled\n{}\n@compiled()\ndef {}:\n    return {}\n"
+    outer.write_text(code.format("from inner_loops import inner_loop", "outer_loop(number)", "inner_loop(number) + 1"))
+    command = [sys.executable, "-c", "import outer_loops; print(outer_loops.outer_loop(1))"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    for factor, expected in ((2, "3"), (2, "3"), (50, "51")):
+        inner.write_text(code.format("", "inner_loop(number)", f"number * {factor}"))
+        outcome = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+        assert outcome.stdout.strip() == expected, outcome.stderr

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.forest import grow_forest
+from fuselearn.numeric.threads import SERIAL, Threads
 from tests.naive import fusion_arms as naive
 
 SEED = np.random.SeedSequence(3, spawn_key=(1, 2))

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from fuselearn.numeric import tree_rows
 from fuselearn.numeric.exact_sums import in_units
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.numeric.tree_rows import BinTree, RowsByNode, class_histograms, leaves_of_bins, node_histograms
 
 

@@ -5,8 +5,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from fuselearn.boosting.gradient.splitting import GrowthSettings
-from fuselearn.numeric.execution import Scratch, Threads
+from fuselearn.numeric.execution import Scratch
 from fuselearn.numeric.growth_arrays import CountedRows, GrowthMemory, Nodes
+from fuselearn.numeric.threads import Threads
 from fuselearn.numeric.whole_tree import grow_whole_tree
 
 N_BINS, UNIT = 17, 2.0**-20

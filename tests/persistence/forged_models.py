@@ -49,7 +49,7 @@ NAMES = [
     ("fuselearn.persistence.model_file", "save"),
     ("fuselearn.persistence.model_types", "Trust"),
     ("fuselearn.evaluation.result_store", "CellStore"),
-    ("fuselearn.numeric.execution", "Threads"),
+    ("fuselearn.numeric.threads", "Threads"),
     ("fuselearn.boosting.rounds", "boost"),
     ("fuselearn.boosting.base", "import_module"),
     ("fuselearn.boosting.share", "BaseBoost"),

@@ -9,8 +9,8 @@ from fuselearn.backends.protocol import Arm, Plans, Tally, Trial
 from fuselearn.classifiers.adapter import keep_sklearn_config
 from fuselearn.data import View
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, PreparedRows, fit_sums
-from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.row_draws import draw_counts
+from fuselearn.numeric.threads import Threads
 from fuselearn.numeric.votes import ABSENT, mark_outcomes, multiply_by_outcome, sum_by_outcome
 from fuselearn.typing import FloatArray, IntArray
 

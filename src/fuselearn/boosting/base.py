@@ -27,7 +27,7 @@ from fuselearn.data.view_table import PARTITIONED, row_location, to_host
 from fuselearn.exceptions import InterruptedFitWarning, NoEdgeWarning
 from fuselearn.learners.protocol import Learner
 from fuselearn.learners.sklearn_learner import as_learners
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.persistence.validation import check_array, check_classes, check_views
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, RandomState, TableLike, Transformer, Views
 

@@ -21,7 +21,7 @@ from fuselearn.data.training_data import IN_MEMORY, TableReader
 from fuselearn.data.view_table import PARTITIONED, RowLocation, row_location, to_host
 from fuselearn.learners.protocol import Learner
 from fuselearn.numeric.exact_sums import fingerprint, joined
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import ArrayLike, IntArray, TableLike, Transformer
 
 if TYPE_CHECKING:

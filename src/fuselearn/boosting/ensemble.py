@@ -14,7 +14,7 @@ from sklearn import config_context, get_config
 
 from fuselearn.data import View, ViewBlocks, transformed
 from fuselearn.learners.protocol import Hypothesis, Plan, PreparedRows
-from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.numeric.votes import add_all_votes, add_votes, codes_of, prior_votes, rounding_slack, settle
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, Transformer
 

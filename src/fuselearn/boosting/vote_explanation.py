@@ -20,7 +20,7 @@ from fuselearn.explanation.tree_values import TreeNodes, tree_shapley
 from fuselearn.learners.protocol import ConstantHypothesis, Hypothesis
 from fuselearn.learners.score_learners import ScoreHypothesis
 from fuselearn.learners.tree_growth import TreeHypothesis
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.numeric.votes import add_votes, prior_votes
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 

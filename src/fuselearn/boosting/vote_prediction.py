@@ -14,7 +14,7 @@ from fuselearn.data import encode_known
 from fuselearn.data.view_table import to_host
 from fuselearn.explanation.explained_rows import ExplainedRows, ExplainsRows
 from fuselearn.learners.protocol import Hypothesis
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.numeric.votes import codes_of, probabilities
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike, Transformer
 

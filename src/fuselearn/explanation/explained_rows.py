@@ -13,7 +13,8 @@ from fuselearn.data.view_table import row_location
 from fuselearn.explanation.column_terms import ColumnTerms
 from fuselearn.explanation.explanation import Explanation
 from fuselearn.explanation.games import shapley_values, shapley_values_of_rows
-from fuselearn.numeric.execution import Threads, single_threaded_blas
+from fuselearn.numeric.execution import single_threaded_blas
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray, TableLike
 
 MOST_EXACT_VIEWS = 10

@@ -12,7 +12,8 @@ import numpy as np
 
 from fuselearn.explanation.games import drawn_orders, set_weights, standard_errors
 from fuselearn.explanation.quadrature import nodes_for_sums, rules
-from fuselearn.numeric.execution import SERIAL, Threads, compiled
+from fuselearn.numeric.execution import compiled
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import FloatArray, IntArray
 
 CACHED_CENTRES = 32

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fuselearn.explanation.quadrature import rules
-from fuselearn.numeric.execution import SERIAL, Threads, compiled
+from fuselearn.numeric.execution import compiled
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 

@@ -23,7 +23,7 @@ from fuselearn.fusion.arm_weights import by_class
 from fuselearn.fusion.base_models import Arm
 from fuselearn.fusion.base_models.absent_views import ViewImputer
 from fuselearn.fusion.fusion_rows import rows_of
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -18,8 +18,9 @@ from fuselearn.fusion.base_models.absent_views import ViewImputer
 from fuselearn.fusion.fusion_rows import having_of, rows_of
 from fuselearn.fusion.log_loss_weights import plain_sum
 from fuselearn.fusion.pattern_calibration import PatternCalibration
-from fuselearn.numeric.execution import Threads, single_threaded_blas
+from fuselearn.numeric.execution import single_threaded_blas
 from fuselearn.numeric.gross_outliers import ordinary_values
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray, TableLike
 
 ROWS_TO_PREDICT = 2**13

@@ -39,7 +39,8 @@ from fuselearn.fusion.passes import ArmRuns, PassResult, run_passes
 from fuselearn.fusion.pattern_calibration import PatternCalibration
 from fuselearn.fusion.pattern_values import listed_patterns
 from fuselearn.fusion.view_acquisition import AcquiringViews
-from fuselearn.numeric.execution import Threads, single_threaded_blas
+from fuselearn.numeric.execution import single_threaded_blas
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import ArrayLike, RandomState, TableLike, Views
 
 FEWEST_PATTERNS, FILLING_SHARE, FINISHING_SHARE = 2, 0.3, 0.8

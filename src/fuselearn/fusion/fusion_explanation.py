@@ -16,7 +16,7 @@ from fuselearn.explanation.explained_rows import MaskedRows
 from fuselearn.fusion.base_models.model_terms import mean_terms
 from fuselearn.fusion.fused_arms import FusedArms, LocalNewRows
 from fuselearn.fusion.fusion_rows import having_of, rows_of
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 

@@ -34,7 +34,8 @@ from fuselearn.fusion.prediction_intervals import PredictionIntervals, SpreadRow
 from fuselearn.fusion.regression_passes import SIZE_LEARNERS, RegressionResult, fit_few_rows
 from fuselearn.fusion.regression_residuals import disagreement_of, explained_share, sizes_of
 from fuselearn.fusion.regression_sums import fit_many_rows
-from fuselearn.numeric.execution import Threads, single_threaded_blas
+from fuselearn.numeric.execution import single_threaded_blas
+from fuselearn.numeric.threads import Threads
 from fuselearn.persistence.validation import check_number, check_part, check_views
 from fuselearn.typing import ArrayLike, BoolArray, FloatArray, RandomState, TableLike, Views
 

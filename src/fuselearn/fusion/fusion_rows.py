@@ -21,7 +21,7 @@ from fuselearn.backends.partitioned.partitions import Answer
 from fuselearn.backends.partitioned.storage import ArrayStore
 from fuselearn.fusion.base_models import FittedModel
 from fuselearn.fusion.base_models.cross_fitted import LEAST_BELIEF
-from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 ROWS_AT_A_TIME = 4096

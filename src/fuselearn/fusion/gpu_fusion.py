@@ -54,7 +54,7 @@ from fuselearn.fusion.fusion_rows import (
     votes_of,
 )
 from fuselearn.fusion.log_loss_weights import MOST_DENSE, LossSums, MeanSquares, PatternSums, Stack
-from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import ArrayLike, BoolArray, FloatArray, IntArray
 
 GPU_READER = TableReader(read_gpu_table, labels_to_host, gpu_view_blocks, without_gross_outliers)

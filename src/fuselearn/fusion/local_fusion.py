@@ -21,7 +21,7 @@ from fuselearn.fusion.fusion_options import FusionLog, FusionOptions, boosting_s
 from fuselearn.fusion.fusion_rows import FusionBlock, FusionFrame, learnt_labels
 from fuselearn.fusion.fusion_run import FusionResult, run_on_many_rows
 from fuselearn.fusion.log_loss_weights import logits_of
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import FloatArray, IntArray
 
 BLOCK_ROWS = 2**15

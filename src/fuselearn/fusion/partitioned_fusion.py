@@ -25,7 +25,7 @@ from fuselearn.fusion.fusion_run import FusionResult, run_on_many_rows
 from fuselearn.fusion.listed_suspects import ListedSuspects, list_suspects
 from fuselearn.fusion.local_fusion import boosting_arms
 from fuselearn.fusion.partitioned_fusion_data import PartitionedFusionData
-from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import IntArray
 
 VALUE_BYTES = 8

@@ -33,7 +33,7 @@ from fuselearn.fusion.budget import FewRowsPlan, OutOfTime
 from fuselearn.fusion.calibration_and_scores import explains_labels_worse, fit_full_calibration, share_learnt_wrong
 from fuselearn.fusion.filled_views import FilledRows
 from fuselearn.fusion.fusion_options import PassLog, Report
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 CONSENSUS_SHARE = 0.5

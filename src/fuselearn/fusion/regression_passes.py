@@ -46,7 +46,7 @@ from fuselearn.fusion.regression_residuals import (
 )
 from fuselearn.fusion.target_outliers import TargetOutliers
 from fuselearn.numeric.exact_sums import exact_mean
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 STRENGTHS = (0.001, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)

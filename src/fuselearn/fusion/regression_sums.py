@@ -46,7 +46,7 @@ from fuselearn.fusion.regression_residuals import (
 from fuselearn.fusion.target_outliers import TargetOutliers
 from fuselearn.fusion.time_plan import TimePlan
 from fuselearn.numeric.exact_sums import exact_mean
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import BoolArray, Classifier, FloatArray, IntArray
 
 SIZE_LEARNERS: Learners = {"linear": "linear", "boosting": "boosting"}

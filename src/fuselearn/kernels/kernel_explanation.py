@@ -16,7 +16,7 @@ from fuselearn.explanation.column_terms import ColumnTerms, function_terms, line
 from fuselearn.explanation.explained_rows import MaskedRows
 from fuselearn.explanation.kernel_values import kernel_shapley
 from fuselearn.kernels.view_kernels import GramLookup
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.numeric.votes import prior_votes
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from fuselearn.data import View
 from fuselearn.learners.protocol import Plan, Planning
-from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, n_blocks
+from fuselearn.numeric.execution import BLOCK_ROWS, n_blocks
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.numeric.tree_rows import RowsByNode, column_edges, fill_bins, has_more_values, searchable
 from fuselearn.persistence.validation import check_array
 from fuselearn.typing import FloatArray, IntArray

@@ -23,7 +23,7 @@ from sklearn.base import BaseEstimator
 
 from fuselearn.data import View
 from fuselearn.numeric.exact_sums import in_own_units
-from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.persistence.validation import check_integer
 from fuselearn.typing import AnyArray, ArrayLike, FloatArray, IntArray
 

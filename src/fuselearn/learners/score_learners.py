@@ -12,7 +12,7 @@ import numpy as np
 
 from fuselearn.data import View
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, Planning, Sums
-from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, n_blocks
+from fuselearn.numeric.execution import BLOCK_ROWS, n_blocks
 from fuselearn.numeric.least_squares import cross_products, solve_least_norm
 from fuselearn.numeric.moments import (
     add_column_sums,
@@ -21,6 +21,7 @@ from fuselearn.numeric.moments import (
     standardise_columns,
     weighted_moments,
 )
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.persistence.validation import check_array
 from fuselearn.typing import FloatArray, IntArray
 

@@ -11,8 +11,8 @@ from fuselearn.data import View
 from fuselearn.learners.protocol import ConstantHypothesis, Hypothesis, Learner, Plan
 from fuselearn.learners.score_learners import GaussianNB, LeastSquares
 from fuselearn.learners.tree import Stump, Tree
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.row_draws import draw_counts
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.persistence.validation import check_array
 from fuselearn.typing import Classifier, FloatArray, IntArray
 

@@ -8,7 +8,7 @@ import numpy as np
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import Learner, Planning, Sums
 from fuselearn.learners.tree_growth import Growth
-from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.numeric.threads import SERIAL, Threads
 
 CRITERIA = ("error", "gini", "entropy", "gain_ratio")
 

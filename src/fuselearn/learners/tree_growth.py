@@ -17,7 +17,7 @@ import numpy as np
 from fuselearn.learners.binning import Binned, Binning
 from fuselearn.learners.protocol import Hypothesis, Sums
 from fuselearn.numeric.exact_sums import in_units
-from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.numeric.tree_cuts import Cut, best_cut
 from fuselearn.numeric.tree_rows import BinTree, class_histograms, leaves_of_bins, leaves_of_values, node_histograms
 from fuselearn.numeric.votes import TIE

@@ -35,7 +35,8 @@ from fuselearn.multilabel.subspace_models import (
     model_size,
     outputs,
 )
-from fuselearn.numeric.execution import Scratch, Threads, single_threaded_blas
+from fuselearn.numeric.execution import Scratch, single_threaded_blas
+from fuselearn.numeric.threads import Threads
 from fuselearn.persistence.validation import check_array, check_integer, check_views
 from fuselearn.typing import (
     AnyArray,

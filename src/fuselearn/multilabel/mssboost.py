@@ -8,8 +8,8 @@ from fuselearn.backends.gpu.gpu_pool import GpuJointLoss, GpuPool
 from fuselearn.multilabel.base import AnyJointLoss, BaseSubspaceEnsemble
 from fuselearn.multilabel.pool import Pool, further_steps, number_of_candidates
 from fuselearn.multilabel.subspace_models import Candidate, Trainer, train_all
-from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.logistic import Winner
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import FloatArray
 
 REDRAWS = 10

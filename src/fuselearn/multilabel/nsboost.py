@@ -6,7 +6,7 @@ from fuselearn.multilabel.base import AnyJointLoss, BaseSubspaceEnsemble
 from fuselearn.multilabel.mssboost import boosted_rounds
 from fuselearn.multilabel.pool import number_of_candidates
 from fuselearn.multilabel.subspace_models import Candidate, Trainer
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import FloatArray
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from scipy.special import expit
 
 from fuselearn.multilabel.subspace_models import Candidate
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.logistic import FLOOR, HALVINGS, Winner, add_to_margins, least_losses, passes_test, safe_steps
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.numeric.votes import TIE
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 

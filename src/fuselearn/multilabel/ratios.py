@@ -14,7 +14,8 @@ from sklearn.utils import get_tags
 from fuselearn.classifiers.adapter import keep_sklearn_config, seeded_clone
 from fuselearn.multilabel.rbf_svc import RbfSVC
 from fuselearn.multilabel.subspace_models import SubspaceTable, draw_sample, fit_rows, fit_sample, scores
-from fuselearn.numeric.execution import Scratch, Threads
+from fuselearn.numeric.execution import Scratch
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import Classifier, FloatArray, IntArray
 
 AUTO = "auto"

@@ -11,7 +11,7 @@ from fuselearn.data import encode_known
 from fuselearn.data.indicator_data import encode_indicator
 from fuselearn.multilabel.base import AnyJointLoss, BaseSubspaceEnsemble
 from fuselearn.multilabel.subspace_models import Candidate, Trainer, fill_outputs, train_all
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, TableLike
 
 

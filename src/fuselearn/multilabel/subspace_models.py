@@ -15,7 +15,8 @@ from sklearn.svm import SVC
 
 from fuselearn.classifiers.adapter import check_classifier, gives_values, keep_sklearn_config, seeded_clone
 from fuselearn.multilabel.rbf_svc import RbfSVC, kernel_gamma, machine_values
-from fuselearn.numeric.execution import SERIAL, Scratch, Threads
+from fuselearn.numeric.execution import Scratch
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import BoolArray, Classifier, FloatArray, IntArray, TableLike
 
 ROUNDING = 1e-10

@@ -10,16 +10,14 @@ import ctypes
 import sys
 from typing import Any
 
-from fuselearn.numeric.execution import (
-    ARRIVED,
-    GENERATION,
-    STOPPED,
-    AbandonedError,
-    compiled,
-    made_for_loops,
-)
+from fuselearn.numeric.execution import compiled, made_for_loops
 from fuselearn.typing import IntArray
 
+CACHE_LINE = 8
+"""Numbers of 64 bits that the caches of processors exchange together."""
+ARRIVED, GENERATION, STOPPED = (CACHE_LINE * place for place in range(3))
+BARRIER_SIZE = 3 * CACHE_LINE
+"""Places in the array of a barrier: threads that have arrived, how often all had, and whether one has given up."""
 LOOKS = 2000
 """Looks, some microseconds of them, before a thread lets others run."""
 YIELD = "fuselearn_yield"
@@ -94,32 +92,30 @@ def let_others_run() -> Any:
 
 
 @compiled()
-def all_arrive(barrier: IntArray, n_threads: int) -> None:
-    """Wait until so many threads have arrived.
+def all_arrive(barrier: IntArray, n_threads: int) -> bool:
+    """Wait until so many threads have arrived; return whether they have, which they never will if one has given up.
+
+    An exception would not do: compiled code that raises one never frees its arrays.
 
     Parameters
     ----------
     barrier : int64 ndarray
-        See `fuselearn.numeric.execution.Threads.together`.
+        See `fuselearn.numeric.threads.Threads.together`.
     n_threads : int
         Number of threads.
-
-    Raises
-    ------
-    AbandonedError
-        If one of them has given up.
     """
     if n_threads == 1:
-        return
+        return True
     generation = atomic_get(barrier, GENERATION)
     if atomic_add(barrier, ARRIVED, 1) == n_threads - 1:
         atomic_add(barrier, ARRIVED, -n_threads)
         atomic_add(barrier, GENERATION, 1)
-        return
+        return True
     looks = 0
     while atomic_get(barrier, GENERATION) == generation:
         if atomic_get(barrier, STOPPED) != 0:
-            raise AbandonedError("A thread that this one waits for has given up.")
+            return False
         looks += 1
         if looks > LOOKS:
             let_others_run()
+    return True

@@ -7,21 +7,19 @@ loop stays a plain function until it is called.
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, wraps
-from itertools import pairwise
 from math import prod
 from types import FunctionType
-from typing import Any, ParamSpec, Self, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 import threadpoolctl
 from threadpoolctl import ThreadpoolController
 
 from fuselearn.progress import tell_once
-from fuselearn.typing import AnyArray, IntArray
+from fuselearn.typing import AnyArray
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -30,12 +28,6 @@ Item = TypeVar("Item")
 BLOCK_ROWS = 1024
 """Rows of one partial sum. A constant, since the bits of a sum depend on where it is cut; at this one a block's weights
 and scores stay in the fastest cache while its columns pass by."""
-
-CACHE_LINE = 8
-"""Numbers of 64 bits that the caches of processors exchange together."""
-ARRIVED, GENERATION, STOPPED = (CACHE_LINE * place for place in range(3))
-BARRIER_SIZE = 3 * CACHE_LINE
-"""Places in the array of a barrier: threads that have arrived, how often all had, and whether one has given up."""
 
 COMPILING = (
     "fuselearn compiles its loops when they are first used, which takes some seconds. They are {place}; "
@@ -52,8 +44,7 @@ def compiled(*, reassociate: bool = False) -> Callable[[Callable[Parameters, Res
     """Decorate a loop over arrays so that numba compiles it on its first call; type hints are for readers only.
 
     With `reassociate` the compiler may reorder the additions of a sum, which is what turns a dot product into vector
-    instructions. The order is fixed at compile time, so results stay reproducible. A loop may call other compiled loops
-    of its module that stand before it.
+    instructions. The order is fixed at compile time, so results stay reproducible. A loop may call others.
     """
 
     def decorate(loop: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -70,7 +61,7 @@ def compiled(*, reassociate: bool = False) -> Callable[[Callable[Parameters, Res
         def call(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
             return (kernel or compiled_kernel())(*args, **kwargs)
 
-        _KERNELS[call] = compiled_kernel
+        _KERNELS[call], _SOURCES[call] = compiled_kernel, loop
         return call
 
     return decorate
@@ -82,7 +73,7 @@ def made_for_loops(make: Callable[[], Any]) -> Callable[..., Any]:
     def stand_in(*args: Any) -> Any:
         raise TypeError(f"{make.__name__} is for compiled loops only.")
 
-    _KERNELS[stand_in] = cache(make)
+    _KERNELS[stand_in], _SOURCES[stand_in] = cache(make), make
     return stand_in
 
 
@@ -93,6 +84,8 @@ def is_loaded(loop: Callable[..., Any]) -> bool:
 
 _KERNELS: dict[Callable[..., Any], Callable[[], Callable[..., Any]]] = {}
 """What compiles each decorated loop."""
+_SOURCES: dict[Callable[..., Any], Callable[..., Any]] = {}
+"""Each decorated loop as it was written."""
 _LOADED: set[Callable[..., Any]] = set()
 """Decorated loops that were called in this process."""
 
@@ -101,22 +94,33 @@ def _compile(loop: Callable[Parameters, Result], reassociate: bool) -> Callable[
     import numba
 
     # numba knows its own functions only, not what is decorated here.
-    called = {
-        name: _KERNELS[value]()
-        for name in loop.__code__.co_names
-        if callable(value := loop.__globals__.get(name)) and value in _KERNELS
-    }
-    if called:
-        own = FunctionType(loop.__code__, {**loop.__globals__, **called}, loop.__name__)
+    source, kernels = loop, {name: _KERNELS[value]() for name, value in _called(loop).items()}
+    if kernels:
+        own = FunctionType(loop.__code__, {**loop.__globals__, **kernels}, loop.__name__)
         own.__module__, own.__qualname__ = loop.__module__, loop.__qualname__
         loop = cast(Callable[Parameters, Result], own)
     # Infinities and NaN keep their meaning: both occur in the data of the loops.
     fastmath = {"reassoc", "contract"} if reassociate else False
     try:
-        return _with_locked_cache(numba.njit(nogil=True, cache=True, fastmath=fastmath)(loop))
+        kernel: Any = numba.njit(nogil=True, cache=True, fastmath=fastmath)(loop)
     except RuntimeError:  # no writable place for the cache: compile anew in each process
         tell_once(COMPILING.format(place="not kept: no folder for numba's cache can be written to"))
         return numba.njit(nogil=True, fastmath=fastmath)(loop)
+    # Else numba would look at the file of the loop alone, but the machine code holds that of all that it calls.
+    stamps = [os.stat(file) for file in sorted(_files(source)) if os.path.exists(file)]
+    kernel._cache._cache_file._source_stamp = tuple((stamp.st_mtime, stamp.st_size) for stamp in stamps)
+    return cast(Callable[Parameters, Result], _with_locked_cache(kernel))
+
+
+def _called(loop: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """Return what is decorated here and called by a loop, by name."""
+    values = {name: loop.__globals__.get(name) for name in loop.__code__.co_names}
+    return {name: value for name, value in values.items() if callable(value) and value in _KERNELS}
+
+
+def _files(loop: Callable[..., Any]) -> set[str]:
+    """Return the files with the source of a loop and of all that it calls."""
+    return {loop.__code__.co_filename}.union(*(_files(_SOURCES[value]) for value in _called(loop).values()))
 
 
 def _with_locked_cache(kernel: Any) -> Any:
@@ -161,152 +165,6 @@ def _file_lock(path: str) -> Iterator[None]:
         yield
     finally:
         os.close(file)
-
-
-class AbandonedError(RuntimeError):
-    """A thread waits for one that does not come any more."""
-
-
-class Threads:
-    """A fixed number of threads that share out a range of items.
-
-    Compiled loops release the GIL, so plain Python threads run them side by side. Unlike numba's own parallel loops,
-    they can be used from any thread of the caller's, and they cost no compile time.
-
-    Parameters
-    ----------
-    count : int
-        Number of threads; with 1 everything runs in the calling thread.
-    """
-
-    def __init__(self, count: int = 1) -> None:
-        self.count = count
-        self._pool = ThreadPoolExecutor(count) if count > 1 else None
-        self._together = threading.Lock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown()
-
-    def share(self, n_items: int, work: Callable[[int, int], None]) -> None:
-        """Call ``work(start, stop)`` on consecutive parts of ``range(n_items)``, one part a thread."""
-        if self._pool is None or n_items < 2:
-            work(0, n_items)
-            return
-        n_parts = min(self.count, n_items)
-        cuts = [n_items * part // n_parts for part in range(n_parts + 1)]
-        # The calling thread has nothing better to do than to take a part itself.
-        self._run(work, list(pairwise(cuts)), lambda: work(cuts[0], cuts[1]))
-
-    def map(
-        self, function: Callable[[Item], Result], items: Iterable[Item], *, give_up: Callable[[], None] = lambda: None
-    ) -> list[Result]:
-        """Return ``[function(item) for item in items]``, in the order of the items.
-
-        `give_up` is called when an interrupt or an error ends this early, before what goes on by then is waited for.
-        """
-        if self._pool is None:
-            return [function(item) for item in items]
-        return self._run(function, [(item,) for item in items], give_up=give_up)
-
-    def together(self, work: Callable[[int, IntArray], None]) -> None:
-        """Call ``work(number, barrier)`` on all threads at the same time, numbered from 0, the calling one.
-
-        They may wait for each other at the barrier (`fuselearn.numeric.barrier`). So it must not be called by what
-        these threads already do.
-        """
-        barrier = np.zeros(BARRIER_SIZE, dtype=np.int64)
-        if self._pool is None:
-            work(0, barrier)
-            return
-
-        def give_up() -> None:
-            barrier[STOPPED] = 1  # let nobody wait for a thread that does not come
-
-        def guarded(number: int) -> None:
-            try:
-                work(number, barrier)
-            except BaseException as error:
-                errors.append(error)
-                give_up()
-                raise
-
-        errors: list[BaseException] = []
-        with self._together:
-            try:
-                self._run(guarded, [(number,) for number in range(self.count)], lambda: guarded(0), give_up)
-            except AbandonedError:
-                raise next(error for error in errors if not isinstance(error, AbandonedError)) from None
-
-    def share_out(
-        self,
-        function: Callable[[Item, "Threads"], Result],
-        items: Sequence[Item],
-        *,
-        give_up: Callable[[], None] = lambda: None,
-    ) -> list[Result]:
-        """Return ``[function(item, threads) for item in items]``: as many side by side as there are threads.
-
-        Where fewer items are left than that, as the last ones may be, each has several threads. `give_up` is that of
-        `map`.
-        """
-        results: list[Result] = []
-        for start in range(0, len(items), self.count):
-            some = items[start : start + self.count]
-            n_each = self.count // len(some)
-
-            def work(item: Item, n_each: int = n_each) -> Result:
-                with Threads(n_each) as threads:
-                    return function(item, threads)
-
-            results += self.map(work, some, give_up=give_up)
-        return results
-
-    def _run(
-        self,
-        work: Callable[..., Result],
-        calls: Sequence[Sequence[Any]],
-        first: Callable[[], Result] | None = None,
-        give_up: Callable[[], None] = lambda: None,
-    ) -> list[Result]:
-        """Return what work returns for each list of arguments; `first`, if given, does the first one in this thread.
-
-        Whatever happens, an interrupt too, nothing goes on afterwards: it might change what others use by then.
-        """
-        assert self._pool is not None
-        running: list[Future[Result]] = []
-        results: list[Result] = []
-        try:
-            for arguments in calls[0 if first is None else 1 :]:
-                running.append(self._pool.submit(work, *arguments))
-            if first is not None:
-                results.append(first())
-            return results + [future.result() for future in running]
-        except BaseException:
-            give_up()
-            for future in running:
-                future.cancel()
-            raise
-        finally:
-            _wait_in_any_case(running)
-
-
-def _wait_in_any_case(running: Sequence[Future[Any]]) -> None:
-    """Wait for the end of what is running; an interrupt meanwhile is passed on after it."""
-    interrupt = None
-    while not all(future.done() for future in running):
-        try:
-            wait(running)
-        except KeyboardInterrupt as error:
-            interrupt = error
-    if interrupt is not None:
-        raise interrupt
-
-
-SERIAL = Threads(1)
 
 
 class _CountedLimit:

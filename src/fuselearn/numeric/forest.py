@@ -11,7 +11,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fuselearn.numeric.execution import SERIAL, Threads, compiled, is_loaded
+from fuselearn.numeric.execution import compiled, is_loaded
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.persistence.validation import check_array, check_indices, check_integer
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fuselearn.numeric.execution import SERIAL, Threads, compiled
+from fuselearn.numeric.execution import compiled
 from fuselearn.numeric.gradient_loops import (
     CATEGORY_SMOOTHING,
     TIE_SHARE,
@@ -25,6 +25,7 @@ from fuselearn.numeric.gradient_loops import (
     subtract_loop,
 )
 from fuselearn.numeric.growth_arrays import CountedRows, SplitRules
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import FloatArray, IntArray
 
 THREAD_CELLS = 2**20

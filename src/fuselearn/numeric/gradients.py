@@ -13,7 +13,8 @@ from math import exp, log, log1p
 
 import numpy as np
 
-from fuselearn.numeric.execution import SERIAL, Threads, compiled
+from fuselearn.numeric.execution import compiled
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import FloatArray, IntArray
 
 UNUSED, TRAINING, HELD_OUT = range(3)

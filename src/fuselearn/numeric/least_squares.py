@@ -18,7 +18,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from scipy.linalg import eigh
 
-from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, compiled, n_blocks
+from fuselearn.numeric.execution import BLOCK_ROWS, compiled, n_blocks
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import FloatArray, IntArray
 
 RIDGES = 2.0 ** np.arange(-8, 9)

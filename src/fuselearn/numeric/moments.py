@@ -7,7 +7,8 @@ log-posterior, up to a term common to all classes.
 
 import numpy as np
 
-from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, compiled, n_blocks
+from fuselearn.numeric.execution import BLOCK_ROWS, compiled, n_blocks
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.numeric.votes import TIE
 from fuselearn.typing import FloatArray, IntArray
 

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fuselearn.numeric.execution import SERIAL, Threads, compiled
+from fuselearn.numeric.execution import compiled
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.numeric.votes import TIE
 from fuselearn.typing import FloatArray, IntArray
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fuselearn.numeric.execution import BLOCK_ROWS, SERIAL, Threads, compiled, n_blocks
+from fuselearn.numeric.execution import BLOCK_ROWS, compiled, n_blocks
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 CACHED_ROWS = 64

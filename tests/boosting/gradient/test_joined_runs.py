@@ -12,7 +12,7 @@ from fuselearn import ShareGradientBoostingClassifier
 from fuselearn.data import read_training_data
 from fuselearn.data.folds import Folds
 from fuselearn.fusion.base_models.boosted_trees import BoostedTreesArms, BoostingSettings, local_gradient_data
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 
 pytest.importorskip("distributed")
 

@@ -16,7 +16,7 @@ from fuselearn.boosting.gradient.raw_scores import RawScores
 from fuselearn.boosting.gradient.tree_format import BoostedTrees
 from fuselearn.boosting.gradient.tree_prediction import TreeClassification, TreeRegression
 from fuselearn.data.categories import Categories
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.numeric.votes import codes_of
 from tests.boosting.gradient.random_trees import leaf_of, naive_scores, random_model, random_rows
 

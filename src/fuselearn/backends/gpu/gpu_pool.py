@@ -15,8 +15,8 @@ import numpy as np
 
 from fuselearn.backends.gpu.arrays import Arrays, GpuArray, on_its_gpu
 from fuselearn.backends.gpu.cuda_kernels import cuda_source, fused_kernels
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.logistic import FLOOR, HALVINGS, Winner, passes_test
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.numeric.votes import TIE
 from fuselearn.typing import FloatArray, IntArray
 

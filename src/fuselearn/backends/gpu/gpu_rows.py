@@ -19,8 +19,8 @@ from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, Statistic, Sums, ViewQuestion, run_reduction
 from fuselearn.learners.score_learners import ColumnSums, Standardisation
 from fuselearn.learners.sklearn_learner import AsGiven
-from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.row_draws import draw_counts
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import FloatArray, IntArray
 
 

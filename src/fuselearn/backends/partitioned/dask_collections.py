@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from fuselearn.backends.partitioned.dask_tasks import Cluster
 from fuselearn.backends.partitioned.row_source import RawPartition, Result, RowSource, joined_values
 from fuselearn.data.categories import Categories, distinct_values
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import AnyArray, ArrayLike, IntArray, TableLike
 
 if TYPE_CHECKING:

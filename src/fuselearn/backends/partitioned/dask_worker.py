@@ -15,7 +15,7 @@ from distributed import Worker, WorkerPlugin, get_worker
 
 from fuselearn.backends.partitioned.partitions import Answer, AnsweringRows, FoldedAnswers, Recipe, fold_answers
 from fuselearn.backends.partitioned.row_source import RawPartition
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 
 RUNS: dict[tuple[str, str], "_Run"] = {}
 """Runs by their name and the address of the worker: workers may share a process."""

@@ -14,7 +14,7 @@ import numpy as np
 from fuselearn.backends.partitioned.partitions import AnsweringRows, LocalPartitions, Recipe
 from fuselearn.backends.partitioned.row_source import RawPartition, Result, RowSource
 from fuselearn.backends.partitioned.storage import MEMORY_LIMIT_VARIABLE, ArrayStore, memory_limit
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import AnyArray, ArrayLike, TableLike
 
 if TYPE_CHECKING:

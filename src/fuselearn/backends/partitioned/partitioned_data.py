@@ -25,7 +25,7 @@ from fuselearn.data.view_table import Features, RowLocation, check_same_features
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, ViewQuestion, run_reductions
 from fuselearn.learners.sklearn_learner import as_learners
 from fuselearn.numeric.exact_sums import joined, sums_of_limbs
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, TableLike, Transformer
 
 

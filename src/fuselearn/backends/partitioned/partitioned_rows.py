@@ -20,8 +20,8 @@ from fuselearn.backends.protocol import Arm, Tally, Trial
 from fuselearn.data import ViewBlocks
 from fuselearn.learners.protocol import Hypothesis, Learner, Plan, PreparedRows, Statistic, run_reductions
 from fuselearn.numeric.exact_sums import in_units, limb_sums, scale_by_outcome, sums_of_limbs
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.row_draws import BLOCK_ROWS, block_sums, counts_in_blocks, draw_blocks
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.numeric.votes import ABSENT, RIGHT, WRONG, mark_outcomes
 from fuselearn.typing import AnyArray, FloatArray, IntArray
 

@@ -17,7 +17,7 @@ from fuselearn.data.folds import group_names
 from fuselearn.data.labels import check_target
 from fuselearn.learners.protocol import ViewQuestion
 from fuselearn.numeric.exact_sums import fingerprint, limb_sums
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import AnyArray, ArrayLike, BoolArray, FloatArray, IntArray, TableLike
 
 if TYPE_CHECKING:

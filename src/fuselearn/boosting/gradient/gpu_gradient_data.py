@@ -49,9 +49,9 @@ from fuselearn.data import TrainingData, View
 from fuselearn.data.categories import Categories, categorical_columns, distinct_values
 from fuselearn.data.training_data import RegressionData
 from fuselearn.learners.binning import Binning
-from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.gradient_loops import WEIGHT
 from fuselearn.numeric.gradients import ALL_VIEWS
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import ArrayLike, IntArray
 
 LEAVES_AT_A_TIME = 1024

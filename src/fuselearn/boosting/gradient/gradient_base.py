@@ -36,8 +36,8 @@ from fuselearn.data.categories import Categories
 from fuselearn.data.held_out import check_fraction
 from fuselearn.exceptions import InterruptedFitWarning, level_of_caller
 from fuselearn.learners.binning import Binning
-from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.gradients import ALL_VIEWS, TRAINING, WEIGHT_UNIT
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import ArrayLike, FloatArray, IntArray, RandomState, TableLike, Views
 
 TREES = ("joint", "per_view")

@@ -39,8 +39,8 @@ from fuselearn.data.training_data import RegressionData
 from fuselearn.data.view_table import Features
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import run_reductions
-from fuselearn.numeric.execution import Threads
 from fuselearn.numeric.gradients import HELD_OUT, TRAINING, UNUSED
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import AnyArray, BoolArray, IntArray
 
 SKETCH_ROWS = 2**16

@@ -22,7 +22,6 @@ from fuselearn.data import View
 from fuselearn.learners.binning import Binning
 from fuselearn.learners.protocol import ViewQuestion
 from fuselearn.numeric.exact_sums import fingerprint, joined
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradients import (
     N_DIGITS,
     N_ROLES,
@@ -34,6 +33,7 @@ from fuselearn.numeric.gradients import (
     narrowed,
     value_of_digits,
 )
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 LIMB_BITS, WEIGHT_LIMB_BITS = 18, 15

@@ -19,7 +19,6 @@ from fuselearn.boosting.gradient.gradient_folds import StartRun
 from fuselearn.boosting.gradient.losses import Loss
 from fuselearn.boosting.gradient.splitting import GrowthSettings
 from fuselearn.boosting.gradient.tree_format import GradientTree
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradient_histograms import (
     THREAD_ROWS,
     add_leaf_values,
@@ -29,6 +28,7 @@ from fuselearn.numeric.gradient_histograms import (
 )
 from fuselearn.numeric.gradients import HELD_OUT, N_DIGITS, TRAINING, UNUSED, add_digit_weights
 from fuselearn.numeric.growth_arrays import CountedRows, GrowthMemory, Nodes
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.numeric.tree_scores import leaves_of_binned_rows
 from fuselearn.numeric.whole_tree import grow_whole_tree
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray

@@ -27,11 +27,11 @@ from fuselearn.boosting.gradient.losses import quantile_rank
 from fuselearn.boosting.gradient.open_leaves import KeptHistograms, Leaf, SplitQueue
 from fuselearn.boosting.gradient.splitting import GrowthSettings, Split, SplitFinder
 from fuselearn.boosting.gradient.tree_format import CATEGORY_BINS, GradientTree
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradient_histograms import subtract_histogram
 from fuselearn.numeric.gradient_loops import WEIGHT
 from fuselearn.numeric.gradients import n_digits, narrowed, value_of_digits
 from fuselearn.numeric.growth_arrays import GrowthMemory
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import IntArray
 
 Ask: TypeAlias = Callable[[Sequence[Question]], list[tuple[IntArray, ...]]]

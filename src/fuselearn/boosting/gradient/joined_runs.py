@@ -22,7 +22,7 @@ from fuselearn.boosting.gradient.gradient_rounds import GradientRows
 from fuselearn.boosting.gradient.gradient_rows import GradientBlock
 from fuselearn.boosting.gradient.partitioned_gradient_rows import PartitionedGradientRows
 from fuselearn.boosting.gradient.splitting import GrowthSettings
-from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.numeric.threads import SERIAL, Threads
 
 if TYPE_CHECKING:
     from fuselearn.boosting.gradient.partitioned_gradient_data import GradientRecipe

@@ -9,8 +9,9 @@ import numpy as np
 from fuselearn.boosting.gradient.gradient_rows import FinishedTree, GradientBlock, Question, TreeRequest
 from fuselearn.boosting.gradient.growth import HistogramLeaves, WholeTreeLeaves
 from fuselearn.boosting.gradient.splitting import GrowthSettings
-from fuselearn.numeric.execution import SERIAL, Scratch, Threads
+from fuselearn.numeric.execution import Scratch
 from fuselearn.numeric.growth_arrays import GrowthMemory
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import IntArray
 
 WHOLE_TREE_BYTES = 2**28

@@ -6,7 +6,6 @@ from math import ceil, frexp, ldexp, log
 
 import numpy as np
 
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradients import (
     HESSIAN_UNIT,
     LOSS_LIMIT,
@@ -14,6 +13,7 @@ from fuselearn.numeric.gradients import (
     regression_gradients,
     whole_number_bits,
 )
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import AnyArray, FloatArray, IntArray
 
 LEAST_SHARE = 1e-12

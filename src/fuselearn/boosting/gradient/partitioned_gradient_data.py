@@ -39,8 +39,8 @@ from fuselearn.data.training_data import ViewEstimator
 from fuselearn.data.view_table import Features
 from fuselearn.learners.binning import Binning
 from fuselearn.numeric.exact_sums import limb_sums, sums_of_limbs
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradients import HELD_OUT, TRAINING, UNUSED
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray
 
 LEAF_BYTES = 2

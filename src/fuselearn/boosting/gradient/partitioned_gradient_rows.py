@@ -18,7 +18,7 @@ from fuselearn.boosting.gradient.gradient_rows import (
 )
 from fuselearn.boosting.gradient.growth import HistogramLeaves
 from fuselearn.boosting.gradient.splitting import GrowthSettings
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import IntArray
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from fuselearn.boosting.gradient.tree_format import BoostedTrees
 from fuselearn.data import View, ViewBlocks
-from fuselearn.numeric.execution import SERIAL, Threads
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.numeric.tree_scores import PackedTrees, add_tree_scores, pack_trees, settle_by_bounds
 from fuselearn.numeric.votes import codes_of, rounding_slack
 from fuselearn.typing import BoolArray, FloatArray, IntArray

@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from fuselearn.boosting.gradient.tree_format import CATEGORY_BINS
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradient_histograms import best_splits, first_of_largest, least_whole, ordered_categories
 from fuselearn.numeric.gradient_loops import LEAST_GAIN, LEAST_HESSIAN, SCORE, WEIGHT, G, H
 from fuselearn.numeric.growth_arrays import SplitRules
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 LEAST_DEPTH = 10

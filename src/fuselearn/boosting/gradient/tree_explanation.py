@@ -11,7 +11,7 @@ from fuselearn.boosting.gradient.tree_format import BoostedTrees
 from fuselearn.explanation.column_terms import ColumnTerms, players_of
 from fuselearn.explanation.explained_rows import MaskedRows
 from fuselearn.explanation.tree_values import tree_shapley
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.typing import BoolArray, FloatArray, IntArray
 
 

@@ -16,7 +16,7 @@ from fuselearn.data import ViewBlocks
 from fuselearn.data.categories import Categories
 from fuselearn.data.lacking_frames import with_absent_views
 from fuselearn.explanation.explained_rows import ExplainedRows, ExplainsRows
-from fuselearn.numeric.execution import Threads
+from fuselearn.numeric.threads import Threads
 from fuselearn.numeric.votes import codes_of
 from fuselearn.typing import AnyArray, BoolArray, FloatArray, IntArray, TableLike
 

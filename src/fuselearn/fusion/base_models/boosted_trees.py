@@ -30,8 +30,8 @@ from fuselearn.boosting.gradient.tree_format import BoostedTrees
 from fuselearn.boosting.gradient.warm_start import renumbered
 from fuselearn.data import TrainingData
 from fuselearn.data.training_data import RegressionData
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.gradients import ALL_VIEWS, TRAINING
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.persistence.validation import check_array, check_integer, check_part
 from fuselearn.typing import FloatArray, IntArray
 

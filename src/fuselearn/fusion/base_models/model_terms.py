@@ -25,9 +25,9 @@ from fuselearn.fusion.base_models.forests import ForestModel, as_columns
 from fuselearn.fusion.base_models.kernel_machines import KernelMachine, LinearMachine
 from fuselearn.fusion.base_models.ridge_features import RidgeModel
 from fuselearn.fusion.base_models.support_vector_machines import SupportVectorMachines
-from fuselearn.numeric.execution import SERIAL, Threads
 from fuselearn.numeric.forest import Forest
 from fuselearn.numeric.gradients import ALL_VIEWS
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import FloatArray, IntArray
 
 

@@ -1,0 +1,268 @@
+"""Threads that share out items, or take the steps of one task together.
+
+Compiled loops release the GIL, so plain Python threads run them side by side. Unlike numba's own parallel loops, they
+can be used from any thread of the caller's and after a fork, and they cost no compile time.
+
+An interrupt may come at any moment, and its caller may go on with what was computed before it. So when a call ends,
+however it does, nothing that it began goes on.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import pairwise
+from queue import SimpleQueue
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+
+from fuselearn.numeric.barrier import BARRIER_SIZE, STOPPED
+from fuselearn.typing import IntArray
+
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+
+
+class AbandonedError(RuntimeError):
+    """A thread has waited for one that does not come any more."""
+
+
+class Threads:
+    """A fixed number of threads: the calling one, and others that wait for work from the first call on.
+
+    Parameters
+    ----------
+    count : int
+        Number of threads; with 1 everything runs in the calling thread.
+
+    Examples
+    --------
+    >>> with Threads(2) as threads:
+    ...     threads.map(abs, [-1, 2, -3])
+    [1, 2, 3]
+    """
+
+    def __init__(self, count: int = 1) -> None:
+        self.count = count
+        self._others = _OtherThreads(count - 1) if count > 1 else None
+        self._together = threading.Lock() if count > 1 else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._others is not None:
+            self._others.dismiss()
+
+    def share(self, n_items: int, work: Callable[[int, int], None]) -> None:
+        """Call ``work(start, stop)`` on consecutive parts of ``range(n_items)``, one part a thread."""
+        if self.count == 1 or n_items < 2:
+            work(0, n_items)
+            return
+        n_parts = min(self.count, n_items)
+        cuts = [n_items * part // n_parts for part in range(n_parts + 1)]
+        self._do(_Job([partial(work, *part) for part in pairwise(cuts)]))
+
+    def map(
+        self, function: Callable[[Item], Result], items: Iterable[Item], *, give_up: Callable[[], None] = lambda: None
+    ) -> list[Result]:
+        """Return ``[function(item) for item in items]``, in the order of the items.
+
+        `give_up` is called when an interrupt or an error ends this early, before what goes on by then is waited for;
+        perhaps several times.
+        """
+        if self.count == 1:
+            return [function(item) for item in items]
+        return self._do(_Job([partial(function, item) for item in items], give_up))
+
+    def share_out(
+        self,
+        function: Callable[[Item, Threads], Result],
+        items: Sequence[Item],
+        *,
+        give_up: Callable[[], None] = lambda: None,
+    ) -> list[Result]:
+        """Return ``[function(item, threads) for item in items]``: as many side by side as there are threads.
+
+        Where fewer items than threads are left, each has several threads. `give_up` is that of `map`.
+        """
+        results: list[Result] = []
+        for start in range(0, len(items), self.count):
+            some = items[start : start + self.count]
+            n_each = self.count // len(some)
+
+            def work(item: Item, n_each: int = n_each) -> Result:
+                with Threads(n_each) as threads:
+                    return function(item, threads)
+
+            results += self.map(work, some, give_up=give_up)
+        return results
+
+    def together(self, work: Callable[[int, IntArray], None]) -> None:
+        """Call ``work(number, barrier)`` on all threads at the same time, each with a number from 0 on.
+
+        They may wait for each other at the barrier (`fuselearn.numeric.barrier`), where no interrupt ends the wait: the
+        steps of a task should take seconds at most. What these threads already do must not call this.
+        """
+        barrier = np.zeros(BARRIER_SIZE, dtype=np.int64)
+        if self._together is None:
+            work(0, barrier)
+            return
+
+        def give_up() -> None:
+            barrier[STOPPED] = 1  # let nobody wait for a thread that does not come
+
+        with self._together:
+            self._do(_Job([partial(work, number, barrier) for number in range(self.count)], give_up), at_once=True)
+
+    def _do(self, job: _Job[Result], *, at_once: bool = False) -> list[Result]:
+        """Return the results of all calls of a job; with `at_once` no call begins before each has its thread."""
+        assert self._others is not None
+        interrupt: BaseException | None = None
+        try:
+            job.n_awaited = self.count if at_once else 0
+            self._others.tell(job, min(self.count, len(job)) - 1)
+            job.work_off()
+        except BaseException as error:
+            interrupt = error
+        # Whatever comes meanwhile, wait until nothing goes on.
+        while True:
+            try:
+                if interrupt is not None:
+                    job.end()
+                job.wait()
+                break
+            except BaseException as error:
+                interrupt = error
+        try:
+            if interrupt is not None:
+                raise interrupt
+            return job.results()
+        finally:
+            interrupt = None  # it knows this frame: a cycle that would keep all arrays
+
+
+SERIAL = Threads(1)
+
+
+class _OtherThreads:
+    """Threads that wait for jobs, from the first one on; they are started anew in a process that was forked."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Begin without threads."""
+        self._process, self._starting = os.getpid(), threading.Lock()
+        self._jobs: SimpleQueue[_Job[Any] | None] = SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._dismissal = weakref.finalize(self, _dismiss, self._jobs, self._threads)
+
+    def tell(self, job: _Job[Any], n_threads: int) -> None:
+        """Let so many threads work a job off."""
+        if not self._dismissal.alive:
+            raise RuntimeError("These threads were dismissed at the end of their with statement.")
+        if self._process != os.getpid():
+            self._dismissal.detach()
+            self._prepare()
+        with self._starting:
+            while len(self._threads) < self._count:
+                thread = threading.Thread(target=_work_off_jobs, args=(self._jobs,), daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        for _ in range(n_threads):
+            self._jobs.put(job)
+
+    def dismiss(self) -> None:
+        """Let the threads end, and wait for it."""
+        self._dismissal()
+
+
+def _work_off_jobs(jobs: SimpleQueue[_Job[Any] | None]) -> None:
+    """Work off jobs until there is None, which the next thread finds, too."""
+    while (job := jobs.get()) is not None:
+        job.work_off()
+        del job
+    jobs.put(None)
+
+
+def _dismiss(jobs: SimpleQueue[_Job[Any] | None], threads: Sequence[threading.Thread]) -> None:
+    """Let threads end, and wait for it."""
+    jobs.put(None)
+    for thread in threads:
+        if thread is not threading.current_thread():
+            thread.join()
+
+
+class _Job(Generic[Result]):
+    """Calls that several threads work off; each takes the next one that nobody has taken."""
+
+    def __init__(self, calls: Sequence[Callable[[], Result]], give_up: Callable[[], None] = lambda: None) -> None:
+        self._calls, self._give_up = calls, give_up
+        self._results: dict[int, Result] = {}
+        self._errors: dict[int, BaseException] = {}
+        self._n_taken = self._n_running = 0
+        self._changed = threading.Condition()
+        self.n_awaited = 0
+
+    def __len__(self) -> int:
+        return len(self._calls)
+
+    def work_off(self) -> None:
+        """Make calls as long as there are any that nobody has taken."""
+        while (number := self._take()) is not None:
+            try:
+                self._results[number] = self._calls[number]()
+            except BaseException as error:
+                self._errors[number] = error
+                self.end()
+            finally:
+                with self._changed:
+                    self._n_running -= 1
+                    self._changed.notify_all()
+
+    def _take(self) -> int | None:
+        """Return the number of the next call; None where there is none."""
+        with self._changed:
+            if self._n_taken == len(self._calls):
+                return None
+            self._n_taken += 1
+            self._n_running += 1
+            number = self._n_taken - 1
+            self._changed.notify_all()
+            try:
+                while self._n_running < self.n_awaited and self._n_taken < len(self._calls):
+                    self._changed.wait()
+            except BaseException:
+                self._n_running -= 1
+                raise
+            return number
+
+    def end(self) -> None:
+        """Let no further call be taken, and let those that go on know."""
+        self._give_up()
+        with self._changed:
+            self._n_taken = len(self._calls)
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Wait until all calls were taken and none goes on."""
+        with self._changed:
+            while self._n_running > 0 or self._n_taken < len(self._calls):
+                self._changed.wait()
+
+    def results(self) -> list[Result]:
+        """Return what the calls returned; raise an interrupt, or else the error of the first one that failed itself."""
+
+        def rank(number: int) -> tuple[bool, bool, int]:
+            error = self._errors[number]
+            return isinstance(error, Exception), isinstance(error, AbandonedError), number
+
+        if self._errors:
+            raise self._errors[min(self._errors, key=rank)]
+        return [self._results[number] for number in range(len(self._calls))]
