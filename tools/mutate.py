@@ -113,8 +113,10 @@ PACKAGES: dict[str, tuple[list[str], list[str]]] = {
             "boosting/gradient/splitting.py",
             "boosting/gradient/open_leaves.py",
             "boosting/gradient/losses.py",
+            "numeric/whole_tree.py",
         ],
         [
+            "numeric/test_whole_tree.py",
             "boosting/gradient/test_losses.py",
             "boosting/gradient/test_growth.py",
             "boosting/gradient/test_split_finder.py",
