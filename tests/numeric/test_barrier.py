@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 
-from fuselearn.numeric.barrier import all_arrive, atomic_add
+from fuselearn.numeric.barrier import ARRIVED, BARRIER_SIZE, GENERATION, STOPPED, all_arrive, atomic_add
 from fuselearn.numeric.execution import compiled
 from fuselearn.numeric.threads import Threads
 
@@ -79,6 +79,16 @@ def test_an_interrupt_leaves_nobody_waiting():
 
     with Threads(2) as threads, pytest.raises(KeyboardInterrupt):
         threads.together(work)
+
+
+@pytest.mark.parametrize("n_arrived", [0, 1, 2])
+def test_nobody_passes_once_a_thread_has_given_up(n_arrived):
+    """Not even the last one to arrive, which would let the others go on without the one that is missing."""
+    barrier = np.zeros(BARRIER_SIZE, dtype=np.int64)
+    barrier[ARRIVED], barrier[STOPPED] = n_arrived, 1
+    assert not all_arrive(barrier, 3)
+    assert barrier[GENERATION] == 0
+    assert all_arrive(barrier, 1)
 
 
 def test_stand_ins_are_for_compiled_loops():

@@ -106,6 +106,8 @@ def all_arrive(barrier: IntArray, n_threads: int) -> bool:
     """
     if n_threads == 1:
         return True
+    if atomic_get(barrier, STOPPED) != 0:  # who arrives late must not let others pass
+        return False
     generation = atomic_get(barrier, GENERATION)
     if atomic_add(barrier, ARRIVED, 1) == n_threads - 1:
         atomic_add(barrier, ARRIVED, -n_threads)
