@@ -1,4 +1,4 @@
-"""Threads that share out items, or take the steps of one task together.
+"""Threads that share out items, or help with the steps of one task.
 
 Compiled loops release the GIL, so plain Python threads run them side by side. Unlike numba's own parallel loops, they
 can be used from any thread of the caller's and after a fork, and they cost no compile time.
@@ -20,15 +20,11 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 
-from fuselearn.numeric.barrier import BARRIER_SIZE, STOPPED
+from fuselearn.numeric.team import ENDED, TEAM_SIZE
 from fuselearn.typing import IntArray
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
-
-
-class AbandonedError(RuntimeError):
-    """A thread has waited for one that does not come any more."""
 
 
 class Threads:
@@ -102,31 +98,41 @@ class Threads:
             results += self.map(work, some, give_up=give_up)
         return results
 
-    def together(self, work: Callable[[int, IntArray], None]) -> None:
-        """Call ``work(number, barrier)`` on all threads at the same time, each with a number from 0 on.
+    def lead(self, work: Callable[[IntArray], None], help_with: Callable[[IntArray], None]) -> None:
+        """Call ``work(team)`` in this thread and ``help_with(team)`` in the others, until the work is done.
 
-        They may wait for each other at the barrier (`fuselearn.numeric.barrier`), where no interrupt ends the wait: the
-        steps of a task should take seconds at most. What these threads already do must not call this.
+        They share its steps as `fuselearn.numeric.team` says. Where a thread fails to help, its error is raised.
         """
-        barrier = np.zeros(BARRIER_SIZE, dtype=np.int64)
-        if self._together is None:
-            work(0, barrier)
-            return
+        team = np.zeros(TEAM_SIZE, dtype=np.int64)
 
-        def give_up() -> None:
-            barrier[STOPPED] = 1  # let nobody wait for a thread that does not come
+        def end() -> None:
+            team[ENDED] = 1
 
-        with self._together:
-            self._do(_Job([partial(work, number, barrier) for number in range(self.count)], give_up), at_once=True)
+        def lead_and_end() -> None:
+            try:
+                work(team)
+            finally:
+                end()
 
-    def _do(self, job: _Job[Result], *, at_once: bool = False) -> list[Result]:
-        """Return the results of all calls of a job; with `at_once` no call begins before each has its thread."""
+        if self._others is None:
+            work(team)
+        else:
+            self._do(_Job([partial(help_with, team)] * (self.count - 1), end), lead_and_end)
+
+    def _do(self, job: _Job[Result], lead: Callable[[], None] | None = None) -> list[Result]:
+        """Return the results of all calls of a job.
+
+        The calling thread makes some of them, or does something else meanwhile (`lead`), after which none begins.
+        """
         assert self._others is not None
         interrupt: BaseException | None = None
         try:
-            job.n_awaited = self.count if at_once else 0
-            self._others.tell(job, min(self.count, len(job)) - 1)
-            job.work_off()
+            self._others.tell(job, len(job) - (lead is None))
+            if lead is None:
+                job.work_off()
+            else:
+                lead()
+                job.end()
         except BaseException as error:
             interrupt = error
         # Whatever comes meanwhile, wait until nothing goes on.
@@ -164,7 +170,7 @@ class _OtherThreads:
         self._dismissal = weakref.finalize(self, _dismiss, self._jobs, self._threads)
 
     def tell(self, job: _Job[Any], n_threads: int) -> None:
-        """Let so many threads work a job off."""
+        """Let so many threads work a job off, or all of them if they are fewer."""
         if not self._dismissal.alive:
             raise RuntimeError("These threads were dismissed at the end of their with statement.")
         if self._process != os.getpid():
@@ -175,7 +181,7 @@ class _OtherThreads:
                 thread = threading.Thread(target=_work_off_jobs, args=(self._jobs,), daemon=True)
                 thread.start()
                 self._threads.append(thread)
-        for _ in range(n_threads):
+        for _ in range(min(n_threads, self._count)):
             self._jobs.put(job)
 
     def dismiss(self) -> None:
@@ -208,7 +214,6 @@ class _Job(Generic[Result]):
         self._errors: dict[int, BaseException] = {}
         self._n_taken = self._n_running = 0
         self._changed = threading.Condition()
-        self.n_awaited = 0
 
     def __len__(self) -> int:
         return len(self._calls)
@@ -233,15 +238,7 @@ class _Job(Generic[Result]):
                 return None
             self._n_taken += 1
             self._n_running += 1
-            number = self._n_taken - 1
-            self._changed.notify_all()
-            try:
-                while self._n_running < self.n_awaited and self._n_taken < len(self._calls):
-                    self._changed.wait()
-            except BaseException:
-                self._n_running -= 1
-                raise
-            return number
+            return self._n_taken - 1
 
     def end(self) -> None:
         """Let no further call be taken, and let those that go on know."""
@@ -257,12 +254,7 @@ class _Job(Generic[Result]):
                 self._changed.wait()
 
     def results(self) -> list[Result]:
-        """Return what the calls returned; raise an interrupt, or else the error of the first one that failed itself."""
-
-        def rank(number: int) -> tuple[bool, bool, int]:
-            error = self._errors[number]
-            return isinstance(error, Exception), isinstance(error, AbandonedError), number
-
+        """Return what the calls returned, if they were made; raise an interrupt, or else the error of the first one."""
         if self._errors:
-            raise self._errors[min(self._errors, key=rank)]
-        return [self._results[number] for number in range(len(self._calls))]
+            raise self._errors[min(self._errors, key=lambda n: (isinstance(self._errors[n], Exception), n))]
+        return [self._results[number] for number in sorted(self._results)]

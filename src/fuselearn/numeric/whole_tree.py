@@ -6,7 +6,6 @@ takes less time than the way to it and back through the interpreter: on tables o
 
 import numpy as np
 
-from fuselearn.numeric.barrier import all_arrive
 from fuselearn.numeric.execution import compiled
 from fuselearn.numeric.gradient_loops import (
     CATEGORY_SMOOTHING,
@@ -24,13 +23,17 @@ from fuselearn.numeric.gradient_loops import (
     subtract_loop,
 )
 from fuselearn.numeric.growth_arrays import CountedRows, GrowthMemory, Nodes, SplitRules, SplitSpace
-from fuselearn.numeric.threads import SERIAL, AbandonedError, Threads
+from fuselearn.numeric.team import all_done, finish_chunk, next_step, publish_step, take_chunk
+from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import IntArray
 
-BEST, SMALL = range(2)
-"""What the first thread tells the others: the leaf to split, and its child that is counted."""
+KIND, NODE, SMALL, LEFT = range(4)
+"""What the leader tells the others of a step: what is to be done, for which node; its child that is counted, and its
+left one."""
+COUNT_ROOT, SCAN_ROOT, COUNT_LEFT, MOVE_ROWS, COPY_ROWS, LOOK_AT_CHILDREN = range(6)
+"""Kinds of steps."""
 LEAST_ROWS = 2**12
-"""Rows of a leaf for each thread below which one of them splits it."""
+"""Rows of a leaf for each thread below which the leader splits it alone."""
 
 
 def grow_whole_tree(counted: CountedRows, rules: SplitRules, memory: GrowthMemory, threads: Threads = SERIAL) -> Nodes:
@@ -52,19 +55,16 @@ def grow_whole_tree(counted: CountedRows, rules: SplitRules, memory: GrowthMemor
     Nodes
         The nodes in the order in which they were made: the root, then both children of each split.
     """
-    step, n_left = np.zeros(2, dtype=np.intp), np.zeros(threads.count, dtype=np.intp)
-    n_nodes = np.zeros(threads.count, dtype=np.intp)
+    step, n_left = np.zeros(4, dtype=np.intp), np.zeros(threads.count, dtype=np.intp)
+    arrays = counted, rules, memory.nodes, memory.histograms, memory.space, step, n_left
+    n_nodes = 0
 
-    def work(thread: int, barrier: IntArray) -> None:
-        n_nodes[thread] = _grow(
-            counted, rules, memory.nodes, memory.histograms, memory.space, memory.max_leaf_nodes, step, n_left, thread,
-            threads.count, barrier,
-        )  # fmt: skip
-        if n_nodes[thread] < 0:
-            raise AbandonedError("A thread that grew a tree together with this one has given up.")
+    def lead(team: IntArray) -> None:
+        nonlocal n_nodes
+        n_nodes = _grow(*arrays, memory.max_leaf_nodes, threads.count, team)
 
-    threads.together(work)
-    return memory.nodes.first(int(n_nodes[0]))
+    threads.lead(lead, lambda team: _help(*arrays, threads.count, team))
+    return memory.nodes.first(n_nodes)
 
 
 @compiled()
@@ -168,42 +168,38 @@ def _start_root(histogram: IntArray, n_rows: int, nodes: Nodes) -> None:
 
 
 @compiled()
-def _part_rows(
-    node: int, counted: CountedRows, nodes: Nodes, n_left: IntArray, thread: int, n_threads: int, barrier: IntArray
-) -> int:
-    """Put rows of a node that go left before the others, all in their order, and return where the others begin.
-
-    A small node is split by the first thread; the others return -1, as does any that waits for one that has given up.
-    """
+def _part_rows(node: int, counted: CountedRows, nodes: Nodes) -> int:
+    """Put rows of a node that go left before the others, and return where the others begin."""
     start, stop = nodes.rows[node, 0], nodes.rows[node, 1]
+    column = counted.bins[counted.columns[nodes.place[node]]]
+    return start + split_loop(counted.rows[start:stop], counted.scratch[start:stop], column, nodes.goes_left[node])
+
+
+@compiled()
+def _part_some_rows(
+    kind: int, node: int, counted: CountedRows, nodes: Nodes, n_left: IntArray, chunk: int, n_chunks: int
+) -> None:
+    """Do the same for some rows, in three steps: count those that go left, move all to where they belong in other
+    memory, where all threads know how many come before, and copy them back."""
+    start, stop = nodes.rows[node, 0], nodes.rows[node, 1]
+    first, last = start + (stop - start) * chunk // n_chunks, start + (stop - start) * (chunk + 1) // n_chunks
     column, goes_left = counted.bins[counted.columns[nodes.place[node]]], nodes.goes_left[node]
     rows, scratch = counted.rows, counted.scratch
-    if stop - start < LEAST_ROWS * n_threads or n_threads == 1:
-        if thread > 0:
-            return -1
-        return start + split_loop(rows[start:stop], scratch[start:stop], column, goes_left)
-    first = start + (stop - start) * thread // n_threads
-    last = start + (stop - start) * (thread + 1) // n_threads
-    n_left[thread] = 0
-    for i in range(first, last):
-        n_left[thread] += goes_left[column[rows[i]]]
-    if not all_arrive(barrier, n_threads):
-        return -1
-    left, middle = start, start
-    for k in range(n_threads):
-        left += n_left[k] if k < thread else 0
-        middle += n_left[k]
-    right = middle + (first - start) - (left - start)
-    for i in range(first, last):
-        is_left = np.int64(goes_left[column[rows[i]]])
-        scratch[left if is_left else right] = rows[i]
-        left += is_left
-        right += 1 - is_left
-    if not all_arrive(barrier, n_threads):
-        return -1
-    for i in range(first, last):
-        rows[i] = scratch[i]
-    return middle
+    if kind == COUNT_LEFT:
+        n_left[chunk] = 0
+        for i in range(first, last):
+            n_left[chunk] += goes_left[column[rows[i]]]
+    elif kind == MOVE_ROWS:
+        left = start + n_left[:chunk].sum()
+        right = start + n_left[:n_chunks].sum() + (first - left)
+        for i in range(first, last):
+            is_left = np.int64(goes_left[column[rows[i]]])
+            scratch[left if is_left else right] = rows[i]
+            left += is_left
+            right += 1 - is_left
+    else:
+        for i in range(first, last):
+            rows[i] = scratch[i]
 
 
 @compiled()
@@ -274,65 +270,126 @@ def _look_at_children(
 
 
 @compiled()
+def _do_chunk(
+    counted: CountedRows,
+    rules: SplitRules,
+    nodes: Nodes,
+    histograms: IntArray,
+    space: SplitSpace,
+    step: IntArray,
+    n_left: IntArray,
+    chunk: int,
+    n_chunks: int,
+) -> None:
+    """Do a part of a step: for some of the columns, or some of the rows."""
+    kind, root = step[KIND], int(np.intp(0))  # a literal would be a type of its own
+    n_pairs = (len(counted.columns) + 1) // 2  # columns are counted two at a time
+    first, last = 2 * (n_pairs * chunk // n_chunks), 2 * (n_pairs * (chunk + 1) // n_chunks)
+    last = min(last, len(counted.columns))
+    if kind == COUNT_ROOT:
+        fill_loop(counted, counted.rows, histograms[0], first, last)
+    elif kind == SCAN_ROOT:
+        _scan_node(histograms[0], root, rules, nodes, space, root, first, last)
+    elif kind == LOOK_AT_CHILDREN:
+        _look_at_children(step[SMALL], step[LEFT], counted, rules, nodes, histograms, space, first, last)
+    else:
+        _part_some_rows(kind, step[NODE], counted, nodes, n_left, chunk, n_chunks)
+
+
+@compiled()
+def _do_step(
+    kind: int,
+    counted: CountedRows,
+    rules: SplitRules,
+    nodes: Nodes,
+    histograms: IntArray,
+    space: SplitSpace,
+    step: IntArray,
+    n_left: IntArray,
+    n_chunks: int,
+    team: IntArray,
+) -> bool:
+    """Do a step with the help of other threads; return False where one of them has failed."""
+    step[KIND] = kind
+    if n_chunks == 1:
+        _do_chunk(counted, rules, nodes, histograms, space, step, n_left, int(np.intp(0)), n_chunks)
+        return True
+    publish_step(team, n_chunks)
+    chunk = take_chunk(team)
+    while chunk >= 0:
+        _do_chunk(counted, rules, nodes, histograms, space, step, n_left, chunk, n_chunks)
+        finish_chunk(team)
+        chunk = take_chunk(team)
+    return all_done(team, n_chunks)
+
+
+@compiled()
+def _help(
+    counted: CountedRows,
+    rules: SplitRules,
+    nodes: Nodes,
+    histograms: IntArray,
+    space: SplitSpace,
+    step: IntArray,
+    n_left: IntArray,
+    n_chunks: int,
+    team: IntArray,
+) -> None:
+    """Take chunks of all steps until the tree has grown."""
+    current = next_step(team, int(np.intp(0)))
+    while current >= 0:
+        chunk = take_chunk(team)
+        while chunk >= 0:
+            _do_chunk(counted, rules, nodes, histograms, space, step, n_left, chunk, n_chunks)
+            finish_chunk(team)
+            chunk = take_chunk(team)
+        current = next_step(team, current)
+
+
+@compiled()
 def _grow(
     counted: CountedRows,
     rules: SplitRules,
     nodes: Nodes,
     histograms: IntArray,
     space: SplitSpace,
-    max_leaf_nodes: int,
     step: IntArray,
     n_left: IntArray,
-    thread: int,
+    max_leaf_nodes: int,
     n_threads: int,
-    barrier: IntArray,
+    team: IntArray,
 ) -> int:
-    """Grow a tree, and return the number of its nodes; -1 where a thread has given up.
-
-    All threads run this at the same time, and take the same steps. Each counts and scans some columns, and takes its
-    part of the rows; the first one does all the rest.
-    """
-    n_pairs = (len(counted.columns) + 1) // 2  # columns are counted two at a time
-    first = 2 * (n_pairs * thread // n_threads)
-    last = min(2 * (n_pairs * (thread + 1) // n_threads), len(counted.columns))
+    """Grow a tree with the help of other threads; return the number of its nodes, 0 where one of these has failed."""
+    arrays = counted, rules, nodes, histograms, space, step, n_left
     # Literals would be types of their own, for which loops are compiled once more.
     root, n_nodes, n_leaves = int(np.intp(0)), int(np.intp(1)), int(np.intp(1))
-    fill_loop(counted, counted.rows, histograms[0], first, last)
-    if not all_arrive(barrier, n_threads):
-        return -1
-    if thread == 0:
-        _start_root(histograms[0], len(counted.rows), nodes)
-    if not all_arrive(barrier, n_threads):
-        return -1
-    _scan_node(histograms[0], root, rules, nodes, space, root, first, last)
-    if not all_arrive(barrier, n_threads):
-        return -1
-    if thread == 0:
-        _choose_split(histograms[0], root, rules, nodes, space, root)
+    if not _do_step(int(np.intp(COUNT_ROOT)), *arrays, n_threads, team):
+        return 0
+    _start_root(histograms[0], len(counted.rows), nodes)
+    if not _do_step(int(np.intp(SCAN_ROOT)), *arrays, n_threads, team):
+        return 0
+    _choose_split(histograms[0], root, rules, nodes, space, root)
     while n_leaves < max_leaf_nodes:
-        if thread == 0:
-            step[BEST] = _best_leaf(n_nodes, nodes)
-        if not all_arrive(barrier, n_threads):
-            return -1
-        best, left = step[BEST], n_nodes
+        best, left = _best_leaf(n_nodes, nodes), n_nodes
         if best < 0:
             break
-        middle = _part_rows(best, counted, nodes, n_left, thread, n_threads, barrier)
+        n_rows = nodes.rows[best, 1] - nodes.rows[best, 0]
+        if n_threads == 1 or n_rows < LEAST_ROWS * n_threads:
+            middle = _part_rows(best, counted, nodes)
+        else:
+            step[NODE] = best
+            for kind in range(int(np.intp(COUNT_LEFT)), int(np.intp(COPY_ROWS)) + 1):
+                if not _do_step(kind, *arrays, n_threads, team):
+                    return 0
+            middle = nodes.rows[best, 0] + n_left[:n_threads].sum()
+        _make_children(best, left, middle, rules, nodes)
         n_nodes += 2
         n_leaves += 1
-        is_last = n_leaves == max_leaf_nodes or nodes.depth[best] + 1 >= rules.max_depth
-        if thread == 0:
-            _make_children(best, left, middle, rules, nodes)
-            if not is_last:
-                step[SMALL] = _give_slots(best, n_leaves - 1, nodes)
-        if not all_arrive(barrier, n_threads):
-            return -1
-        if is_last:
+        if n_leaves == max_leaf_nodes or nodes.depth[left] >= rules.max_depth:
             continue
-        _look_at_children(step[SMALL], left, counted, rules, nodes, histograms, space, first, last)
-        if not all_arrive(barrier, n_threads):
-            return -1
-        if thread == 0:
-            for k in range(2):
-                _choose_split(histograms[nodes.slot[left + k]], left + k, rules, nodes, space, root + k)
+        step[SMALL], step[LEFT] = _give_slots(best, n_leaves - 1, nodes), left
+        if not _do_step(int(np.intp(LOOK_AT_CHILDREN)), *arrays, n_threads, team):
+            return 0
+        for k in range(2):
+            _choose_split(histograms[nodes.slot[left + k]], left + k, rules, nodes, space, root + k)
     return n_nodes
