@@ -119,8 +119,10 @@ def _called(loop: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
 
 
 def _files(loop: Callable[..., Any]) -> set[str]:
-    """Return the files with the source of a loop and of all that it calls."""
-    return {loop.__code__.co_filename}.union(*(_files(_SOURCES[value]) for value in _called(loop).values()))
+    """Return the files with the source of a loop, of the named tuples that it takes, and of all that it calls."""
+    tuples = [hint for hint in loop.__annotations__.values() if isinstance(hint, type) and issubclass(hint, tuple)]
+    own = {loop.__code__.co_filename, *(str(sys.modules[hint.__module__].__file__) for hint in tuples)}
+    return own.union(*(_files(_SOURCES[value]) for value in _called(loop).values()))
 
 
 def _with_locked_cache(kernel: Any) -> Any:

@@ -13,9 +13,10 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import pairwise
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
@@ -25,6 +26,9 @@ from fuselearn.typing import IntArray
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
+
+LONGEST_WAIT = 0.05
+"""Seconds after which the caller looks again whether others still help, should it have missed that they left."""
 
 
 class Threads:
@@ -45,7 +49,6 @@ class Threads:
     def __init__(self, count: int = 1) -> None:
         self.count = count
         self._others = _OtherThreads(count - 1) if count > 1 else None
-        self._together = threading.Lock() if count > 1 else None
 
     def __enter__(self) -> Self:
         return self
@@ -104,6 +107,9 @@ class Threads:
         They share its steps as `fuselearn.numeric.team` says. Where a thread fails to help, its error is raised.
         """
         team = np.zeros(TEAM_SIZE, dtype=np.int64)
+        if self._others is None:
+            work(team)
+            return
 
         def end() -> None:
             team[ENDED] = 1
@@ -112,30 +118,30 @@ class Threads:
             try:
                 work(team)
             finally:
-                end()
+                job.end()
 
-        if self._others is None:
-            work(team)
-        else:
-            self._do(_Job([partial(help_with, team)] * (self.count - 1), end), lead_and_end)
+        job = _Job([partial(help_with, team)] * (self.count - 1), end)
+        self._run(job, lead_and_end, self.count - 1)
+        job.raise_errors()
 
-    def _do(self, job: _Job[Result], lead: Callable[[], None] | None = None) -> list[Result]:
-        """Return the results of all calls of a job.
+    def _do(self, job: _Job[Result]) -> list[Result]:
+        """Return the results of all calls of a job, of which the calling thread makes some."""
+        self._run(job, job.make_calls, len(job) - 1)
+        job.raise_errors()
+        return job.results()
 
-        The calling thread makes some of them, or does something else meanwhile (`lead`), after which none begins.
+    def _run(self, job: _Job[Any], own_part: Callable[[], None], n_helpers: int) -> None:
+        """Let others help with a job while this thread does its own part, and wait until nothing goes on.
+
+        An interrupt of the calling thread may come between any two lines. So it shares no lock with the others.
         """
         assert self._others is not None
         interrupt: BaseException | None = None
         try:
-            self._others.tell(job, len(job) - (lead is None))
-            if lead is None:
-                job.work_off()
-            else:
-                lead()
-                job.end()
+            self._others.tell(job, n_helpers)
+            own_part()
         except BaseException as error:
             interrupt = error
-        # Whatever comes meanwhile, wait until nothing goes on.
         while True:
             try:
                 if interrupt is not None:
@@ -147,7 +153,6 @@ class Threads:
         try:
             if interrupt is not None:
                 raise interrupt
-            return job.results()
         finally:
             interrupt = None  # it knows this frame: a cycle that would keep all arrays
 
@@ -192,7 +197,7 @@ class _OtherThreads:
 def _work_off_jobs(jobs: SimpleQueue[_Job[Any] | None]) -> None:
     """Work off jobs until there is None, which the next thread finds, too."""
     while (job := jobs.get()) is not None:
-        job.work_off()
+        job.help()
         del job
     jobs.put(None)
 
@@ -206,55 +211,61 @@ def _dismiss(jobs: SimpleQueue[_Job[Any] | None], threads: Sequence[threading.Th
 
 
 class _Job(Generic[Result]):
-    """Calls that several threads work off; each takes the next one that nobody has taken."""
+    """Calls that several threads make; each takes the next one that nobody has taken."""
 
     def __init__(self, calls: Sequence[Callable[[], Result]], give_up: Callable[[], None] = lambda: None) -> None:
-        self._calls, self._give_up = calls, give_up
+        self._calls, self._n_calls, self._give_up = calls, len(calls), give_up
+        self._numbers = iter(range(len(calls)))
         self._results: dict[int, Result] = {}
         self._errors: dict[int, BaseException] = {}
-        self._n_taken = self._n_running = 0
-        self._changed = threading.Condition()
+        self._ended = False
+        self._n_helping, self._of_helpers = 0, threading.Lock()
+        self._left: SimpleQueue[None] = SimpleQueue()
 
     def __len__(self) -> int:
-        return len(self._calls)
+        return self._n_calls
 
-    def work_off(self) -> None:
+    def make_calls(self) -> None:
         """Make calls as long as there are any that nobody has taken."""
-        while (number := self._take()) is not None:
+        while not self._ended and (number := next(self._numbers, None)) is not None:
             try:
                 self._results[number] = self._calls[number]()
-            except BaseException as error:
+            except Exception as error:
                 self._errors[number] = error
                 self.end()
-            finally:
-                with self._changed:
-                    self._n_running -= 1
-                    self._changed.notify_all()
 
-    def _take(self) -> int | None:
-        """Return the number of the next call; None where there is none."""
-        with self._changed:
-            if self._n_taken == len(self._calls):
-                return None
-            self._n_taken += 1
-            self._n_running += 1
-            return self._n_taken - 1
+    def help(self) -> None:
+        """Do the same in another thread, which notes when it begins and leaves."""
+        with self._of_helpers:
+            self._n_helping += 1  # before it looks whether the job has ended
+        try:
+            self.make_calls()
+        except BaseException as error:
+            self._errors[-1] = error
+            self.end()
+        finally:
+            with self._of_helpers:
+                self._n_helping -= 1
+            self._left.put(None)
 
     def end(self) -> None:
-        """Let no further call be taken, and let those that go on know."""
+        """Let no further call be made, and let those that go on know."""
+        self._ended = True
         self._give_up()
-        with self._changed:
-            self._n_taken = len(self._calls)
-            self._changed.notify_all()
 
     def wait(self) -> None:
-        """Wait until all calls were taken and none goes on."""
-        with self._changed:
-            while self._n_running > 0 or self._n_taken < len(self._calls):
-                self._changed.wait()
+        """Wait until no other thread helps, and forget what the calls refer to: one that comes late finds nothing."""
+        while self._n_helping > 0:
+            with suppress(Empty):
+                self._left.get(timeout=LONGEST_WAIT)
+        self._ended = True
+        self._calls = ()
+
+    def raise_errors(self) -> None:
+        """Raise the error of the first call that has one; before all that of a thread itself, such as SystemExit."""
+        if self._errors:
+            raise self._errors[min(self._errors)]
 
     def results(self) -> list[Result]:
-        """Return what the calls returned, if they were made; raise an interrupt, or else the error of the first one."""
-        if self._errors:
-            raise self._errors[min(self._errors, key=lambda n: (isinstance(self._errors[n], Exception), n))]
-        return [self._results[number] for number in sorted(self._results)]
+        """Return what the calls returned."""
+        return [self._results[number] for number in range(self._n_calls)]

@@ -27,11 +27,11 @@ from fuselearn.numeric.team import all_done, finish_chunk, next_step, publish_st
 from fuselearn.numeric.threads import SERIAL, Threads
 from fuselearn.typing import IntArray
 
-KIND, NODE, SMALL, LEFT = range(4)
-"""What the leader tells the others of a step: what is to be done, for which node; its child that is counted, and its
-left one."""
-COUNT_ROOT, SCAN_ROOT, COUNT_LEFT, MOVE_ROWS, COPY_ROWS, LOOK_AT_CHILDREN = range(6)
-"""Kinds of steps."""
+KIND, N_CHUNKS, NODE, SMALL = range(4)
+"""What the leader tells the others of a step: what is to be done, in how many chunks, for which node, and which one
+of its children is counted."""
+COUNT_LEFT, MOVE_ROWS, COPY_ROWS, COUNT_ROOT, SCAN_ROOT, LOOK_AT_CHILDREN = range(6)
+"""Kinds of steps: the rows of a large leaf are split in three."""
 LEAST_ROWS = 2**12
 """Rows of a leaf for each thread below which the leader splits it alone."""
 
@@ -63,7 +63,7 @@ def grow_whole_tree(counted: CountedRows, rules: SplitRules, memory: GrowthMemor
         nonlocal n_nodes
         n_nodes = _grow(*arrays, memory.max_leaf_nodes, threads.count, team)
 
-    threads.lead(lead, lambda team: _help(*arrays, threads.count, team))
+    threads.lead(lead, lambda team: _help(*arrays, team))
     return memory.nodes.first(n_nodes)
 
 
@@ -156,15 +156,20 @@ def _choose_split(histogram: IntArray, node: int, rules: SplitRules, nodes: Node
 
 
 @compiled()
-def _start_root(histogram: IntArray, n_rows: int, nodes: Nodes) -> None:
-    """Set the sums, bounds and rows of the root: every row is in some bin of the first column."""
+def _start_root(n_rows: int, nodes: Nodes) -> None:
+    """Set what is known of the root before it is counted."""
+    nodes.rows[0, 0], nodes.rows[0, 1] = 0, n_rows
+    nodes.bounds[0, 0], nodes.bounds[0, 1] = -np.inf, np.inf
+    nodes.left[0], nodes.slot[0], nodes.depth[0] = -1, 0, 0
+
+
+@compiled()
+def _sum_root(histogram: IntArray, nodes: Nodes) -> None:
+    """Set the sums of the root: every row is in some bin of the first column."""
     for i in range(3):
         nodes.sums[0, i] = 0
         for b in range(histogram.shape[2]):
             nodes.sums[0, i] += histogram[0, i, b]
-    nodes.bounds[0, 0], nodes.bounds[0, 1] = -np.inf, np.inf
-    nodes.rows[0, 0], nodes.rows[0, 1] = 0, n_rows
-    nodes.left[0], nodes.slot[0], nodes.depth[0] = -1, 0, 0
 
 
 @compiled()
@@ -203,8 +208,9 @@ def _part_some_rows(
 
 
 @compiled()
-def _make_children(node: int, left: int, middle: int, rules: SplitRules, nodes: Nodes) -> None:
-    """Make the children of a node, numbered `left` and one more; the rows from `middle` on go right."""
+def _make_children(node: int, left: int, middle: int, rules: SplitRules, nodes: Nodes) -> int:
+    """Make the children of a node, numbered `left` and one more, and return the number of nodes; the rows from `middle`
+    on go right."""
     start, stop, place = nodes.rows[node, 0], nodes.rows[node, 1], nodes.place[node]
     right = left + 1
     nodes.left[node] = left
@@ -223,6 +229,13 @@ def _make_children(node: int, left: int, middle: int, rules: SplitRules, nodes: 
         between = (left_value + right_value) / 2
         low, high = (left, right) if rules.monotonic[place] > 0 else (right, left)
         nodes.bounds[low, 1], nodes.bounds[high, 0] = between, between
+    return left + 2
+
+
+@compiled()
+def _is_open(n_nodes: int, nodes: Nodes, rules: SplitRules, max_leaf_nodes: int) -> bool:
+    """Return whether the last two nodes may be split."""
+    return bool(n_nodes < 2 * max_leaf_nodes - 1 and nodes.depth[n_nodes - 1] < rules.max_depth)
 
 
 @compiled()
@@ -250,27 +263,7 @@ def _best_leaf(n_nodes: int, nodes: Nodes) -> int:
 
 
 @compiled()
-def _look_at_children(
-    small: int,
-    left: int,
-    counted: CountedRows,
-    rules: SplitRules,
-    nodes: Nodes,
-    histograms: IntArray,
-    space: SplitSpace,
-    first: int,
-    last: int,
-) -> None:
-    """Find histograms and best splits of two children, of which the smaller one is counted, on some of the columns."""
-    histogram, rest = histograms[nodes.slot[small]], histograms[nodes.slot[2 * left + 1 - small]]
-    fill_loop(counted, counted.rows[nodes.rows[small, 0] : nodes.rows[small, 1]], histogram, first, last)
-    subtract_loop(rest[first:last], histogram[first:last])
-    for k in range(2):
-        _scan_node(histograms[nodes.slot[left + k]], left + k, rules, nodes, space, k, first, last)
-
-
-@compiled()
-def _do_chunk(
+def _take_chunks(
     counted: CountedRows,
     rules: SplitRules,
     nodes: Nodes,
@@ -278,49 +271,33 @@ def _do_chunk(
     space: SplitSpace,
     step: IntArray,
     n_left: IntArray,
-    chunk: int,
-    n_chunks: int,
-) -> None:
-    """Do a part of a step: for some of the columns, or some of the rows."""
-    kind, root = step[KIND], int(np.intp(0))  # a literal would be a type of its own
-    n_pairs = (len(counted.columns) + 1) // 2  # columns are counted two at a time
-    first, last = 2 * (n_pairs * chunk // n_chunks), 2 * (n_pairs * (chunk + 1) // n_chunks)
-    last = min(last, len(counted.columns))
-    if kind == COUNT_ROOT:
-        fill_loop(counted, counted.rows, histograms[0], first, last)
-    elif kind == SCAN_ROOT:
-        _scan_node(histograms[0], root, rules, nodes, space, root, first, last)
-    elif kind == LOOK_AT_CHILDREN:
-        _look_at_children(step[SMALL], step[LEFT], counted, rules, nodes, histograms, space, first, last)
-    else:
-        _part_some_rows(kind, step[NODE], counted, nodes, n_left, chunk, n_chunks)
-
-
-@compiled()
-def _do_step(
-    kind: int,
-    counted: CountedRows,
-    rules: SplitRules,
-    nodes: Nodes,
-    histograms: IntArray,
-    space: SplitSpace,
-    step: IntArray,
-    n_left: IntArray,
-    n_chunks: int,
     team: IntArray,
-) -> bool:
-    """Do a step with the help of other threads; return False where one of them has failed."""
-    step[KIND] = kind
-    if n_chunks == 1:
-        _do_chunk(counted, rules, nodes, histograms, space, step, n_left, int(np.intp(0)), n_chunks)
-        return True
-    publish_step(team, n_chunks)
+) -> None:
+    """Do chunks of a step, for some of the columns or of the rows, as long as there are any that nobody has taken.
+
+    Each loop is called in one place: the compiler copies it to wherever it is called.
+    """
+    n_pairs = (len(counted.columns) + 1) // 2  # columns are counted two at a time
     chunk = take_chunk(team)
     while chunk >= 0:
-        _do_chunk(counted, rules, nodes, histograms, space, step, n_left, chunk, n_chunks)
+        kind, n_chunks, node, small = step[KIND], step[N_CHUNKS], step[NODE], step[SMALL]
+        first, last = 2 * (n_pairs * chunk // n_chunks), 2 * (n_pairs * (chunk + 1) // n_chunks)
+        last = min(last, len(counted.columns))
+        if kind <= COPY_ROWS:
+            _part_some_rows(kind, node, counted, nodes, n_left, chunk, n_chunks)
+        if kind in (COUNT_ROOT, LOOK_AT_CHILDREN):
+            rows = counted.rows[nodes.rows[small, 0] : nodes.rows[small, 1]]
+            fill_loop(counted, rows, histograms[nodes.slot[small]], first, last)
+        if kind == LOOK_AT_CHILDREN:
+            rest = histograms[nodes.slot[2 * nodes.left[node] + 1 - small]]
+            subtract_loop(rest[first:last], histograms[nodes.slot[small], first:last])
+        if kind >= SCAN_ROOT:
+            first_node, n_nodes = (0, 1) if kind == SCAN_ROOT else (nodes.left[node], 2)
+            for k in range(n_nodes):
+                histogram = histograms[nodes.slot[first_node + k]]
+                _scan_node(histogram, first_node + k, rules, nodes, space, k, first, last)
         finish_chunk(team)
         chunk = take_chunk(team)
-    return all_done(team, n_chunks)
 
 
 @compiled()
@@ -332,18 +309,38 @@ def _help(
     space: SplitSpace,
     step: IntArray,
     n_left: IntArray,
-    n_chunks: int,
     team: IntArray,
 ) -> None:
     """Take chunks of all steps until the tree has grown."""
     current = next_step(team, int(np.intp(0)))
     while current >= 0:
-        chunk = take_chunk(team)
-        while chunk >= 0:
-            _do_chunk(counted, rules, nodes, histograms, space, step, n_left, chunk, n_chunks)
-            finish_chunk(team)
-            chunk = take_chunk(team)
+        _take_chunks(counted, rules, nodes, histograms, space, step, n_left, team)
         current = next_step(team, current)
+
+
+@compiled()
+def _next_split(
+    n_nodes: int,
+    counted: CountedRows,
+    rules: SplitRules,
+    nodes: Nodes,
+    step: IntArray,
+    max_leaf_nodes: int,
+    n_threads: int,
+) -> tuple[int, int]:
+    """Split leaves, best first, until there is something to share; return the next step, -1 for none, and the nodes."""
+    while n_nodes < 2 * max_leaf_nodes - 1:
+        best = _best_leaf(n_nodes, nodes)
+        if best < 0:
+            break
+        step[NODE] = best
+        if n_threads > 1 and nodes.rows[best, 1] - nodes.rows[best, 0] >= LEAST_ROWS * n_threads:
+            return COUNT_LEFT, n_nodes
+        n_nodes = _make_children(best, n_nodes, _part_rows(best, counted, nodes), rules, nodes)
+        if _is_open(n_nodes, nodes, rules, max_leaf_nodes):
+            step[SMALL] = _give_slots(best, n_nodes // 2, nodes)
+            return LOOK_AT_CHILDREN, n_nodes
+    return -1, n_nodes
 
 
 @compiled()
@@ -360,36 +357,35 @@ def _grow(
     team: IntArray,
 ) -> int:
     """Grow a tree with the help of other threads; return the number of its nodes, 0 where one of these has failed."""
-    arrays = counted, rules, nodes, histograms, space, step, n_left
+    n_column_chunks = min(n_threads, (len(counted.columns) + 1) // 2)
+    _start_root(len(counted.rows), nodes)
+    step[NODE], step[SMALL] = 0, 0
     # Literals would be types of their own, for which loops are compiled once more.
-    root, n_nodes, n_leaves = int(np.intp(0)), int(np.intp(1)), int(np.intp(1))
-    if not _do_step(int(np.intp(COUNT_ROOT)), *arrays, n_threads, team):
-        return 0
-    _start_root(histograms[0], len(counted.rows), nodes)
-    if not _do_step(int(np.intp(SCAN_ROOT)), *arrays, n_threads, team):
-        return 0
-    _choose_split(histograms[0], root, rules, nodes, space, root)
-    while n_leaves < max_leaf_nodes:
-        best, left = _best_leaf(n_nodes, nodes), n_nodes
-        if best < 0:
-            break
-        n_rows = nodes.rows[best, 1] - nodes.rows[best, 0]
-        if n_threads == 1 or n_rows < LEAST_ROWS * n_threads:
-            middle = _part_rows(best, counted, nodes)
-        else:
-            step[NODE] = best
-            for kind in range(int(np.intp(COUNT_LEFT)), int(np.intp(COPY_ROWS)) + 1):
-                if not _do_step(kind, *arrays, n_threads, team):
-                    return 0
-            middle = nodes.rows[best, 0] + n_left[:n_threads].sum()
-        _make_children(best, left, middle, rules, nodes)
-        n_nodes += 2
-        n_leaves += 1
-        if n_leaves == max_leaf_nodes or nodes.depth[left] >= rules.max_depth:
-            continue
-        step[SMALL], step[LEFT] = _give_slots(best, n_leaves - 1, nodes), left
-        if not _do_step(int(np.intp(LOOK_AT_CHILDREN)), *arrays, n_threads, team):
+    kind, n_nodes, root = int(np.intp(COUNT_ROOT)), int(np.intp(1)), int(np.intp(0))
+    while kind >= 0:
+        n_chunks = n_threads if kind <= COPY_ROWS else n_column_chunks
+        step[KIND], step[N_CHUNKS] = kind, n_chunks
+        publish_step(team, n_chunks)
+        _take_chunks(counted, rules, nodes, histograms, space, step, n_left, team)
+        if not all_done(team, n_chunks):
             return 0
-        for k in range(2):
-            _choose_split(histograms[nodes.slot[left + k]], left + k, rules, nodes, space, root + k)
+        node = step[NODE]
+        if kind < COPY_ROWS:
+            kind += 1
+            continue
+        if kind == COUNT_ROOT:
+            _sum_root(histograms[0], nodes)
+            kind = SCAN_ROOT
+            continue
+        if kind == COPY_ROWS:
+            n_nodes = _make_children(node, n_nodes, nodes.rows[node, 0] + n_left[:n_threads].sum(), rules, nodes)
+            if _is_open(n_nodes, nodes, rules, max_leaf_nodes):
+                step[SMALL] = _give_slots(node, n_nodes // 2, nodes)
+                kind = LOOK_AT_CHILDREN
+                continue
+        else:
+            first_node = root if kind == SCAN_ROOT else nodes.left[node]
+            for k in range(1 if kind == SCAN_ROOT else 2):
+                _choose_split(histograms[nodes.slot[first_node + k]], first_node + k, rules, nodes, space, k)
+        kind, n_nodes = _next_split(n_nodes, counted, rules, nodes, step, max_leaf_nodes, n_threads)
     return n_nodes
