@@ -22,6 +22,8 @@ for model in (
     TomographicClassifier(views=views),
 ):
     model.fit(X, y).predict_proba(X[:5]) if hasattr(model, "predict_proba") else model.fit(X, y).predict(X)
+rows = [i % len(X) for i in range(40_000)]  # enough for threads to grow a tree together
+ShareGradientBoostingClassifier(n_estimators=2, n_jobs=2).fit(X[rows], y[rows]).predict(X)
 """
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 KINDS = ("fusion", "boosting", "gradient", "kernels", "multilabel")
 MANY_ROWS = 4_000
 """Rows that are fused by sums, which have loops of their own."""
+SHARED_ROWS = 50_000
+"""Rows of six columns of which threads share a tree."""
 
 
 def warmup(
@@ -115,6 +117,9 @@ def _fits(kind: str, X: "FloatArray", y: "AnyArray") -> Iterator[Callable[[], An
             )
             yield fit(regressor, X, y.astype(float))
             yield fit(regressor.set_params(loss="quantile", quantile=0.3), X, y.astype(float))
+        rows = np.arange(SHARED_ROWS) % len(X)
+        threaded = fuselearn.ShareGradientBoostingClassifier(n_estimators=1, n_jobs=2, random_state=0)
+        yield fit(threaded, X[rows], y[rows] > 0)
     elif kind == "kernels":
         yield fit(fuselearn.TomographicClassifier(views=views, random_state=0), filled, y)
         yield fit(fuselearn.TomographicClassifier(views=views, random_state=0), _unmatched(filled), y)
