@@ -118,8 +118,9 @@ def _fits(kind: str, X: "FloatArray", y: "AnyArray") -> Iterator[Callable[[], An
             yield fit(regressor, X, y.astype(float))
             yield fit(regressor.set_params(loss="quantile", quantile=0.3), X, y.astype(float))
         rows = np.arange(SHARED_ROWS) % len(X)
-        threaded = fuselearn.ShareGradientBoostingClassifier(n_estimators=1, n_jobs=2, random_state=0)
-        yield fit(threaded, X[rows], y[rows] > 0)
+        for target in targets:
+            threaded = fuselearn.ShareGradientBoostingClassifier(n_estimators=1, n_jobs=2, random_state=0)
+            yield fit(threaded, X[rows], target[rows])
     elif kind == "kernels":
         yield fit(fuselearn.TomographicClassifier(views=views, random_state=0), filled, y)
         yield fit(fuselearn.TomographicClassifier(views=views, random_state=0), _unmatched(filled), y)
