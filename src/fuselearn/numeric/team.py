@@ -38,8 +38,8 @@ def _exchange(operation: str) -> Any:
     from numba.np.arrayobj import make_array
 
     @intrinsic
-    def change(typing_context, array, place, number):  # type: ignore[no-untyped-def]
-        def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def change(typing_context: Any, array: Any, place: Any, number: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             struct = make_array(array)(context, builder, arguments[0])
             pointer = cgutils.get_item_pointer(context, builder, array, struct, [arguments[1]])
             return builder.atomic_rmw(operation, pointer, arguments[2], "seq_cst")
@@ -70,8 +70,8 @@ def atomic_get() -> Any:
     from numba.np.arrayobj import make_array
 
     @intrinsic
-    def get(typing_context, array, place):  # type: ignore[no-untyped-def]
-        def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def get(typing_context: Any, array: Any, place: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             struct = make_array(array)(context, builder, arguments[0])
             pointer = cgutils.get_item_pointer(context, builder, array, struct, [arguments[1]])
             return builder.load_atomic(pointer, "seq_cst", 8)
@@ -98,8 +98,8 @@ def let_others_run() -> Any:
     binding.add_symbol(YIELD, address)
 
     @intrinsic
-    def give_way(typing_context):  # type: ignore[no-untyped-def]
-        def code(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def give_way(typing_context: Any) -> Any:
+        def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.IntType(32), []), YIELD)
             return builder.call(function, [])
 
